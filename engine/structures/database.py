@@ -2,14 +2,14 @@
 
 ::
 
-    DATABASE/database.json           the current columns, and how they were read
+    DATABASE/database.json           name of the current columns, and settings with which files were read
     DATABASE/columns-3f9a.../        a file per column; chains are sorted by length, then by name
-    DATABASE/parts/                  progress of an unfinished build
+    DATABASE/parts/                  parts of an unfinished build
     DATABASE/skipped.tsv             omissions with reasons
 
-Columns are never changed: adding or removing chains writes new ones and then names them in ``database.json``, so that an interrupted build
-leaves either the old or the new database. A folder may be untrusted: nothing in it is executed or unpickled, no link is followed, and
-columns are validated when opened.
+Columns are never changed: adding or removing chains writes new columns, and then their name into ``database.json``, so that an
+interrupted build leaves either the old or the new database. A folder may come from an untrusted source: nothing in it is executed or
+unpickled, links are not followed, and columns are validated when opened.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _FORMAT = 2
-_DELETE = 127  # the only character after the space that is not printable
+_DELETE = 127  # the only ASCII character after the space that is not printable
 _MAXIMUM_CONFIDENCE = 1e4
 _ASCII = 128
 _NUMBERS, PARTS, SKIPPED = "numbers.json", "parts", "skipped.tsv"
@@ -68,7 +68,7 @@ _TYPES = {
 _TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
 _MAXIMUM_JSON = 1 << 16
 _MAXIMUM_PLACE = 1e5
-_RESIDUES_CHECKED = 1 << 18  # in a batch: intermediate results stay in the cache
+_RESIDUES_CHECKED = 1 << 18  # residues in a batch, so that intermediate results fit the CPU cache
 _REMEDY = "Build it again: proteoscope structure-database build FOLDER --out DATABASE"
 
 
@@ -77,14 +77,16 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A source file.
+    """File from which chains were read.
 
     Attributes
     ----------
-    size, modified
-        Bytes and nanoseconds that identify an unchanged file.
-    skipped
-        (chain, reason) of omissions; chain '' for the whole file.
+    path : str
+        Path of the file.
+    size, modified : int
+        Size in bytes and modification time in nanoseconds, which identify an unchanged file.
+    skipped : tuple of (str, str)
+        Omitted chains with reasons; chain '' for the whole file.
     """
 
     path: str
@@ -94,12 +96,20 @@ class SourceFile:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """Its identity."""
+        """Path, size and modification time."""
         return self.path, self.size, self.modified
 
 
 class LazySequence(Sequence[Item]):
-    """Sequence whose items are created from columns on access, since most searches use none of a hundred thousand files."""
+    """Sequence whose items are created together on first access, since most searches use none of a hundred thousand files.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    make : callable
+        Returns all items.
+    """
 
     def __init__(self, n: int, make: Callable[[], tuple[Item, ...]]) -> None:
         self._n, self._make = n, make
@@ -122,7 +132,17 @@ class LazySequence(Sequence[Item]):
 
 @dataclass(frozen=True)
 class Collection:
-    """Chains and the files that they come from; `source` (n,) int32 is the number of each chain's."""
+    """Chains with the files from which they were read.
+
+    Attributes
+    ----------
+    chains : Chains
+        Chains, n of them.
+    source : ndarray of int32, shape (n,)
+        Index of the file of each chain in `sources`.
+    sources : sequence of SourceFile
+        Files.
+    """
 
     chains: Chains
     source: NDArray[np.int32]
@@ -131,18 +151,20 @@ class Collection:
 
 @dataclass(frozen=True)
 class StructureDatabase:
-    """An open database.
+    """Open structure database.
 
     Attributes
     ----------
-    identity
-        Another one after every change.
-    minimum_plddt
-        Residues with a lower pLDDT were left out.
-    models
-        Of the files that were read, see `read_structure`.
-    content
-        Memory-mapped.
+    folder : Path
+        Folder of the database.
+    identity : str
+        Identifier that differs after every change.
+    minimum_plddt : float
+        Minimum pLDDT of included residues.
+    models : Models
+        Models that were read from each file, as in `read_structure`.
+    content : Collection
+        Memory-mapped chains with their files.
     """
 
     folder: Path
@@ -153,14 +175,15 @@ class StructureDatabase:
 
     @property
     def chains(self) -> Chains:
-        """Its chains, the shortest first."""
+        """Chains, shortest first."""
         return self.content.chains
 
     def file_of(self, chain: int) -> Path:
-        """Return the file that a chain was read from, by the chain's place.
+        """Return the file from which a chain, given by index, was read.
 
-        The database may come from somebody else and name any file. One whose size and time are not those recorded is given a path that
-        cannot be opened.
+        The database may come from an untrusted source and name any file. If size and time of the file are not the recorded ones, a path
+        that
+        cannot be opened is returned.
         """
         source = self.content.sources[int(self.content.source[chain])]
         path = Path(source.path)
@@ -177,12 +200,12 @@ class StructureDatabase:
 
 
 def open_database(folder: str | Path) -> StructureDatabase:
-    """Open a structure database, and check that it can be computed with.
+    """Open and validate a structure database.
 
     Raises
     ------
     InputError
-        It is missing, damaged, or no structure database.
+        If the database is missing or damaged, or if the folder is not a structure database.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -216,7 +239,13 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def open_collection(folder: Path) -> Collection:
-    """Chains that `write_merged` wrote, by memory map. Raises InvalidIndexError where they are anything else."""
+    """Open the memory-mapped chains that `write_merged` wrote.
+
+    Raises
+    ------
+    InvalidIndexError
+        If a column is missing, damaged or inconsistent.
+    """
     require(folder.is_dir() and not folder.is_symlink(), f"{folder.name} is missing")
     numbers = read_numbers(_own(folder, _NUMBERS), ("n_chains", "n_residues", "n_sources"))
     n, r, n_sources = numbers["n_chains"], numbers["n_residues"], numbers["n_sources"]
@@ -250,10 +279,10 @@ def open_collection(folder: Path) -> Collection:
 
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
-    """Require values within bounds: codes of residues and states, finite coordinates."""
+    """Require codes of residues and states, coordinates and pLDDT within bounds."""
 
     def residue_error(first: int) -> str:
-        """Describe invalid residues; all are read together."""
+        """Return the error of a batch of residues, or ''."""
         residue, secondary, insertion, confidence = (
             columns[name][first : first + _RESIDUES_CHECKED] for name in ("residue", "secondary", "insertion", "confidence")
         )
@@ -262,12 +291,12 @@ def _check_values(columns: dict[str, NDArray[Any]]) -> None:
             return "a residue has an unknown code"
         if secondary.max() > STRAND:
             return "a residue has no secondary structure"
-        # Not-a-number is neither.
+        # Both comparisons are False for NaN.
         if not (position.min() >= -_MAXIMUM_PLACE and position.max() <= _MAXIMUM_PLACE):
             return "a residue is nowhere"
         if insertion.any() and ((insertion > 0) & ((insertion <= ord(" ")) | (insertion == _DELETE))).any():
             return "an insertion code is not printable"
-        # Some residues have none.
+        # NaN, for residues without pLDDT, is valid.
         return "a confidence is not a percentage" if (np.abs(confidence) > _MAXIMUM_CONFIDENCE).any() else ""
 
     parts = range(0, len(columns["residue"]), _RESIDUES_CHECKED)
@@ -301,7 +330,7 @@ def _open_texts(folder: Path, name: str, n: int) -> Texts:
 
 
 def _strings(texts: Texts) -> tuple[str, ...]:
-    """Return Python strings, sliced from one if all characters are single bytes."""
+    """Return the texts as Python strings; ASCII text is decoded as a whole and sliced."""
     bounds = texts.offsets.tolist()
     if len(texts.characters) == 0 or int(texts.characters.max()) < _ASCII:
         whole = texts.characters.tobytes().decode("ascii")
@@ -320,21 +349,23 @@ def _parse_skipped(text: str) -> tuple[tuple[str, str], ...]:
 def write_merged(
     folder: Path, collections: Sequence[Collection], is_retained: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()
 ) -> NDArray[np.int64]:
-    """Write retained chains of several collections as one, sorted by length, name and file, atomically.
+    """Write the retained chains of several collections as one collection, sorted by length, name and file, atomically.
 
     Parameters
     ----------
-    folder
+    folder : Path
         Folder of the new columns; must not exist.
-    is_retained
-        Mask of retained chains of each collection.
-    drops
-        Paths of removed files, which have no chains left.
+    collections : sequence of Collection
+        Collections to merge.
+    is_retained : sequence of ndarray of bool
+        Mask of the retained chains of each collection.
+    drops : frozenset of str
+        Paths of files to leave out, which have no retained chains.
 
     Returns
     -------
     ndarray of int64
-        New position of each given chain, collection after collection.
+        Index of each new chain among all given chains, which are numbered across collections.
     """
     sources = [source for collection in collections for source in collection.sources if source.path not in drops]
     number_of = {source.key: number for number, source in enumerate(sources)}
@@ -351,7 +382,7 @@ def write_merged(
 
     with storage_errors(folder), temporary_path(folder) as temporary:
         temporary.mkdir()
-        # Column after column, so that no more than one of them is in memory.
+        # Write one column after another, so that only one is in memory.
         for name in RESIDUE_COLUMNS:
             column = np.concatenate([getattr(chains, name) for chains in (NO_CHAINS, *parts)])[rows]
             np.save(temporary / f"{name}.npy", np.ascontiguousarray(column, _TYPES[name]).reshape(-1))
@@ -390,7 +421,7 @@ def write_database(
     *,
     drops: frozenset[str] = frozenset(),
 ) -> StructureDatabase:
-    """Replace the content of the database by these chains. See `write_merged`."""
+    """Replace the content of a database by the retained chains of collections (see `write_merged`)."""
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, is_retained, drops=drops)
     # The new files are read again before any old file is removed.
@@ -407,10 +438,10 @@ def write_database(
 
 
 def _sweep(folder: Path, columns: str) -> None:
-    """Remove columns that no longer count, and the parts of the build that is done."""
+    """Remove old columns, and the parts of the completed build."""
     for path in folder.iterdir():
         is_old = _COLUMNS_FOLDER.fullmatch(path.name) is not None and path.name != columns
         is_part = path.name == PARTS
         if (is_old or is_part) and path.is_dir() and not path.is_symlink():
-            with suppress(OSError):  # somebody may still read them, where that keeps files; they go next time
+            with suppress(OSError):  # on Windows, files that are being read cannot be removed; the next change removes them
                 shutil.rmtree(path)

@@ -1,8 +1,8 @@
 """Descriptors of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
-vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
-bounds ship (`resources/structures/descriptors.json`), computed by `benchmarks/structure_tables.py`.
+vector to the next Cα, and the angle between this vector and the next. The other alphabets are this program's own; their centres and
+bounds are shipped (`resources/structures/descriptors.json`) and computed by `benchmarks/structure_tables.py`.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
-"""Parts of a residue's word, from its lowest bits up, five bits each."""
-_PAIRS_OF_PART = 5e7  # of residues: a tenth of a second of one thread
+"""Alphabets in the word of a residue, from the lowest bits upwards, with five bits each."""
+_PAIRS_OF_PART = 5e7  # pairs of residues per partition, which take a thread a tenth of a second
 LENGTH_UNITS = 512
-"""Whole numbers to an ångström of a Cα vector's length; 128 Å, a break of the chain, and more count as 128 Å."""
+"""Integer value of a Cα vector length of 1 Å; lengths of 128 Å and more, and chain breaks, count as 128 Å."""
 ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
-"""Whole numbers to a radian of the angle between two Cα vectors, which is at most half a turn."""
+"""Integer value of an angle of 1 radian between two Cα vectors; angles are at most π."""
 
 
 @dataclass(frozen=True)
 class Alphabets:
-    """Discretisation of conformation, neighbour, separation and burial: see `proteoscope.kernels.cpu.structure_descriptors`."""
+    """Discretisation of conformation, neighbour, separation and burial; see `proteoscope.kernels.cpu.structure_descriptors`."""
 
     conformations: NDArray[np.float64]
     neighbours: NDArray[np.float64]
@@ -55,7 +55,7 @@ class Alphabets:
 
     @classmethod
     def of(cls, content: Any) -> Alphabets:
-        """Create alphabets from the content of a file."""
+        """Create alphabets from the content of their JSON file."""
         return cls(
             np.array(content["conformations"], np.float64),
             np.array(content["neighbours"], np.float64),
@@ -71,22 +71,22 @@ def alphabets() -> Alphabets:
 
 
 def first_code(alphabet: str) -> int:
-    """Return the first code of an alphabet within a residue's word."""
+    """Return the lowest bit of an alphabet in the word of a residue."""
     return BITS * ALPHABETS.index(alphabet)
 
 
 @dataclass(frozen=True)
 class Elements:
-    """Elements of secondary structure: runs of residues in the same state.
+    """Elements of secondary structure: segments of residues in the same state.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64
-        Offsets of each chain's elements.
-    type : (e,) uint8
-        0 coil, 1 helix, 2 strand.
-    length : (e,) int32
-        Residues.
+    offsets : ndarray of int64, shape (n + 1,)
+        Elements of chain i are ``offsets[i]:offsets[i + 1]``.
+    type : ndarray of uint8, shape (e,)
+        State: 0 coil, 1 helix, 2 strand.
+    length : ndarray of int32, shape (e,)
+        Number of residues.
     """
 
     offsets: NDArray[np.int64]
@@ -97,6 +97,20 @@ class Elements:
 def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
     """Return the secondary structure elements of chains.
 
+    Parameters
+    ----------
+    secondary : ndarray of uint8, shape (r,)
+        State of each residue, as in `Chains.secondary`.
+    offsets : ndarray of int64, shape (n + 1,)
+        Residues of chain i are ``offsets[i]:offsets[i + 1]``.
+
+    Returns
+    -------
+    Elements
+        Elements of the n chains.
+
+    Examples
+    --------
     >>> elements = find_elements(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
     >>> elements.offsets.tolist(), elements.type.tolist(), elements.length.tolist()
     ([0, 2, 4], [0, 1, 1, 2], [2, 2, 2, 1])
@@ -110,14 +124,23 @@ def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> E
 
 
 def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None) -> StructureArrays:
-    """Describe chains for the alignment kernels.
+    """Compute the descriptors of chains for the alignment kernels.
 
     Parameters
     ----------
-    using
-        Alphabets; the shipped ones by default.
-    progress
-        Advances by one per chain.
+    chains : Chains
+        Chains to describe.
+    using : Alphabets, optional
+        Alphabets; by default the shipped ones.
+    threads : int
+        Number of threads.
+    progress : Progress, optional
+        Advances by one per chain; polled for cancellation.
+
+    Returns
+    -------
+    StructureArrays
+        Descriptors of the chains.
 
     Raises
     ------
@@ -136,7 +159,7 @@ def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1
     def work(part: Partition) -> None:
         kernels.cpu.structure_descriptors.describe_residues(position, offsets, part.first, part.last, coding, length, angle, states)
 
-    # Each residue is compared with all others of its chain.
+    # Each residue is compared with all other residues of its chain.
     parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)
     run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
     state = np.zeros(n, np.uint32)

@@ -1,7 +1,7 @@
-"""Solvent-accessible area and contacts of each residue of a chain, from all atoms of its file.
+"""Solvent-accessible areas of residues, and ligands, from all atoms of a file.
 
-Atomic radii are from DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical ones of Tien
-et al. (PLoS ONE 8, 2013, e80635).
+Atomic radii are from DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical areas of Tien et
+al. (PLoS ONE 8, 2013, e80635).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["GREATEST_AREA", "PROBE_RADIUS", "ChainAtoms", "Ligands", "read_chain_atoms", "residue_areas"]
 
 PROBE_RADIUS = 1.4
-"""Å, of water."""
-_POINTS = 480  # on each sphere: areas are right to about one in a hundred
+"""Radius of a water molecule in Å."""
+_POINTS = 480  # points on the sphere of each atom; areas are accurate to about 1 %
 _GREATEST = {
     "A": 129,
     "R": 274,
@@ -52,19 +52,29 @@ _GREATEST = {
     "V": 174,
 }
 GREATEST_AREA: NDArray[np.float64] = np.array([_GREATEST.get(symbol, np.nan) for symbol in SYMBOLS])
-"""Maximum area of each residue code in Å²; NaN for other than the twenty."""
+"""Maximum solvent-accessible area of each residue code in Å²; NaN for codes other than the twenty amino acids."""
 _BACKBONE_RADIUS = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
 _SIDE_CHAIN_RADIUS = 1.80
 _NON_POLYMER, _BRANCHED = 2, 3  # gemmi's types of entities
 _HYDROGENS = (1, 119)  # gemmi's numbers of H and D
 _MAXIMUM_LIGAND_ATOMS = 1 << 16
-_MAXIMUM_PLACE = 1e5  # Å; beyond lies no atom of any structure
-_AS_LARGE_AS = 4  # atoms of a residue, from which on it is more than its trace
+_MAXIMUM_PLACE = 1e5  # Å; maximum absolute value of valid coordinates
+_AS_LARGE_AS = 4  # minimum number of atoms of a residue that is not reduced to its trace
 
 
 @dataclass(frozen=True)
 class Ligands:
-    """Atoms that belong neither to protein, nucleic acid nor water: (n, 3) float64 Å, and the number of each one's name in `names`."""
+    """Atoms of a file that belong neither to protein, nucleic acid nor water, n of them.
+
+    Attributes
+    ----------
+    position : ndarray of float64, shape (n, 3)
+        Coordinates in Å.
+    ligand : ndarray of int64, shape (n,)
+        Index of the ligand of each atom in `names`.
+    names : tuple of str
+        Name, chain and residue number of each ligand.
+    """
 
     position: NDArray[np.float64]
     ligand: NDArray[np.int64]
@@ -73,20 +83,20 @@ class Ligands:
 
 @dataclass(frozen=True)
 class ChainAtoms:
-    """Heavy atoms of a chain.
+    """Heavy atoms of a chain with r residues, a of them.
 
     Attributes
     ----------
-    position : (a, 3) float64
-        Å, as in the file.
-    radius : (a,) float64
-        Å.
-    residue : (a,) int64
-        Row of the chain.
-    is_whole : (r,) bool
-        Residues with more than their backbone's trace.
-    ligands
-        Near it or not, of the whole file.
+    position : ndarray of float64, shape (a, 3)
+        Coordinates in Å, as in the file.
+    radius : ndarray of float64, shape (a,)
+        Atomic radii in Å.
+    residue : ndarray of int64, shape (a,)
+        Index of the residue of each atom in the chain.
+    is_whole : ndarray of bool, shape (r,)
+        True for residues with more atoms than their backbone trace.
+    ligands : Ligands
+        All ligands of the file, at any distance.
     """
 
     position: NDArray[np.float64]
@@ -97,12 +107,24 @@ class ChainAtoms:
 
 
 def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | InputError]:
-    """Read the atoms of chains (one per `Chains`) of a file, identified by their Cα positions.
+    """Read the heavy atoms of chains of a file, which are identified by their Cα coordinates.
+
+    Parameters
+    ----------
+    path : Path
+        Structure file.
+    chains : sequence of Chains
+        Chains, one in each item.
+
+    Returns
+    -------
+    list of ChainAtoms or InputError
+        Atoms of each chain; an error for a chain that the file no longer contains.
 
     Raises
     ------
     InputError
-        The file does not exist or cannot be read. A chain that it does not hold now has an error in its place.
+        If the file does not exist or cannot be read.
     """
     structure = gemmi_structure(path)
     while len(structure) > 1:
@@ -117,7 +139,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     is_alpha = np.array([name == "CA" for name in names])[numbers]
     radius = np.array([_BACKBONE_RADIUS.get(name, _SIDE_CHAIN_RADIUS) for name in names])[numbers]
     position = np.ascontiguousarray(atoms.pos, np.float64)
-    # Files may contain atoms without finite coordinates; only Cα were checked before.
+    # Files may contain atoms without finite coordinates: so far, only those of Cα were checked.
     is_heavy = ~np.isin(atoms.elements, _HYDROGENS) & (np.abs(position) <= _MAXIMUM_PLACE).all(axis=1)
     alternative = np.ascontiguousarray(atoms.altlocs)
     alphas = np.flatnonzero(is_alpha)
@@ -143,7 +165,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
 
 
 def _as_keys(position: NDArray[np.float32]) -> NDArray:
-    """Places as values that can be sorted and compared."""
+    """Return coordinates as values that can be sorted and compared."""
     return np.ascontiguousarray(position + np.float32(0)).view([("x", "<u4"), ("y", "<u4"), ("z", "<u4")]).reshape(-1)
 
 
@@ -167,13 +189,15 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
 
     Parameters
     ----------
-    n_residues
+    atoms : sequence of ChainAtoms
+        Atoms of each chain.
+    n_residues : sequence of int
         Number of residues of each chain.
 
     Returns
     -------
     list of ndarray of float64, shape (r,)
-        Å²; NaN for residues with backbone trace only.
+        Areas of the r residues of each chain in Å²; NaN for residues with only their backbone trace.
     """
     if not atoms:
         return []
@@ -190,7 +214,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
 
 
 def _sphere(n: int) -> NDArray[np.float64]:
-    """(n, 3) points on the unit sphere, on a spiral whose turns are the golden angle apart."""
+    """Return points on the unit sphere, shape (n, 3), on a spiral with steps of the golden angle."""
     height = 1.0 - (2.0 * np.arange(n) + 1.0) / n
     turn = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(n)
     wide = np.sqrt(1.0 - height**2)

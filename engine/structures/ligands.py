@@ -1,4 +1,4 @@
-"""Ligands, cofactors, ions and sugars bound to a chain, read from its file."""
+"""Read ligands, cofactors, ions and sugars near a chain from its file."""
 
 from __future__ import annotations
 
@@ -18,25 +18,32 @@ if TYPE_CHECKING:
 __all__ = ["MAXIMUM_LIGANDS", "ligand_atoms"]
 
 MAXIMUM_LIGANDS = 60
-"""Maximum number of ligands of a chain; more are crystal additives that hide the fold."""
-_MAXIMUM_ATOMS = 300  # of one ligand
+"""Maximum number of ligands of a chain; more are crystallisation additives that hide the chain."""
+_MAXIMUM_ATOMS = 300  # maximum number of atoms of a ligand
 _NEAR = 8.0
-"""Maximum distance of a ligand atom from a Cα in Å, the reach of side chains."""
+"""Maximum distance of a ligand atom from a Cα in Å: the reach of side chains."""
 _WATERS = frozenset({"HOH", "DOD", "WAT", "H2O"})
 
 
 def ligand_atoms(path: Path, chains: Chains) -> Atoms:
-    """Return the heavy atoms of ligands near a chain (the only one of `chains`) with bonds, without water.
+    """Return the heavy atoms of ligands near a chain, with bonds and without water.
+
+    Parameters
+    ----------
+    path : Path
+        Structure file.
+    chains : Chains
+        Exactly one chain.
 
     Returns
     -------
     Atoms
-        `residue` is the number of the ligand, from 0; positions as in the file.
+        Atoms with coordinates as in the file; `residue` is the index of the ligand, from 0.
 
     Raises
     ------
     InputError
-        The file is missing or damaged.
+        If the file is missing or damaged.
     """
     structure = gemmi_structure(path)
     structure.setup_entities()

@@ -1,9 +1,9 @@
-"""Triangle meshes of protein chains: tubes, ribbons, spheres, sticks and lines, from Cα positions (sticks from atoms).
+"""Triangle meshes of protein chains: tubes, ribbons and spheres from Cα coordinates, sticks from atoms.
 
-The curve through the Cα is a cubic with tangent (next - previous) at each, as long as an arc between both tangents, which keeps the radius
-of a helix trace within 6 %. Frames are carried along the curve without twist (Bishop, American Mathematical Monthly 82, 1975, 246-251); a
-ribbon is rotated from them towards the guides of Carson & Bugg (Journal of Molecular Graphics 4, 1986, 121-122), which follow from
-successive Cα vectors and are flipped to minimise the ribbon's rotation.
+The curve through the Cα atoms is piecewise cubic, with the tangent (next - previous) at each Cα and the length of an arc between both
+tangents, which changes the radius of a helix trace by at most 6 %. Frames are transported along the curve without twist (Bishop, American
+Mathematical Monthly 82, 1975, 246-251). A ribbon is rotated from them towards the guides of Carson & Bugg (Journal of Molecular Graphics
+4, 1986, 121-122), which follow from successive Cα vectors and are flipped to minimise the rotation of the ribbon.
 
 All surfaces are closed. Chain breaks are not bridged; residues with invalid coordinates are skipped.
 """
@@ -36,20 +36,30 @@ __all__ = [
 ]
 
 MAXIMUM_TRIANGLES = 300_000
-"""Maximum number of triangles of a picture, as far as coarser shapes allow."""
+"""Maximum number of triangles of a picture, unless it has more at the coarsest level of detail."""
 _MAXIMUM_BOND = 4.5
-"""Maximum distance of successive Cα in Å (3.8 in a trans, 2.9 in a cis peptide); beyond it the chain is broken."""
+"""Maximum distance of successive Cα atoms in Å (3.8 in a trans, 2.9 in a cis peptide); larger distances are chain breaks."""
 _MAXIMUM_PLACE = 99_999.0
-"""Å from the origin, as `proteoscope.engine.structures.reading` reads them."""
+"""Maximum absolute value of coordinates in Å, as in `proteoscope.engine.structures.reading`."""
 _LEAST = 1e-6
 _ISOLATED = 1.6
-"""Radius of an isolated residue's sphere relative to the tube."""
+"""Radius of the sphere of an isolated residue relative to the tube."""
 
 Places = NDArray[np.floating]
 
 
 class Detail(NamedTuple):
-    """Level of detail: even `steps` per residue along the chain, `sides` around it (a multiple of four), `level` of spheres."""
+    """Level of detail.
+
+    Attributes
+    ----------
+    steps : int
+        Even number of samples per residue along the chain.
+    sides : int
+        Number of sides around the chain, a multiple of four.
+    level : int
+        Level of spheres, which have 20 x 4**`level` triangles.
+    """
 
     steps: int
     sides: int
@@ -66,14 +76,15 @@ class Mesh:
 
     Attributes
     ----------
-    vertices : (v, 3) float32
-        Å.
-    normals : (v, 3) float32
-        Of length 1, outward.
-    triangles : (t, 3) uint32
-        Counter-clockwise seen from outside.
-    residue : (v,) int32
-        The row of the chain that a vertex shows (of `sticks`: the row of the atom): ``colours[mesh.residue]`` colours it.
+    vertices : ndarray of float32, shape (v, 3)
+        Coordinates in Å.
+    normals : ndarray of float32, shape (v, 3)
+        Outward normals of length 1.
+    triangles : ndarray of uint32, shape (t, 3)
+        Indices of vertices, counter-clockwise as seen from outside.
+    residue : ndarray of int32, shape (v,)
+        Index of the residue of each vertex in the chain, for `sticks` of its atom; ``colours[mesh.residue]`` are the colours of the
+        vertices.
     """
 
     vertices: NDArray[np.float32]
@@ -83,7 +94,16 @@ class Mesh:
 
     @staticmethod
     def joined(meshes: Sequence[Mesh], lengths: Sequence[int] | None = None) -> Mesh:
-        """Several as one. With the number of residues of each, `residue` counts on from mesh to mesh, for colours one below the other."""
+        """Concatenate meshes.
+
+        Parameters
+        ----------
+        meshes : sequence of Mesh
+            Meshes to join.
+        lengths : sequence of int, optional
+            Number of residues of each mesh: `residue` then indexes the concatenated colours of all meshes. By default `residue` is
+            unchanged.
+        """
         if not meshes:
             return NO_MESH
         firsts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
@@ -96,7 +116,7 @@ class Mesh:
         )
 
     def moved(self, rotation: Places, translation: Places) -> Mesh:
-        """Transform each position x to R x + t; `rotation` is not a reflection."""
+        """Return the mesh with each position x transformed to R x + t; `rotation` must not be a reflection."""
         turn = np.asarray(rotation, np.float32).T
         return Mesh(self.vertices @ turn + np.asarray(translation, np.float32), self.normals @ turn, self.triangles, self.residue)
 
@@ -105,18 +125,25 @@ NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.em
 
 
 def are_places(position: Places) -> NDArray[np.bool_]:
-    """Return a mask (n,) of plausible coordinates (n, 3)."""
+    """Return True for each row of coordinates, shape (n, 3), with finite values within bounds."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(position) <= _MAXIMUM_PLACE).all(axis=1))
 
 
 def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
-    """Return (n - 1,) True if successive residues are bonded: Cα within 4.5 Å and no residue between.
+    """Return True for each pair of successive residues that are bonded: Cα within 4.5 Å and no missing residue in between.
 
     Parameters
     ----------
-    number
-        (n,) positions in the entity's sequence (`Chains.label_number`); author numbers may have gaps.
+    position : ndarray, shape (n, 3)
+        Coordinates of Cα in Å.
+    number : ndarray of int, shape (n,), optional
+        Positions in the sequence of the entity (`Chains.label_number`), since author numbers may have gaps.
+
+    Returns
+    -------
+    ndarray of bool, shape (n - 1,)
+        True for bonded residues.
     """
     there = are_places(position)
     vectors = np.diff(np.where(there[:, None], np.asarray(position, np.float64), 0.0), axis=0)
@@ -127,20 +154,20 @@ def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> N
 
 
 class _Curve(NamedTuple):
-    """Curve through a chain with `steps` samples per residue from its Cα; samples after an end of the chain are unused.
+    """Curve through a chain, with `steps` samples per residue starting at its Cα; samples after an end of the chain are unused.
 
     Attributes
     ----------
-    place, tangent
-        (n * steps, 3).
-    is_joined
-        (n,) True if a residue is bonded to the next.
-    across
-        Two vectors (n * steps, 3) perpendicular to the tangent, with jumps.
-    angle
-        (n * steps,) angle of the untwisted frame within them.
-    guide
-        (n, 3) width direction of a ribbon.
+    place, tangent : ndarray of float64, shape (n * steps, 3)
+        Coordinates and unit tangents of the samples.
+    is_joined : ndarray of bool, shape (n,)
+        True if a residue is bonded to the next.
+    across : tuple of two ndarrays of float64, shape (n * steps, 3)
+        Unit vectors perpendicular to the tangent and to each other, not continuous along the curve.
+    angle : ndarray of float64, shape (n * steps,)
+        Angle of the untwisted frame relative to `across`.
+    guide : ndarray of float64, shape (n, 3)
+        Direction of the width of a ribbon.
     """
 
     place: NDArray[np.float64]
@@ -152,7 +179,22 @@ class _Curve(NamedTuple):
 
 
 def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
-    """Return the curves (k, 3) of unbroken parts of the chain that tubes follow; every `steps`-th point is a Cα."""
+    """Return the curves that tubes follow, one per unbroken part of the chain.
+
+    Parameters
+    ----------
+    position : ndarray, shape (n, 3)
+        Coordinates of Cα in Å.
+    steps : int
+        Samples per residue; every `steps`-th point is a Cα.
+    number : ndarray of int, shape (n,), optional
+        As in `are_joined`.
+
+    Returns
+    -------
+    list of ndarray of float64, shape (k, 3)
+        Points of each curve.
+    """
     there = are_places(position)
     result = _curve(np.where(there[:, None], position, 0.0), _next_joined(position, number), steps)
     firsts, lasts = _stretches(result.is_joined)
@@ -162,12 +204,12 @@ def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None =
 
 
 def _next_joined(position: Places, number: NDArray[np.integer] | None) -> NDArray[np.bool_]:
-    """(n,) `are_joined`, and False for the last."""
+    """Return `are_joined` with False for the last residue, shape (n,)."""
     return np.append(are_joined(position, number), np.zeros(min(1, len(position)), np.bool_))
 
 
 def _stretches(is_joined: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and last residue of each stretch without a break."""
+    """Return the first and the last residue of each segment without a break."""
     lasts = np.flatnonzero(~is_joined)
     return np.append(np.zeros(min(1, len(lasts)), np.int64), lasts[:-1] + 1), lasts
 
@@ -178,7 +220,7 @@ def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cross product, three times faster than `np.cross`."""
+    """Return the cross product; three times faster than `np.cross`."""
     result = np.empty_like(a)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         result[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
@@ -186,7 +228,7 @@ def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _unit(vectors: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Normalise vectors; those without direction become `otherwise`."""
+    """Normalise vectors; vectors of length 0 become `otherwise`."""
     length = np.sqrt(_dot(vectors, vectors))
     is_short = length < _LEAST
     if is_short.any():
@@ -205,7 +247,7 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
     chord = np.sqrt(_dot(vector, vector))
     along = _unit(vector, x_axis)
     tangent = _unit(place[after] - place[before], along)
-    # At an end the curve continues as the same arc.
+    # At an end, the curve continues its arc.
     for end, other, direction in (
         (np.flatnonzero((before == rows) & is_joined), after, along),
         (np.flatnonzero((before != rows) & ~is_joined), before, along[before]),
@@ -214,7 +256,7 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
         # The only tangent of two residues is their chord.
         tangent[end] = _unit(2.0 * _dot(inner, straight)[:, None] * straight - inner, straight)
     cosine = np.clip(_dot(tangent, tangent[after]), -1.0, 1.0)
-    # A circle's arc of angle φ over a chord c is best met by tangents c / cos²(φ / 4) long.
+    # Tangents of length c / cos²(φ / 4) approximate a circular arc of angle φ and chord c best.
     length = 2.0 * chord / (1.0 + np.sqrt(0.5 * (1.0 + cosine)))
     t = np.arange(steps) / steps
     first, second = tangent * length[:, None], tangent[after] * length[:, None]
@@ -232,7 +274,7 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
 
 
 def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two vectors at right angles to each direction and to each other, right-handed with it; they jump, and are only measured in.
+    """Return two unit vectors that form a right-handed frame with each direction, but are not continuous along a curve.
 
     Duff et al., Journal of Computer Graphics Techniques 6 (2017), 1-8.
     """
@@ -244,9 +286,9 @@ def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64], NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the angle of a frame that never rotates about the curve, within the frame `across`.
+    """Return the angle of a frame that never rotates about the curve, relative to the frame `across`.
 
-    The rotation of `across` between samples is computed for all samples at once; its cumulative sum is subtracted.
+    The rotation of `across` between samples is computed for all samples at once, and its cumulative sum is subtracted.
     """
     if not len(direction):
         return np.empty(0)
@@ -261,9 +303,10 @@ def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64]
 
 
 def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(n * steps,) by how much the frame is turned out of the untwisted one: to the guides where residues have them, evenly between.
+    """Return the rotation of the ribbon relative to the untwisted frame, shape (n * steps,).
 
-    A stretch without guided residues takes the direction of its first guide, so that shapes turn with the chain.
+    The ribbon follows the guides at guided residues and is interpolated between them. A segment without guided residues takes the direction
+    of its first guide, so that shapes rotate with the chain.
     """
     n = len(smooth_curve.guide)
     u, v = (direction[::steps] for direction in smooth_curve.across)
@@ -284,7 +327,7 @@ def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_sm
     places = np.flatnonzero(chosen)
     if not len(places):
         return np.zeros(n * steps)
-    # Half a turn leaves a ribbon as it is.
+    # A ribbon is symmetric under half a turn.
     angles = np.unwrap(towards[places], period=np.pi)
     if len(places) > 2:
         is_inner = np.zeros(len(places), np.bool_)
@@ -293,7 +336,7 @@ def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_sm
         means = angles.copy()
         means[1:-1] = (angles[:-2] + 2.0 * angles[1:-1] + angles[2:]) / 4.0
         angles = np.where(is_inner, means, angles)
-    # The ends of a stretch turn as its nearest guide does, not towards the next stretch.
+    # At the ends of a segment, use the rotation of its nearest guide, not one interpolated towards the next segment.
     left, right = np.searchsorted(places, firsts), np.searchsorted(places, lasts, "right") - 1
     has_any = left <= right
     ends = np.stack([firsts[has_any], lasts[has_any] + 0.5], axis=1).ravel()
@@ -306,7 +349,7 @@ def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_sm
 
 @lru_cache(maxsize=16)
 def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return a unit circle and a square of half side 1 with sharp edges: (sides, 2) positions and normals of each.
+    """Return positions and normals, each of shape (sides, 2), of a unit circle and of a square with sharp edges and half side 1.
 
     Corners of the square occur twice, once per face, if `sides` allows.
     """
@@ -330,7 +373,15 @@ def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDA
 
 
 class _Section(NamedTuple):
-    """Cross-section of the curve at each sample: half width and thickness in Å, and angularity, 0 to 1."""
+    """Cross-section of the curve at each sample.
+
+    Attributes
+    ----------
+    width, thickness : ndarray of float64, shape (n * steps,)
+        Half width and half thickness in Å.
+    angular : ndarray of float64, shape (n * steps,)
+        0 for an oval, 1 for a rectangle.
+    """
 
     width: NDArray[np.float64]
     thickness: NDArray[np.float64]
@@ -340,10 +391,10 @@ class _Section(NamedTuple):
 def _swept(
     smooth_curve: _Curve, turn: NDArray[np.float64], before: _Section, after: _Section, is_shown: NDArray[np.bool_], steps: int, sides: int
 ) -> Mesh:
-    """Sweep sections along a curve; `before` and `after` differ at shoulders, where the section jumps."""
+    """Sweep sections along a curve; `before` and `after` differ at shoulders, where the section changes abruptly."""
     n = len(is_shown)
     half = steps // 2
-    # Link k leads from sample k to the next, and shows the nearer residue.
+    # Link k connects sample k to the next, and belongs to the nearer residue.
     link_residue = np.repeat(np.arange(n), steps).reshape(n, steps)
     link_residue[:, half:] += 1
     link_residue = np.minimum(link_residue.ravel(), n - 1)
@@ -356,12 +407,12 @@ def _swept(
     is_shoulder = (before.width[rings] != after.width[rings]) & ~is_first & ~is_last
     residue = np.where(is_last, link_residue[rings - 1], link_residue[rings])
 
-    # Rings as they are drawn: each sample once; shoulders once more, and twice as a flat face; ends once more, as a cap.
+    # Rings to draw: each sample once; shoulders once more, and twice as a flat face; ends once more as a cap.
     shoulders, firsts, lasts = (np.flatnonzero(mask) for mask in (is_shoulder, is_first, is_last))
     every = np.arange(len(rings))
     sample = np.concatenate([every, shoulders, shoulders, shoulders, firsts, lasts])
     ends = np.cumsum([0, len(rings), len(shoulders), len(shoulders), len(shoulders), len(firsts), len(lasts)])
-    # The first ring of a shoulder closes the part before it, as does the first ring of its face.
+    # The first ring of a shoulder and the first ring of its face close the part before the shoulder.
     uses_before = np.zeros(len(sample), np.bool_)
     uses_before[: ends[1]] = True
     uses_before[: ends[1]][is_first] = False
@@ -375,7 +426,7 @@ def _swept(
     frame = np.stack([cosine * u + sine * v, cosine * v - sine * u], axis=1).astype(np.float32)  # (k, 2, 3)
 
     circle, circle_normal, square, square_normal = _sections(sides)
-    # Planes of x and y: rows of two numbers would be slow.
+    # Separate arrays of x and y are faster than rows of two numbers.
     x_size, y_size = (size.astype(np.float32)[:, None] for size in (width, thickness))
     x, y = x_size * circle[:, 0], y_size * circle[:, 1]
     x_normal, y_normal = y_size * circle_normal[:, 0], x_size * circle_normal[:, 1]
@@ -384,7 +435,7 @@ def _swept(
         part = angular[some].astype(np.float32)[:, None]
         x_size, y_size = x_size[some], y_size[some]
         largest = np.maximum(x_size, y_size)
-        # Integers remain exact, so that vertices that occur twice coincide.
+        # Corners of the square remain exact, so that vertices that occur twice coincide.
         x[some] = ((1 - part) * circle[:, 0] + part * square[:, 0]) * x_size
         y[some] = ((1 - part) * circle[:, 1] + part * square[:, 1]) * y_size
         x_normal[some] = (1 - part) * (x_normal[some] / largest) + part * square_normal[:, 0]
@@ -402,7 +453,7 @@ def _swept(
     normals[ends[2] : ends[5]] = -tangent[ends[2] : ends[5]]
     normals[ends[5] :] = tangent[ends[5] :]
 
-    # Pairs of rings that a wall connects.
+    # Pairs of rings that are connected by a wall.
     start = every.copy()
     start[shoulders] = np.arange(ends[1], ends[2])
     lower = np.concatenate([start[~is_last], np.arange(ends[2], ends[3])])
@@ -415,18 +466,18 @@ def _swept(
 
 
 def _is_folded(sides: int) -> NDArray[np.bool_]:
-    """Mask (sides,) of corners of the square that coincide with the next."""
+    """Return True for each corner of the square that coincides with the next, shape (sides,)."""
     square = _sections(sides)[2]
     folded: NDArray[np.bool_] = np.abs(square - np.roll(square, -1, axis=0)).max(axis=1) < _LEAST
     return folded
 
 
 def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
-    """(t, 3) two triangles for each side between two rings, but those without area at sharp edges."""
+    """Return the two triangles of each side between pairs of rings, shape (t, 3), without triangles of no area at sharp edges."""
     side = np.arange(sides)
     step = np.roll(side, -1)
     zero, ones = np.zeros(sides, np.int64), np.ones(sides, np.int64)
-    # Corners a, b of the lower ring and c, d above them: which ring, and which of its corners.
+    # For the corners of both triangles: the ring (0 lower, 1 upper) and the corner of the ring.
     ring = np.stack([zero, zero, ones, zero, ones, ones], axis=1).reshape(-1, 3).astype(np.uint32)
     corner = np.stack([side, step, side, step, step, side], axis=1).reshape(-1, 3).astype(np.uint32)
     folded = _is_folded(sides)
@@ -444,7 +495,7 @@ def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[
 
 
 def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
-    """(t, 3) fans over rings, counter-clockwise about the tangent, but triangles without area."""
+    """Return fans of triangles over rings, shape (t, 3), counter-clockwise about the tangent, without triangles of no area."""
     side = np.arange(1, sides - 1, dtype=np.uint32)
     fan = np.stack([np.zeros_like(side), side, side + 1], axis=1)
     folded = _is_folded(sides)
@@ -457,7 +508,7 @@ def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) ->
 
 
 def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return coordinates with zeros for invalid ones, and the residues to draw."""
+    """Return coordinates with zeros in place of invalid ones, and a mask of the residues to draw."""
     if steps < 2 or steps % 2 or sides < 3:
         raise ValueError("a residue takes an even number of steps, and a tube three sides")
     there = are_places(position)
@@ -466,7 +517,7 @@ def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool
 
 
 def _with_balls(mesh: Mesh, place: NDArray[np.float64], is_alone: NDArray[np.bool_], radius: float) -> Mesh:
-    """Residues that no wall leads to, as balls."""
+    """Add a sphere for each residue that is not connected to another."""
     if not is_alone.any():
         return mesh
     return Mesh.joined([mesh, spheres(place, _ISOLATED * radius, 1, is_alone)])
@@ -486,22 +537,27 @@ def tube(
     is_shown: NDArray[np.bool_] | None = None,
     number: NDArray[np.integer] | None = None,
 ) -> Mesh:
-    """Return a tube about the curve through the Cα.
+    """Return a tube along the curve through the Cα atoms.
 
     Parameters
     ----------
-    position
-        (n, 3) Å.
-    radius
-        Å.
-    steps
-        Samples per residue along the curve, even.
-    sides
-        Sides of the tube.
-    is_shown
-        (n,) residues to draw, each with half of the way to its neighbours; all by default.
-    number
-        See `are_joined`.
+    position : ndarray, shape (n, 3)
+        Coordinates of Cα in Å.
+    radius : float
+        Radius in Å.
+    steps : int
+        Even number of samples per residue along the curve.
+    sides : int
+        Number of sides of the tube.
+    is_shown : ndarray of bool, shape (n,), optional
+        Residues to draw, each as far as halfway to its neighbours; by default all.
+    number : ndarray of int, shape (n,), optional
+        As in `are_joined`.
+
+    Returns
+    -------
+    Mesh
+        Tube, with spheres for isolated residues.
 
     Examples
     --------
@@ -522,7 +578,7 @@ def tube(
 
 _COIL_RADIUS = 0.25
 _WIDTH, _THICKNESS, _ANGULAR = np.array([_COIL_RADIUS, 1.3, 1.1]), np.array([_COIL_RADIUS, 0.22, 0.22]), np.array([0.0, 0.0, 1.0])
-"""Sizes of coil, helix and strand in Å; helices are oval, strands have edges."""
+"""Half width and half thickness in Å, and angularity, of coil, helix (oval) and strand (sharp edges)."""
 _HEAD_WIDTH = 1.9
 
 
@@ -534,16 +590,25 @@ def ribbon(
     is_shown: NDArray[np.bool_] | None = None,
     number: NDArray[np.integer] | None = None,
 ) -> Mesh:
-    """Helices as oval ribbons, strands as flat arrows towards the C-terminus, coil as a tube.
+    """Return helices as oval ribbons, strands as flat arrows towards the C-terminus, and coil as a tube.
 
     Parameters
     ----------
-    position : (n, 3)
-        Å.
-    secondary : (n,)
-        As `Chains.secondary`.
-    sides
-        Around, a multiple of four. The others as in `tube`.
+    position : ndarray, shape (n, 3)
+        Coordinates of Cα in Å.
+    secondary : ndarray of uint8, shape (n,)
+        Secondary structure, as in `Chains.secondary`.
+    steps : int
+        Even number of samples per residue along the curve.
+    sides : int
+        Number of sides around the ribbon, a multiple of four.
+    is_shown, number : ndarray, shape (n,), optional
+        As in `tube`.
+
+    Returns
+    -------
+    Mesh
+        Ribbon, with spheres for isolated residues.
     """
     if sides % 4:
         raise ValueError("a ribbon has a multiple of four sides")
@@ -553,7 +618,7 @@ def ribbon(
     is_joined = _next_joined(position, number)
     state = np.where(secondary <= STRAND, secondary, 0).astype(np.int64)
     is_strand = state == STRAND
-    # Smooth the pleat of strands: Cα alternate above and below them.
+    # Smooth the pleat of strands, whose Cα atoms alternate above and below the strand.
     flat = place.copy()
     inner = np.flatnonzero(is_strand[1:-1] & is_joined[1:-1] & is_joined[:-2]) + 1
     flat[inner] = (place[inner - 1] + 2.0 * place[inner] + place[inner + 1]) / 4.0
@@ -564,12 +629,12 @@ def ribbon(
 
 
 def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:
-    """Return the sections of samples before and after them; they differ at the start of an arrow head."""
+    """Return the sections immediately before and after each sample, which differ at the start of an arrow head."""
     n = len(state)
     next_state = np.where(is_joined, np.append(state[1:], 0), state)
     is_strand = state == STRAND
     is_end = is_strand & ((next_state != STRAND) | ~is_joined)
-    # Elements keep their section to half the way to their neighbours; coil goes over to it. A strand ends in the tip of its arrow.
+    # Sections of helices and strands extend halfway to their neighbours; coil is interpolated. A strand ends in the tip of an arrow.
     half_state = np.where(is_end, np.where(next_state == STRAND, 0, next_state), np.maximum(state, next_state))
     half_state = np.where((state == HELIX) | (next_state == HELIX) & ~is_strand, HELIX, half_state)
     nodes = np.arange(2 * n) / 2.0
@@ -581,7 +646,7 @@ def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], ste
     half = steps // 2
     ends = np.flatnonzero(is_end)
     if len(ends):
-        # The head begins at the Cα before the last of the strand, or where a strand of one residue does.
+        # The head begins at the second-last Cα of the strand, or at the start of a strand of one residue.
         has_before = np.zeros(n, np.bool_)
         has_before[1:] = is_joined[:-1]
         follows = has_before[ends] & is_strand[ends - 1]
@@ -602,7 +667,7 @@ def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], ste
         width[samples[~is_base]] = head[~is_base]
         angular[samples] = 1.0
         thickness[samples] = _THICKNESS[STRAND]
-        # After the tip, the section of the next part opens.
+        # After the tip, the section of the next element begins.
         tips = last[is_joined[ends]]
         width_after[tips] = _WIDTH[half_state[ends[is_joined[ends]]]]
     return _Section(width, thickness, angular), _Section(width_after, thickness, angular)
@@ -610,7 +675,7 @@ def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], ste
 
 @lru_cache(maxsize=8)
 def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Return a unit sphere: an icosahedron with faces split into four `level` times."""
+    """Return vertices and triangles of a unit sphere: an icosahedron whose faces are split into four `level` times."""
     golden = (1.0 + 5.0**0.5) / 2.0
     corners = []
     for a in (-1.0, 1.0):
@@ -638,7 +703,24 @@ def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
 def spheres(
     position: Places, radius: float | NDArray[np.floating] = 0.8, level: int = 1, is_shown: NDArray[np.bool_] | None = None
 ) -> Mesh:
-    """Return a sphere of 20 x 4**`level` triangles at each position; `radius` in Å, one or (n,)."""
+    """Return a sphere of 20 x 4**`level` triangles at each position.
+
+    Parameters
+    ----------
+    position : ndarray, shape (n, 3)
+        Coordinates in Å.
+    radius : float or ndarray, shape (n,)
+        Radius in Å.
+    level : int
+        Number of subdivisions of an icosahedron.
+    is_shown : ndarray of bool, shape (n,), optional
+        Positions to draw; by default all.
+
+    Returns
+    -------
+    Mesh
+        Spheres; `residue` is the index of the position.
+    """
     is_there = are_places(position) if is_shown is None else are_places(position) & is_shown
     rows = np.flatnonzero(is_there)
     points, triangles = _ball(level)
@@ -654,14 +736,25 @@ def spheres(
 
 
 def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:
-    """Atoms as small balls, and bonds as rods between them, half for each atom.
+    """Return atoms as small spheres and bonds as rods between them, one half for each atom.
 
     Parameters
     ----------
-    position : (a, 3)
-        Å.
-    bonds : (b, 2)
-        Rows of atoms.
+    position : ndarray, shape (a, 3)
+        Coordinates of atoms in Å.
+    bonds : ndarray of int, shape (b, 2)
+        Indices of bonded atoms.
+    radius : float
+        Radius in Å.
+    sides : int
+        Number of sides of a rod.
+    level : int
+        Number of subdivisions of the spheres.
+
+    Returns
+    -------
+    Mesh
+        Spheres and rods; `residue` is the index of the atom.
     """
     there = are_places(position)
     bonds = np.asarray(bonds, np.int64).reshape(-1, 2)
@@ -676,7 +769,7 @@ def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, s
     circle = _sections(sides)[0]
     around = circle @ frame
     n = len(ends)
-    # Four rings for each half: a cap, two of the wall, a cap.
+    # Four rings for each half: a cap, two rings of the wall, a cap.
     centre = np.stack([ends[:, 0], ends[:, 0], middle, middle], axis=1).astype(np.float32)
     vertices = centre[:, :, None] + np.float32(radius) * around[:, None]
     direction = np.broadcast_to(along.astype(np.float32)[:, None], around.shape)

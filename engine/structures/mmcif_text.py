@@ -1,4 +1,4 @@
-"""mmCIF whose table of atoms is cut off, or has rows of other lengths: the complete rows are read, and the others counted."""
+"""Repair mmCIF whose table of atoms is truncated or has rows of other lengths: read the complete rows, and count the others."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ENDS_TABLE = re.compile(rb"(?i)[ \t]*(?:_|loop_|data_|save_|#)")
 
 
 def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
-    """Leave out the rows of the table of atoms that have too few or too many values.
+    """Remove the rows of the table of atoms that have too few or too many values.
 
     Parameters
     ----------
     text : bytes
-        ASCII, a file that gemmi cannot read.
+        ASCII text of a file that gemmi cannot read.
 
     Returns
     -------
     (bytes, str) or None
-        The file and the sentence on it; None if no row has a wrong number of values, or if not every row is in one line.
+        Text without these rows and a message about them; None if no row has a wrong number of values, or if rows do not fill one line each.
     """
     header = _ATOM_SITE.search(text)
     if header is None:
@@ -50,7 +50,7 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
 
 
 def _rows(text: bytes, position: int) -> Iterator[tuple[int, int]]:
-    """Yield where the lines of a table begin and end, from its first row on, blank ones left out."""
+    """Yield start and end of each line of a table that is not blank, from its first row on."""
     while position < len(text) and not _ENDS_TABLE.match(text, position):
         stop = text.find(b"\n", position) + 1 or len(text)
         if text[position:stop].strip():
@@ -59,12 +59,12 @@ def _rows(text: bytes, position: int) -> Iterator[tuple[int, int]]:
 
 
 def _n_values(line: bytes) -> int:
-    """Return the number of values of a line, -1 if it cannot be divided into values."""
+    """Return the number of values of a line; -1 if they cannot be separated."""
     return -1 if _VALUE.sub(b"", line).strip() else len(_VALUE.findall(line))
 
 
 def _note(text: bytes, tags: list[str], bad: list[tuple[int, int, int]], is_cut_off: bool) -> str:
-    """Return the sentence on rows that are left out."""
+    """Return the message about removed rows."""
     start, _, n = bad[0]
     missing = f", {tags[n]} and what follows it are missing" if 0 <= n < len(tags) else ""
     result = f"{n} of {len(tags)} values{missing}" if n >= 0 else "values that cannot be separated"

@@ -1,7 +1,7 @@
-"""Files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a table row.
+"""Write the files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a table row.
 
-Scripts use the program's own names (``query``, ``target``) and residue numbers. Names from files never occur in commands, since they may
-contain one.
+Scripts use fixed names (``query``, ``target``) and residue numbers. Names from files never occur in commands, since they could contain
+commands.
 """
 
 from __future__ import annotations
@@ -70,12 +70,24 @@ _LINE = 60
 _X = SYMBOLS.index("X")
 _MAXIMUM_PDB_ATOMS = 99_999
 _PDB_NUMBERS, _PDB_PLACES, _B_FACTORS = (-999, 1_223_055), (-999.999, 9999.999), (-99.0, 999.0)
-"""Ranges of PDB's columns of four, eight and six characters; numbers from 10,000 on are hybrid-36."""
+"""Ranges of residue numbers, coordinates and B-factors in PDB's columns; residue numbers from 10,000 on are written in hybrid-36."""
 
 
 @dataclass(frozen=True)
 class AlignedChains:
-    """A query and the target that was superposed onto it: each is chain `i` of its columns, the superposition number `k` of several."""
+    """Query and superposed target.
+
+    Attributes
+    ----------
+    query, target : Chains
+        Columns that contain the chains.
+    query_number, target_number : ChainRow
+        Index of each chain in its columns.
+    superpositions : Superpositions
+        Superpositions of several targets.
+    k : int
+        Index of the superposition of this target.
+    """
 
     query: Chains
     query_number: ChainRow
@@ -86,25 +98,34 @@ class AlignedChains:
 
     @property
     def pairs(self) -> NDArray[np.int32]:
-        """(n, 2) aligned rows of the query and of the target."""
+        """Aligned residues of query and target, shape (n, 2), from 0."""
         return self.superpositions.pairs[self.superpositions.pair_offsets[self.k] : self.superpositions.pair_offsets[self.k + 1]]
 
     @property
     def sequences(self) -> tuple[str, str]:
-        """Sequences of both chains."""
+        """Sequences of query and target."""
         return self.query.sequence(self.query_number), self.target.sequence(self.target_number)
 
 
 def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
-    """Return an alignment of two whole chains: M aligned residues, I residues of the query only, D of the target only.
+    """Return the CIGAR of two whole chains: M aligned residues, I residues of the query only, D residues of the target only.
 
+    Parameters
+    ----------
+    pairs : ndarray of int, shape (k, 2)
+        Aligned residues of query and target, ascending.
+    n_query, n_target : int
+        Number of residues of both chains.
+
+    Examples
+    --------
     >>> cigar(np.array([[1, 0], [2, 1], [3, 3]]), 4, 5)
     '1I2M1D1M1D'
     """
     ends = np.array([[n_query, n_target]])
     every = np.concatenate([np.asarray(pairs, np.int64).reshape(-1, 2), ends])
     left_out = np.diff(every, axis=0, prepend=[[-1, -1]]) - 1
-    # A run of pairs begins after skipped residues; the entry after the last pair ends it.
+    # A segment of pairs begins after unaligned residues; the entry after the last pair ends the last segment.
     begins = np.flatnonzero(left_out.any(axis=1) | (np.arange(len(every)) == 0) | (np.arange(len(every)) == len(every) - 1))
     runs = np.diff(begins, append=len(every) - 1)
     parts = zip(left_out[begins].tolist(), runs.tolist(), strict=True)
@@ -112,22 +133,26 @@ def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
 
 
 def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int, n_targets: NDArray[np.integer]) -> list[str]:
-    """Return the CIGARs of alignments with one query, vectorised over alignments.
+    """Return the CIGARs of alignments with one query, computed for all alignments together.
 
     Parameters
     ----------
-    pairs
-        (k, 2), flat.
-    offsets
-        (n + 1,) start of each alignment's pairs.
-    n_targets
-        (n,) residues of the targets.
+    pairs : ndarray of int, shape (k, 2)
+        Aligned residues of all alignments.
+    offsets : ndarray of int64, shape (n + 1,)
+        Pairs of alignment i are ``offsets[i]:offsets[i + 1]``.
+    n_query : int
+        Number of residues of the query.
+    n_targets : ndarray of int, shape (n,)
+        Number of residues of each target.
 
+    Examples
+    --------
     >>> cigars(np.array([[1, 0], [2, 1], [3, 3]]), np.array([0, 3, 3]), 4, np.array([5, 1]))
     ['1I2M1D1M1D', '4I1D']
     """
     n = len(n_targets)
-    last = offsets[1:] + np.arange(n)  # a row for the ends follows the pairs of each
+    last = offsets[1:] + np.arange(n)  # the pairs of each alignment are followed by a row with the chain lengths
     first = offsets[:-1] + np.arange(n)
     every = np.empty((len(pairs) + n, 2), np.int64)
     is_pair = np.ones(len(every), np.bool_)
@@ -155,7 +180,26 @@ def identities(
     pairs: NDArray[np.integer],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """(n,) `identity` of many alignments with one query, whose targets and pairs are flat."""
+    """Return the `identity` of many alignments with one query.
+
+    Parameters
+    ----------
+    query : ndarray of int8, shape (q,)
+        Residue codes of the query.
+    targets : ndarray of int8, shape (total,)
+        Residue codes of all targets.
+    target_offsets : ndarray of int64, shape (n + 1,)
+        Residues of target i are ``target_offsets[i]:target_offsets[i + 1]``.
+    pairs : ndarray of int, shape (k, 2)
+        Aligned residues of all alignments.
+    offsets : ndarray of int64, shape (n + 1,)
+        Pairs of alignment i are ``offsets[i]:offsets[i + 1]``.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Fractions, 0 to 1.
+    """
     lengths = np.diff(offsets)
     rows = pairs[:, 1] + np.repeat(target_offsets[:-1], lengths)
     a, b = query[pairs[:, 0]], targets[rows]
@@ -165,7 +209,15 @@ def identities(
 
 
 def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> float:
-    """Return the fraction of aligned pairs with equal residues; X never matches."""
+    """Return the fraction of aligned pairs with equal residues; X never matches.
+
+    Parameters
+    ----------
+    query, target : ndarray of int8
+        Residue codes of both chains.
+    pairs : ndarray of int, shape (k, 2)
+        Aligned residues of query and target.
+    """
     if not len(pairs):
         return 0.0
     a, b = query[pairs[:, 0]], target[pairs[:, 1]]
@@ -173,7 +225,7 @@ def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[n
 
 
 def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None = None) -> dict[str, str]:
-    """Return a superposition as a row of `ROW_COLUMNS`; `extra` adds values known to a search, such as its score."""
+    """Return a superposition as a row of `ROW_COLUMNS`; `extra` adds values that a search provides, such as its score."""
     query, target, result, k, pairs = aligned.query, aligned.target, aligned.superpositions, aligned.k, aligned.pairs
     i, j = aligned.query_number, aligned.target_number
     n_query, n_target = int(query.lengths[i]), int(target.lengths[j])
@@ -197,18 +249,20 @@ def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """Write rows of `ROW_COLUMNS`, separated by tabs, with a header."""
+    """Write rows of `ROW_COLUMNS` as tab-separated text with a header."""
     table = pa.table({name: [row[name].encode("utf-8", "replace").decode() for row in rows] for name in ROW_COLUMNS})
     write_separated(path, table, [Column(name) for name in ROW_COLUMNS], Progress(), UNQUOTED)
 
 
 def read_atoms(path: Path, chain: str) -> gemmi.Structure:
-    """Read all atoms of a chain as a structure of one chain, from the first model, or by name from any model.
+    """Read all atoms of a chain as a structure with one chain.
+
+    The chain is taken from the first model or, if only another model has a chain of this name, from that model.
 
     Raises
     ------
     InputError
-        The file has no such chain.
+        If the file cannot be read or has no such chain.
     """
     structure = gemmi_structure(path)
     names = printable_names(chain.name for chain in structure[0])
@@ -227,12 +281,19 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
 
 
 def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
-    """Read all atoms of a chain (the only one of `chains`), found in its file by Cα positions, as a structure of one chain.
+    """Read all atoms of a chain as a structure with one chain; the chain is found in its file by its Cα coordinates.
+
+    Parameters
+    ----------
+    path : Path
+        Structure file.
+    chains : Chains
+        Exactly one chain.
 
     Raises
     ------
     InputError
-        The file no longer exists, or contains another chain now.
+        If the file no longer exists or no longer contains the chain.
     """
     places = {tuple(place) for place in chains.position.tolist()}
     every: tuple[Models, ...] = ("first", "all")
@@ -245,7 +306,7 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
 
 
 def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
-    """Return a chain's Cα atoms as a structure, from its columns."""
+    """Return the Cα atoms of a chain as a structure, from its columns."""
     import gemmi  # slow to import: only structures need it
 
     structure, model, chain = gemmi.Structure(), gemmi.Model(1), gemmi.Chain("A")
@@ -266,7 +327,7 @@ def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
 
 
 def _insertion_code(code: int) -> str:
-    """Return an insertion code valid in files; characters other than alphanumeric ones need quotes or mean none elsewhere."""
+    """Return an insertion code that is valid in files: an alphanumeric character, or a blank."""
     text = chr(code)
     return text if text.isascii() and text.isalnum() else " "
 
@@ -278,12 +339,18 @@ def write_superposition(
     target_atoms: gemmi.Structure | None = None,
     extra: Mapping[str, object] | None = None,
 ) -> list[Path]:
-    """Write the table, coordinates, alignment and scripts of a superposition into a folder; return the paths.
+    """Write table, coordinates, alignment and scripts of a superposition into a folder; return their paths.
 
     Parameters
     ----------
-    query_atoms, target_atoms
-        Structures of one chain (`read_atoms`); Cα only if omitted. The target's atoms are moved.
+    folder : Path
+        Output folder.
+    aligned : AlignedChains
+        Query and target with their superposition.
+    query_atoms, target_atoms : gemmi.Structure, optional
+        Structures with one chain (`read_atoms`); by default with Cα only. The atoms of the target are transformed in place.
+    extra : mapping of str to object, optional
+        Additional values of the table row.
     """
     query_atoms = query_atoms or alpha_carbons(aligned.query, aligned.query_number)
     target_atoms = target_atoms or alpha_carbons(aligned.target, aligned.target_number)
@@ -302,16 +369,16 @@ def write_superposition(
 
 @dataclass(frozen=True)
 class PictureChain:
-    """A chain of a picture to be written.
+    """Chain of a picture to write.
 
     Attributes
     ----------
-    scripted
+    scripted : ScriptedChain
         Name, columns and colours.
-    atoms
+    atoms : gemmi.Structure, optional
         Structure of this chain (`chain_atoms`), or None for Cα only.
-    rotation, translation
-        Transformation onto the query, x' = R x + t, or None.
+    rotation, translation : ndarray of float64, shape (3, 3) and (3,), optional
+        Transformation onto the query, x' = R x + t in Å, or None.
     """
 
     scripted: ScriptedChain
@@ -323,17 +390,28 @@ class PictureChain:
 def write_picture(
     folder: Path, chains: Sequence[PictureChain], style: Style = "ribbon", background: tuple[int, int, int] = (255, 255, 255)
 ) -> list[Path]:
-    """Write superposed chains of a picture into an existing folder, with scripts that reproduce it.
+    """Write superposed chains of a picture into an existing folder, with scripts that reproduce the picture.
+
+    Parameters
+    ----------
+    folder : Path
+        Existing output folder.
+    chains : sequence of PictureChain
+        Chains.
+    style : Style
+        Representation of the chains.
+    background : tuple of int
+        Red, green and blue of the background, 0 to 255.
 
     Returns
     -------
     list of Path
-        ``NAME.cif`` and ``NAME.pdb`` of each chain, ``picture.pml`` for PyMOL and ``picture.cxc`` for ChimeraX.
+        ``NAME.cif`` of each chain, ``NAME.pdb`` if its columns suffice, ``picture.pml`` for PyMOL and ``picture.cxc`` for ChimeraX.
 
     Raises
     ------
     ValueError
-        A name repeats or contains other than alphanumeric characters and ``_``.
+        If a name repeats, or contains characters other than ASCII alphanumeric ones and ``_``.
     """
     names = [chain.scripted.name for chain in chains]
     if len(set(names)) < len(names) or not all(name.isascii() and name.replace("_", "a").isalnum() for name in names):
@@ -365,13 +443,13 @@ def _move(structure: gemmi.Structure, rotation: NDArray[np.float64], translation
 
 
 def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> list[Path]:
-    """Write mmCIF, and PDB if its columns suffice."""
+    """Write mmCIF and, if its columns suffice, PDB; return the paths."""
     import gemmi  # slow to import: only structures need it
 
     bare = gemmi.Structure()
     bare.name = name
     bare.add_model(structure[0])
-    # Names of parts of chains come from the file; they are given anew.
+    # Names of subchains come from the file: replace them.
     for chain in bare[0]:
         for residue in chain:
             residue.subchain, residue.entity_id = "", ""
@@ -388,7 +466,7 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
 
 
 def _fits_pdb(structure: gemmi.Structure) -> bool:
-    """Return True if PDB's columns suffice for atoms, positions and residue numbers."""
+    """Return True if PDB's columns suffice for atom numbers, coordinates and residue numbers."""
     if structure[0].count_atom_sites() > _MAXIMUM_PDB_ATOMS:
         return False
     numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
@@ -400,7 +478,7 @@ def _fits_pdb(structure: gemmi.Structure) -> bool:
 
 
 def _alignment(aligned: AlignedChains) -> str:
-    """Both sequences with gaps, as FASTA."""
+    """Return both sequences with gaps as FASTA."""
     query, target = aligned.sequences
     rows: tuple[list[str], list[str]] = ([], [])
     i = j = 0
@@ -420,7 +498,7 @@ def _alignment(aligned: AlignedChains) -> str:
 
 
 def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], program: Program) -> str:
-    """Return ranges of author numbers, without residues whose insertion code is not alphanumeric."""
+    """Return ranges of author residue numbers, without residues that have an insertion code."""
     first = chains.rows(number).start
     shown = []
     for row in (rows + first).tolist():
@@ -459,11 +537,11 @@ _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
         "view",
     ),
 }
-"""Commands that open and colour both chains, colour the aligned residues of each, and show all."""
+"""Commands that open and colour both chains, that colour the aligned residues of each chain, and that show everything."""
 
 
 def _script(aligned: AlignedChains, program: Program) -> str:
-    """Return a script that consists of fixed names and numbers."""
+    """Return a script, which consists of fixed names and numbers only."""
     opening, colours, end = _SCRIPTS[program]
     query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], program)
     target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], program)

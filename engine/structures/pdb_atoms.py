@@ -1,4 +1,4 @@
-"""Records of atoms of PDB files as columns of characters: residues, chains and numbers are read, and written anew."""
+"""Atom records of PDB files as columns of characters, in which residues, chains and numbers are read and rewritten."""
 
 from __future__ import annotations
 
@@ -14,22 +14,38 @@ from proteoscope.engine.structures.residue_numbers import DECIMAL_NUMBER, LAST_D
 __all__ = ["ATOM_COLUMNS", "NOT_READABLE", "PdbAtoms", "begins_early"]
 
 ATOM_COLUMNS = 54
-"""Columns of an atom's record up to its coordinates."""
+"""Number of columns of an atom record up to its coordinates."""
 NOT_READABLE = -(10**9)
-"""Residue number that is not decimal."""
+"""Residue number for texts that are not decimal."""
 _CHAIN, _NUMBER, _INSERTION, _NAME = slice(20, 22), slice(22, 26), 26, slice(17, 20)
-_OFFSET = 1 << 20  # makes places of negative numbers positive
+_OFFSET = 1 << 20  # added to the keys of residues, so that negative residue numbers give positive keys
 
 
 def begins_early(name: str) -> bool:
-    """Return True if columns 17 to 20 hold a four-character residue name, which some programs start in the column before."""
+    """Return True if columns 17 to 20 contain a four-character residue name, which some programs start one column too early."""
     return bool(dynamics_parent(name)) and not residue_kind(name[1:])[1]
 
 
 class PdbAtoms:
-    """The records of atoms that are read, by their columns.
+    """Atom records of a PDB file that are read, n of them.
 
-    `lines` : of the file. `part` : see `_Rewriting._parts`. `run` : (n,) number of the run of records of one residue.
+    Parameters
+    ----------
+    lines : ndarray of int64, shape (n,)
+        Index of the line of each record.
+    cells : ndarray of uint8, shape (n, ATOM_COLUMNS)
+        Characters of each record; changed in place.
+    part : ndarray of int64, shape (n,)
+        Part of the file, as in `_Rewriting._parts`.
+
+    Attributes
+    ----------
+    lines, part : ndarray of int64, shape (n,)
+        As given.
+    chain : ndarray of int64, shape (n,)
+        Both characters of the chain name as one number.
+    run : ndarray of int64, shape (n,)
+        Index of the segment of consecutive records of one residue.
     """
 
     def __init__(self, lines: NDArray[np.int64], cells: NDArray[np.uint8], part: NDArray[np.int64]) -> None:
@@ -46,18 +62,18 @@ class PdbAtoms:
         return self._cells[row, columns].tobytes().decode("latin-1")
 
     def chain_text(self, chain: int) -> str:
-        """Return a chain's name as in the file."""
+        """Return the name of a chain as in the file."""
         return bytes([chain >> 8, chain & 255]).decode("latin-1").strip()
 
     def number_text(self, row: int) -> str:
-        """Columns of the residue number and the insertion code of an atom."""
+        """Return the columns of the residue number and the insertion code of an atom."""
         return self._text(row, slice(22, 27))
 
     def _first_of_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         return rows[np.concatenate([[True], self.run[rows[1:]] != self.run[rows[:-1]]])] if len(rows) else rows
 
     def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
-        """Rows of atoms of residues whose names have four characters, with these names."""
+        """Yield the atoms of residues with a name of four characters, and the name."""
         result = []
         for chain in np.unique(self.chain[self._cells[:, 20] != ord(" ")]).tolist():
             rows = np.flatnonzero(self.chain == chain)
@@ -75,7 +91,7 @@ class PdbAtoms:
                 yield rows, name
 
     def _is_amid(self, rows: NDArray[np.int64], chain: int, names: set[str]) -> bool:
-        """Return True if standard residues of a two-character chain continue the numbering of the chain without its first character."""
+        """Return True if a two-character chain of standard residues fills a gap in the chain without the first character."""
         if not all(residue_kind(name[:3].strip())[1] for name in names):
             return False
         near = []
@@ -93,20 +109,20 @@ class PdbAtoms:
         return np.array([int(text) if DECIMAL_NUMBER.fullmatch(text := self._text(row, _NUMBER)) else 0 for row in rows.tolist()], np.int64)
 
     def rename(self, rows: NDArray[np.int64], name: str) -> None:
-        """Give atoms another residue name of three characters, and a chain of the last character."""
+        """Set the residue name of atoms (three characters), and reduce their chain name to its last character."""
         self._cells[rows, _NAME] = np.frombuffer(f"{name:>3.3}".encode("latin-1"), np.uint8)
         self._cells[rows, 20] = ord(" ")
         self._is_changed[rows] = True
         self._set_runs()
 
     def rechain(self, rows: NDArray[np.int64], code: str) -> None:
-        """Give atoms another chain."""
+        """Set the chain name of atoms (two characters)."""
         self._cells[rows, _CHAIN] = np.frombuffer(code.encode(), np.uint8)
         self._is_changed[rows] = True
         self.chain[rows] = ord(code[0]) << 8 | ord(code[1])
 
     def renumber(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
-        """Give atoms other residue numbers, beyond 9999 as hybrid-36."""
+        """Set the residue numbers of atoms, in hybrid-36 beyond 9999."""
         for number in np.unique(numbers).tolist():
             here = rows[numbers == number]
             self._cells[here, _NUMBER] = np.frombuffer(hybrid_36(number).encode(), np.uint8)
@@ -115,11 +131,11 @@ class PdbAtoms:
         self._is_changed[rows] = True
 
     def plain_numbers(self) -> NDArray[np.int64]:
-        """(n,) decimal residue numbers; `NOT_READABLE` for others."""
+        """Return the decimal residue numbers, shape (n,); `NOT_READABLE` for others."""
         cells = self._cells[:, _NUMBER]
         is_digit = (cells >= ord("0")) & (cells <= ord("9"))
         is_blank, is_minus = cells == ord(" "), cells == ord("-")
-        # Blanks, a minus, digits: no column is less than the one before in this order.
+        # A valid number has blanks, then a minus, then digits: these ranks never decrease.
         order = np.where(is_digit, 2, np.where(is_minus, 1, np.where(is_blank, 0, 9)))
         is_plain = (order[:, 3] == 2) & (np.diff(order, axis=1) >= 0).all(axis=1) & (is_minus.sum(axis=1) < 2)
         insertion = self._cells[:, _INSERTION]
@@ -128,7 +144,7 @@ class PdbAtoms:
         return np.where(is_plain, np.where(is_minus.any(axis=1), -value, value), NOT_READABLE)
 
     def numbered_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first rows of a chain's residues; without numbers, a repeated atom name starts a residue."""
+        """Return the first atoms of a chain's residues; without residue numbers, a repeated atom name starts a residue."""
         firsts = set(self._first_of_runs(rows).tolist())
         starts, met = [], set[bytes]()
         for row in rows.tolist():
@@ -146,16 +162,16 @@ class PdbAtoms:
         return rows[is_alpha & ~((self._cells[rows, _NAME] == np.frombuffer(b" CA", np.uint8)).all(axis=1))]
 
     def _places(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return one number per residue number and insertion code."""
+        """Return a number for each atom that encodes its residue number and insertion code."""
         return numbers[rows] << 8 | self._cells[rows, _INSERTION]
 
     def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
-        """Chains in which a Cα is met again, apart from the place where it was met first."""
+        """Return the chains in which a Cα occurs again, in another residue segment than at first, or which continue in another model."""
         rows = self._alpha(np.arange(len(self.lines)))
         if not len(rows):
             return []
         order = rows[np.argsort(self.chain[rows], kind="stable")]
-        # 16 bits of the chain, 32 of the place and 8 of the alternative location.
+        # 16 bits for the chain, 32 for the residue and 8 for the alternative location.
         place = self.chain[order] << 32 | (self._places(order, numbers) + _OFFSET)
         is_new = np.concatenate([[True], (place[1:] != place[:-1]) | (self.part[order[1:]] != self.part[order[:-1]])])
         keys = np.sort((place << 8 | self._cells[order, 16])[is_new])
@@ -165,22 +181,22 @@ class PdbAtoms:
         return sorted(repeated)
 
     def unwrap(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> bool:
-        """Count on where a chain's numbers begin anew after 9999; True if they do. Changes `numbers`."""
+        """Continue the numbers of a chain that restart after 9999, in `numbers`; return True if any do."""
         here = numbers[rows]
         is_wrap = (here[:-1] == LAST_DECIMAL) & ((here[1:] == 0) | (here[1:] == 1)) & (self.part[rows[1:]] == self.part[rows[:-1]])
         if not is_wrap.any():
             return False
         turns = np.concatenate([[0], np.cumsum(is_wrap)])
-        # What begins at 1 has left out the number 10000.
+        # A restart at 1 skips the number 10000.
         numbers[rows] = here + turns * (LAST_DECIMAL + 1)
         return True
 
     def copies(
         self, rows: NDArray[np.int64], numbers: NDArray[np.int64], breaks: NDArray[np.int64], is_forced: NDArray[np.bool_]
     ) -> list[int]:
-        """First rows of the second and further molecules of a chain.
+        """Return the first atoms of the second and further molecules of a chain, as `molecule_starts` finds them.
 
-        One begins where a residue is met again: with the last TER, END or step back of the numbers before it, else there.
+        `breaks` changes at each TER and END, where a molecule may end.
         """
         alpha = self._alpha(rows)
         if not len(alpha):
@@ -197,14 +213,14 @@ class PdbAtoms:
         return row
 
     def is_amino_acid(self) -> NDArray[np.bool_]:
-        """(n,) True for ATOM records of amino acids."""
+        """Return True for each ATOM record of an amino acid, shape (n,)."""
         names = self._cells[:, 17:20].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
         result, inverse = np.unique(names, return_inverse=True)
         table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in result.tolist()], np.bool_)
         return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
 
     def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
-        """Return rewritten records by line; `record` returns a line's current text."""
+        """Return the rewritten records by line; `record` returns the current text of a line."""
         lines = self.lines[self._is_changed].tolist()
         return {
             line: cells.tobytes() + record(line)[ATOM_COLUMNS:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)

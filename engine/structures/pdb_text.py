@@ -1,13 +1,13 @@
-"""Normalisation of PDB files from other programs before gemmi reads them.
+"""Normalise PDB files from other programs before gemmi reads them.
 
 Deviations and their treatment:
 
-* Concatenated files have END between atoms: what follows is read too.
-* TER inside a chain: following amino acids of ATOM records belong to the chain.
-* Two molecules with one name and the same residue numbers: the second of chain A is chain A_2.
-* Residue names of four characters, and serial numbers of six digits, that extend into the next columns.
+* Concatenated files have END between atoms: the atoms after it are read too.
+* TER inside a chain: the amino acids of ATOM records after it belong to the chain.
+* Two molecules with the same chain name and residue numbers: the second molecule of chain A becomes chain A_2.
+* Residue names of four characters and serial numbers of six digits extend into the next columns.
 * Residue numbers beyond 9999: hexadecimal, hybrid-36, five digits, asterisks, or restarted at 0.
-* Models: the first only, or all as chains.
+* Several models: only the first is read, or all as chains.
 
 Records with unreadable coordinates are skipped and counted. Files in standard form are unchanged.
 """
@@ -32,22 +32,22 @@ from proteoscope.engine.structures.residue_numbers import FIRST_HEXADECIMAL, LAS
 __all__ = ["PlainPdb", "plain_pdb"]
 
 _RECORD = 80
-"""Columns of a record."""
-_LONGEST_SHIFT = 2  # columns that a serial number may be too long
+"""Number of columns of a record."""
+_LONGEST_SHIFT = 2  # maximum number of columns by which a serial number may be too long
 
 
 @dataclass(frozen=True)
 class PlainPdb:
-    """A PDB file in standard form.
+    """PDB file in standard form.
 
     Attributes
     ----------
-    text
+    text : bytes
         Input of gemmi.
-    chain_names
-        Names of chains by their codes in `text`, if different.
-    notes
-        Remarks for the user on omissions and deviations.
+    chain_names : dict of str to str
+        Names of chains by their names in `text`, for renamed chains.
+    notes : tuple of str
+        Messages for the user about omissions and deviations.
     """
 
     text: bytes
@@ -56,14 +56,14 @@ class PlainPdb:
 
 
 def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
-    """Put a PDB file into the plain form.
+    """Convert a PDB file to standard form.
 
     Parameters
     ----------
-    text
-        ASCII.
-    all_models
-        Read the chains of all models; chains of the second and further models get new names.
+    text : bytes
+        ASCII text.
+    all_models : bool
+        True to read the chains of all models, with new names for chains of the second and further models.
     """
     if b"\n" not in text and b"\r" in text:
         text = text.replace(b"\r", b"\n")
@@ -71,7 +71,7 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
 
 
 def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
-    """Return a file of the plain form, of several models the first; None for any other."""
+    """Return a file that is in standard form, reduced to its first model; None for other files."""
     buffer = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(buffer == ord("\n"))
     alpha, names = np.empty(len(ends) + 1, np.int64), np.empty(kernels.cpu.pdb_text.MAXIMUM_NAMES, np.int64)
@@ -89,7 +89,7 @@ def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
 
 
 class _Rewriting:
-    """Records of a file and their changes."""
+    """Lines of a PDB file and the changes to apply to them."""
 
     def __init__(self, text: bytes, all_models: bool) -> None:
         self._text, self._all_models = text, all_models
@@ -112,7 +112,7 @@ class _Rewriting:
         self._left_out = np.zeros(len(self._starts), np.bool_)
 
     def _columns(self, lines: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
-        """Return the (n, width) first columns of lines, padded with blanks."""
+        """Return the first `width` columns of lines, shape (n, width), padded with blanks."""
         result = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
         lengths = self._stops[lines] - self._starts[lines]
         short = np.flatnonzero(lengths < width)
@@ -139,7 +139,7 @@ class _Rewriting:
     def _parts(self) -> NDArray[np.int64]:
         """Return the part of the file of each line, -1 for models that are not read.
 
-        Parts end with END and models; the first model between two ENDs is read. Repetition of the atoms before the first END is a
+        Parts end at END and at models; between two ENDs only the first model is read. Atoms that repeat those before the first END are a
         trajectory frame, which counts as a model.
         """
         section = np.cumsum(self._is_end) - self._is_end
@@ -170,10 +170,10 @@ class _Rewriting:
         return of_line
 
     _is_forced: NDArray[np.bool_] = np.zeros(1, np.bool_)
-    """(p,) True for parts that are models, whose chains differ from the chains of earlier parts."""
+    """True for each part that is a model, whose chains differ from the chains of earlier parts, shape (p,)."""
 
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the atom lines with readable coordinates and their columns; long serial numbers are truncated."""
+        """Return the atom lines with valid coordinates, and their columns; too long serial numbers are truncated."""
         cells = self._columns(lines, ATOM_COLUMNS)
         places = cells[:, 30:]
         is_plain = (places[:, [4, 12, 20]] == ord(".")).all(axis=1)
@@ -211,7 +211,7 @@ class _Rewriting:
         return lines[retained], cells[retained]
 
     def _blank_charges(self, lines: NDArray[np.int64]) -> None:
-        """Blank invalid charges, which are unused here but rejected by gemmi."""
+        """Blank invalid charges, which are not used but which gemmi rejects."""
         charge = self._columns(lines, 80)[:, 78:]
         is_digit, is_sign = (charge >= ord("0")) & (charge <= ord("9")), (charge == ord("+")) | (charge == ord("-"))
         is_right = (charge == ord(" ")).all(axis=1) | (is_digit.any(axis=1) & is_sign.any(axis=1))
@@ -223,7 +223,7 @@ class _Rewriting:
         return self._changed.get(line, self._text[self._starts[line] : self._stops[line]])
 
     def _long_names(self, atoms: PdbAtoms) -> None:
-        """Handle four-character residue names whose last character is in the first column of two-character chains."""
+        """Rename residues with names of four characters, which extend into the column of the chain name, to their standard residues."""
         n_before = Counter[str]()
         for rows, name in atoms.long_names():
             parent = dynamics_parent(name) or name[:3]
@@ -235,7 +235,7 @@ class _Rewriting:
             self._notes.append(f"{counted(n, 'residue')} with names of four characters ({shown}), read as the standard residues")
 
     def _read_numbers(self, atoms: PdbAtoms) -> NDArray[np.int64]:
-        """(n,) the residue number of each atom."""
+        """Return the residue number of each atom, shape (n,)."""
         numbers = atoms.plain_numbers()
         is_odd = numbers == NOT_READABLE
         is_odd[1:] |= (numbers[:-1] == LAST_DECIMAL) & (numbers[1:] == int(FIRST_HEXADECIMAL))
@@ -256,7 +256,7 @@ class _Rewriting:
         return numbers
 
     def _split_chains(self, atoms: PdbAtoms, numbers: NDArray[np.int64]) -> None:
-        """Give molecules that share a chain's name and residue numbers names of their own."""
+        """Rename the second and further molecules that share a chain name and residue numbers."""
         used = {atoms.chain_text(chain) for chain in np.unique(atoms.chain).tolist()}
         codes = free_codes(used)
         breaks = np.cumsum(self._is_ter | self._is_end)[atoms.lines] + (atoms.part << 32)
@@ -286,7 +286,7 @@ class _Rewriting:
                 self._notes.append(copies_note(shown, made))
 
     def _end_chains(self, atoms: PdbAtoms) -> None:
-        """Leave out TER inside chains: gemmi takes what follows for ligands."""
+        """Remove TER inside chains, since gemmi treats the residues after it as ligands."""
         lines = np.flatnonzero(self._is_ter & ~self._left_out)
         if not len(lines):
             return
@@ -310,7 +310,7 @@ class _Rewriting:
 
 
 def _has_place(record: bytes, shift: int) -> bool:
-    """Return True if the coordinate columns, shifted right, hold three numbers."""
+    """Return True if the coordinate columns, shifted to the right by `shift`, contain three numbers."""
     if len(record.rstrip()) < 31 + shift + 16:
         return False
     for first in (30, 38, 46):

@@ -1,8 +1,7 @@
-"""Pictures of meshes without OpenGL: a camera, its light and its fog, and triangles drawn into an image.
+"""Render meshes without OpenGL: camera, light, fog, and triangles drawn into an image with a depth buffer.
 
-The nearest triangle counts at each pixel. Sorting triangles by depth and painting them one over the other would need no buffer of depths,
-but chains that lie in each other, as superposed ones do, have no such order, and a window takes ten times as long to paint
-polygons one by one. A picture may have any size, so that files are written from it too.
+Painting triangles in order of depth would need no depth buffer, but intersecting chains, such as superposed chains, have no such order,
+and a window needs ten times as long to paint polygons one by one. Pictures for files are rendered in the same way, in any size.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from proteoscope.engine.structures.meshes import Mesh
 __all__ = ["AMBIENT", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
 
 MAXIMUM_PIXELS = 1 << 26
-"""Maximum pixels of a picture during drawing, oversampling included: 7 bytes each."""
+"""Maximum number of pixels of a picture including oversampling; each needs 7 bytes."""
 AMBIENT = 0.4
-"""The share of light that comes from everywhere."""
+"""Fraction of light that is ambient."""
 LIGHT = (-0.35, 0.45, 0.82)
-"""Direction to the lamp, which goes with the viewer: x to the right, y up, z to the viewer."""
+"""Direction to the lamp relative to the viewer: x to the right, y up, z towards the viewer."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,14 @@ class Projection:
 
     Attributes
     ----------
-    rotation
-        (3, 3), from scene to viewer: x right, y up, z towards the viewer.
-    centre
-        (3,) Å, at the middle of the picture.
-    scale
-        Pixels per ångström at the centre.
-    distance
-        Å from eye to centre; infinite without perspective.
+    rotation : ndarray, shape (3, 3)
+        Rotation from scene to viewer: x right, y up, z towards the viewer.
+    centre : ndarray, shape (3,)
+        Coordinates in Å at the centre of the picture.
+    scale : float
+        Pixels per Å at the centre.
+    distance : float
+        Distance from the eye to the centre in Å; infinite without perspective.
     """
 
     rotation: NDArray[np.floating]
@@ -49,7 +48,15 @@ class Projection:
 
 
 class Projected(NamedTuple):
-    """Positions in a picture: x, y (n,) pixels from the upper left, depth (n,) Å towards the viewer; NaN after the eye."""
+    """Positions in a picture.
+
+    Attributes
+    ----------
+    x, y : ndarray of float32, shape (n,)
+        Pixels to the right and down from the upper left corner; NaN for positions that are not in front of the eye.
+    depth : ndarray of float32, shape (n,)
+        Å from the centre towards the viewer.
+    """
 
     x: NDArray[np.float32]
     y: NDArray[np.float32]
@@ -57,7 +64,7 @@ class Projected(NamedTuple):
 
 
 def projected(position: NDArray[np.floating], camera: Projection, width: int, height: int) -> Projected:
-    """Project positions (n, 3) into a picture of a size in pixels."""
+    """Project coordinates, shape (n, 3) in Å, into a picture of `width` x `height` pixels."""
     offset = np.asarray(position, np.float32) - np.asarray(camera.centre, np.float32)
     x, y, depth = np.asarray(camera.rotation, np.float32) @ offset.T
     scale: Any = np.float32(camera.scale)
@@ -79,21 +86,34 @@ def drawn(
     fog: float = 0.6,
     finer: int = 1,
 ) -> NDArray[np.uint8]:
-    """Render a mesh to (height, width, 3) uint8.
+    """Render a mesh.
 
     Parameters
     ----------
-    colours
-        (n, 3), indexed by `mesh.residue`.
-    fog
+    mesh : Mesh
+        Triangles.
+    colours : ndarray of uint8, shape (n, 3)
+        Colours, indexed by `mesh.residue`.
+    camera : Projection
+        View, in pixels of the final picture.
+    width, height : int
+        Size of the picture in pixels.
+    background : tuple of int
+        Red, green and blue, 0 to 255.
+    fog : float
         Fraction of background colour at the far end, 0 to 1.
-    finer
-        Oversampling factor for smooth edges; the camera refers to the final picture.
+    finer : int
+        Oversampling factor for smooth edges.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+        Picture.
 
     Raises
     ------
     ValueError
-        The picture has no pixels, or more than `MAXIMUM_PIXELS`.
+        If the picture has no pixels, or more than `MAXIMUM_PIXELS`.
     """
     if min(width, height, finer) < 1 or width * height * finer * finer > MAXIMUM_PIXELS:
         raise ValueError(f"a picture of {width} x {height} pixels, {finer} times finer, cannot be drawn")
@@ -114,7 +134,7 @@ def drawn(
 def _shaded(
     mesh: Mesh, colours: NDArray[np.uint8], camera: Projection, depth: NDArray[np.float32], background: tuple[int, int, int], fog: float
 ) -> NDArray[np.float32]:
-    """(v, 3) float32, colours of vertices in light and fog."""
+    """Return the colours of vertices with light and fog, shape (v, 3)."""
     lamp = np.array(LIGHT) / np.linalg.norm(LIGHT)
     light = mesh.normals @ (np.asarray(camera.rotation).T @ lamp).astype(np.float32)
     light = AMBIENT + (1.0 - AMBIENT) * np.maximum(light, 0.0)

@@ -1,11 +1,11 @@
-"""Reading of protein chains from PDB, mmCIF and BinaryCIF files, also gzipped, detected by content.
+"""Read protein chains from PDB, mmCIF and BinaryCIF files, plain or gzipped, in the format detected from the content.
 
-gemmi reads the atoms; residues, alternative locations and chain names are decided here:
+gemmi reads the atoms; this module selects residues, alternative locations and chain names:
 
-* The first model is read, or all by choice. Chains are author chains (mmCIF's auth_asym_id).
+* The first model is read, or all models on request. Chains are author chains (mmCIF's auth_asym_id).
 * A residue has a Cα and is an amino acid by its name, or by N and C next to the Cα; ligands, sugars and waters are excluded.
-* Among alternative locations the one with the highest Cα occupancy is used, as among residues at one position.
-* A modified residue gets the symbol of its parent (MSE is M) from gemmi's table or the file.
+* Of several alternative locations, and of several residues at one position, the one with the highest Cα occupancy is used.
+* A modified residue gets the code of its parent residue (MSE is M) from gemmi's table or from the file.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ __all__ = [
 ]
 
 MAXIMUM_BYTES = 256 << 20
-"""Maximum unpacked size of a file; the mmCIF reader needs some ten times as much memory."""
+"""Maximum decompressed size of a file; the mmCIF reader needs about ten times as much memory."""
 _MAXIMUM_ATOMS = 1 << 24
 _MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
-"""Å; beyond lies no atom of any structure."""
-_MAXIMUM_FLAT = 7  # characters of a name in gemmi's columns of atoms
+"""Range of valid coordinates in Å."""
+_MAXIMUM_FLAT = 7  # maximum length of a name in gemmi's columns of atoms
 _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _ALPHA = int.from_bytes(b"CA", "little")
 _MIXER = 0x5851F42D4C957F2D
-"""Odd number that spreads names of chains over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
+"""Odd number that spreads chain names over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
 _X = SYMBOLS.index("X")
 _UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
-_BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of them is near the beginning of BinaryCIF and MMTF
+_BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # BinaryCIF and MMTF contain one of these near the beginning
 _PDB_RECORD = re.compile(
     rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES"
     rb"|HELIX |SHEET )"
@@ -84,7 +84,15 @@ _TAKEN = "Take the file with all its coordinates from the PDB or from AlphaFold 
 
 @dataclass(frozen=True)
 class SkippedChain:
-    """An omitted chain: author name `chain`, and `reason`, such as ``is DNA or RNA``."""
+    """Omitted chain.
+
+    Attributes
+    ----------
+    chain : str
+        Author name of the chain.
+    reason : str
+        Reason as a predicate, such as ``is DNA or RNA``.
+    """
 
     chain: str
     reason: str
@@ -92,17 +100,19 @@ class SkippedChain:
 
 @dataclass(frozen=True)
 class StructureFile:
-    """Content of a file of structures.
+    """Content of a structure file.
 
     Attributes
     ----------
-    chains
-        Its protein chains, perhaps none.
-    chain_names
-        Author chain names.
-    skipped
-        The others.
-    messages
+    path : Path
+        File.
+    chains : Chains
+        Protein chains; may be empty.
+    chain_names : tuple of str
+        Author names of the protein chains.
+    skipped : tuple of SkippedChain
+        Other chains, with reasons.
+    messages : tuple of str
         Warnings about other omitted or reinterpreted content.
     """
 
@@ -113,7 +123,7 @@ class StructureFile:
     messages: tuple[str, ...] = ()
 
     def why_empty(self) -> InputError:
-        """Return the error that explains missing protein chains."""
+        """Return the error that explains why the file has no protein chain."""
         reported = [f"{f'chain {chain.chain}' if chain.chain else 'the chain without a name'} {chain.reason}" for chain in self.skipped[:4]]
         more = [f"{len(self.skipped) - 4} chains more"] if len(self.skipped) > 4 else []
         reasons = f": {'; '.join(reported + more)}" if reported else ", only ligands, solvent or atoms of other kinds"
@@ -121,7 +131,7 @@ class StructureFile:
 
 
 def stem(path: Path) -> str:
-    """Name of a structure: its file's name without the endings of structures and of gzip."""
+    """Return the name of a structure: the name of its file without suffixes of structure formats and of gzip."""
     name = path.name
     for _ in range(2):
         ending = Path(name).suffix
@@ -131,13 +141,15 @@ def stem(path: Path) -> str:
 
 
 def printable_name(name: str) -> str:
-    """Replace blanks and control characters, which would break a table row, by ``_``."""
+    """Replace blanks and control characters, which would break a table row, by ``_``, and truncate long names."""
     return "".join(symbol if symbol.isprintable() and not symbol.isspace() else "_" for symbol in name[:_MAXIMUM_NAME])
 
 
 def printable_names(names: Iterable[str]) -> dict[str, str]:
-    """Return distinct printable names of distinct chains, numbered if they would coincide.
+    """Return a unique printable name for each distinct chain name; names that would coincide are numbered.
 
+    Examples
+    --------
     >>> printable_names(["a b", "a_b", "A"])
     {'a_b': 'a_b', 'A': 'A', 'a b': 'a_b_2'}
     """
@@ -155,24 +167,30 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
 
 
 Models = Literal["first", "all"]
-"""Models of a file to read: only the first, or all, with new chain names in the second and further ones."""
+"""Models of a file to read: only the first, or all, where the chains of further models get new names."""
 
 
 def read_structure(path: str | Path, *, minimum_plddt: float = 0.0, models: Models = "first") -> StructureFile:
-    """Read the protein chains of a file.
+    """Read the protein chains of a structure file.
 
     Parameters
     ----------
-    minimum_plddt
-        Residues of predicted structures with a lower pLDDT are excluded after secondary structure assignment.
-    models
-        All models are chains of a biological assembly; chain A of the second is A_2.
+    path : str or Path
+        Structure file.
+    minimum_plddt : float
+        Minimum pLDDT of residues of predicted structures, from 0 to 100; other residues are removed after secondary structure assignment.
+    models : Models
+        ``all`` treats all models as chains of one biological assembly; chain A of the second model becomes A_2.
+
+    Returns
+    -------
+    StructureFile
+        Protein chains; a file without them is not an error (see `StructureFile.why_empty`).
 
     Raises
     ------
     InputError
-        A file is missing, damaged, of another kind or without atoms; the message names file, position, reason and remedy. A file without
-        protein is not an error: see `StructureFile.why_empty`.
+        If the file is missing, damaged, in another format or without atoms. The message names file, position, reason and remedy.
     """
     path = Path(path)
     structure, facts = _read(path, models)
@@ -180,12 +198,12 @@ def read_structure(path: str | Path, *, minimum_plddt: float = 0.0, models: Mode
 
 
 def gemmi_structure(path: Path, models: Models = "first") -> gemmi.Structure:
-    """Return all that gemmi reads of a file.
+    """Read a whole structure file with gemmi.
 
     Raises
     ------
     InputError
-        See `read_structure`.
+        As in `read_structure`.
     """
     return _read(path, models)[0]
 
@@ -210,9 +228,9 @@ def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
 
 
 def read_atom_columns(structure: gemmi.Structure) -> Any:
-    """Return gemmi's columns of the atoms of a single-model structure.
+    """Return gemmi's columns of the atoms of a structure with one model.
 
-    They hold names of up to seven characters, which suffice for residues and atoms; longer chain names, as in assemblies, are truncated.
+    Names in them have up to seven characters, which suffices for residues and atoms; longer chain names, as in assemblies, are truncated.
     """
     import gemmi  # slow to import: only structures need it
 
@@ -230,12 +248,12 @@ def read_atom_columns(structure: gemmi.Structure) -> Any:
 
 
 def is_structure(path: Path) -> bool:
-    """Return True if a file begins like a structure.
+    """Return True if the beginning of a file looks like a structure.
 
     Raises
     ------
     InputError
-        The file cannot be read.
+        If the file cannot be read.
     """
     with ByteSource(path) as source:
         head = source.peek(1 << 16)
@@ -258,7 +276,7 @@ def _content(path: Path) -> bytes:
 
 
 def _check_words(unfolding: Unfolding, text: bytes) -> None:
-    """Refuse a packed text of more words than it may unfold to: gemmi makes an object of each word of mmCIF."""
+    """Reject gzipped text with more words than its size allows, since gemmi creates an object for each word of mmCIF."""
     if unfolding.n_bytes == len(text):
         return
     is_blank = np.frombuffer(text, np.uint8) <= 32
@@ -266,12 +284,12 @@ def _check_words(unfolding: Unfolding, text: bytes) -> None:
 
 
 def _recognised(path: Path, text: bytes) -> str:
-    """Return ``PDB``, ``mmCIF`` or ``BinaryCIF``.
+    """Return the format of a text: ``PDB``, ``mmCIF`` or ``BinaryCIF``.
 
     Raises
     ------
     InputError
-        It has none of these formats.
+        If the text is in none of these formats.
     """
     head = text[: 1 << 16]
     if b"\0" in head or (head[:1] and head[0] >= 0x80 and not head.startswith(b"\xef\xbb\xbf")):
@@ -315,16 +333,16 @@ class _Facts:
 
     Attributes
     ----------
-    descriptions
-        Names of entities.
-    title
+    title : str
         Title of the entry.
-    is_predicted
-        True if B-factors are pLDDT; None if unspecified.
-    quality
-        pLDDT by mmCIF chain (label_asym_id) and number (label_seq_id).
-    notes
-        Omissions and deviations.
+    descriptions : dict of str to str
+        Names of entities.
+    is_predicted : bool or None
+        True if B-factors are pLDDT; None if the file does not specify it.
+    quality : dict of (str, int) to float
+        pLDDT by mmCIF chain (label_asym_id) and residue (label_seq_id).
+    notes : tuple of str
+        Messages about omissions and deviations.
     """
 
     title: str
@@ -337,7 +355,7 @@ class _Facts:
 def _read_pdb(text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
     import gemmi  # slow to import: only structures need it
 
-    # Columns are bytes: a character of several bytes would be cut.
+    # Columns are bytes: replace characters of several bytes.
     plain = plain_pdb(text if text.isascii() else text.translate(_ASCII), all_models=models == "all")
     structure = gemmi.read_pdb_string(plain.text)
     for chain in (model_chain for model in structure for model_chain in model):
@@ -372,7 +390,7 @@ def _read_binary_cif(path: Path, data: bytes, models: Models) -> tuple[gemmi.Str
 
 
 def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes: list[str]) -> tuple[gemmi.Structure, _Facts]:
-    """Read the first block with atoms; `notes` are earlier remarks for the user."""
+    """Read the first block with atoms; `notes` are previous messages for the user, to which messages are added."""
     import gemmi  # slow to import: only structures need it
 
     blocks = [block for block in document if block.find_mmcif_category("_atom_site.")]
@@ -419,7 +437,7 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
 
 
 def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
-    """Return True if a Cα may repeat in a residue of a model, as with molecules sharing a chain name, or if unknown."""
+    """Return True if a Cα may occur twice in a residue of a model, as in molecules that share a chain name, or if this is unknown."""
     import gemmi  # slow to import: only structures need it
 
     try:
@@ -427,7 +445,7 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
     except RuntimeError:
         return True
     rows = np.flatnonzero(_as_numbers(atoms.atom_names) == _ALPHA)
-    # Sums that wrap around: Cα whose sums are the same by chance are only compared once more.
+    # Hash keys: equal keys by chance only cause an unnecessary exact comparison.
     key = _as_numbers(atoms.chain_ids[rows]) * _MIXER + (atoms.model_num[rows].astype(np.int64) << 48)
     key += atoms.resnums[rows].astype(np.int64) << 16
     key += atoms.icodes[rows].astype(np.int64) << 8
@@ -437,7 +455,7 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
-    """Reduce a structure to one model, the first or all with new chain names, and return warnings."""
+    """Reduce a structure to one model, with the chains of the first or of all models; return messages."""
     if len(structure) < 2:
         return []
     used = {chain.name for chain in structure[0]}
@@ -455,13 +473,13 @@ def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
 
 
 def _tidy(text: str) -> str:
-    """Return a text on one line without control characters, limited in length."""
+    """Return text on one line without control characters, truncated."""
     words = " ".join("".join(symbol if symbol.isprintable() else " " for symbol in text[: 4 * _MAXIMUM_DESCRIPTION]).split())
     return words.encode("utf-8", "replace").decode()[:_MAXIMUM_DESCRIPTION]
 
 
 class _StructureReader:
-    """Makes columns of what gemmi read of one file."""
+    """Converter of the structure that gemmi read from a file to columns."""
 
     def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, minimum_plddt: float) -> None:
         self._path, self._facts, self._minimum_confidence = path, facts, minimum_plddt
@@ -474,7 +492,7 @@ class _StructureReader:
         }
 
     def read(self) -> StructureFile:
-        """Read the chains of the structure's model."""
+        """Return the chains of the structure."""
         names: dict[str, int] = {}
         chain_of_part, n_atoms, label_number = [], [], []
         for part in self._structure[0]:
@@ -502,7 +520,7 @@ class _StructureReader:
         entity_type = atoms.entity_type[first]
         is_polymer = (entity_type == _UNKNOWN) | (entity_type == _POLYMER)
         has_ends = np.isfinite(backbone[:, 0, 0]) & np.isfinite(backbone[:, 2, 0])
-        # Cα without other atoms of an unknown residue is a residue in a polymer; a calcium ion is called CA too.
+        # A lone Cα of an unknown residue counts if it is in a polymer and is not a calcium ion, which is named CA too.
         is_residue = (chosen >= 0) & is_polymer & ~is_nucleotide
         is_alone = np.diff(offsets) == 1
         is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((entity_type == _POLYMER) & ~is_calcium & is_alone)
@@ -526,7 +544,7 @@ class _StructureReader:
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the symbol of each residue, and True if its name is an amino acid or a nucleotide."""
+        """Return the residue code of each residue, and True for each name of an amino acid and of a nucleotide."""
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
         kinds = [_decode_kind(number) for number in numbers.tolist()]
         if self._parents:
@@ -541,7 +559,7 @@ class _StructureReader:
     def _is_first_of_place(
         chain: NDArray, number: NDArray, insertion: NDArray, is_residue: NDArray[np.bool_], occupancy: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Return False for residues that share a position with one of higher occupancy."""
+        """Return False for residues at the same position as another residue with a higher, or an equal earlier, occupancy."""
         retained = np.ones(len(chain), np.bool_)
         rows = np.flatnonzero(is_residue)
         if len(rows) < 2:
@@ -561,7 +579,7 @@ class _StructureReader:
     def _confidence(
         self, atoms: Any, offsets: NDArray[np.int64], chosen: NDArray[np.int64], is_residue: NDArray[np.bool_], label_number: list[Any]
     ) -> NDArray[np.float32]:
-        """Return the pLDDT of each residue; NaN for experimental structures."""
+        """Return the pLDDT of each residue, 0 to 100; NaN for experimental structures."""
         n = len(chosen)
         none = np.full(n, np.nan, np.float32)
         facts, rows = self._facts, np.flatnonzero(is_residue)
@@ -585,7 +603,7 @@ class _StructureReader:
         if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0 and values.max() > 0.0):
             return none
         if facts.is_predicted is None:
-            # A file without the method: predictions have one value for all atoms of a residue, and different values among residues.
+            # The file has no method: in predictions, all atoms of a residue have the same value, and residues have different values.
             sizes = np.diff(offsets)[rows]
             least, most = np.minimum.reduceat(b, offsets[:-1]), np.maximum.reduceat(b, offsets[:-1])
             if sizes.min() < 4 or (least[rows] != most[rows]).any() or least[rows].min() == most[rows].max():
@@ -659,7 +677,7 @@ class _StructureReader:
 
 @dataclass(frozen=True)
 class _Residues:
-    """Columns of the residues of a file, protein or not; `offsets` cut them into chains once these are sorted out."""
+    """Columns of all residues of a file; in the result of `of_chains`, `offsets` are the ranges of the protein chains."""
 
     chain: NDArray[np.int64]
     backbone: NDArray[np.float64]
@@ -672,7 +690,7 @@ class _Residues:
     offsets: NDArray[np.int64]
 
     def of_chains(self, is_residue: NDArray[np.bool_], wanted: list[int]) -> _Residues:
-        """Return the protein residues of these chains in order."""
+        """Return the protein residues of the chains `wanted`, in this order."""
         place = np.full(int(self.chain.max()) + 1, -1, np.int64)
         place[wanted] = np.arange(len(wanted))
         rows = np.flatnonzero(is_residue & (place[self.chain] >= 0))
@@ -682,7 +700,7 @@ class _Residues:
         label = self.label_number[rows].copy()
         for k in range(len(wanted)):
             here = label[offsets[k] : offsets[k + 1]]
-            # Where the file numbers no sequence, residues are counted.
+            # Count residues if the file has no sequence numbers.
             if (here < 1).any() or (here >= 1 << 31).any():
                 here[:] = np.arange(1, len(here) + 1)
         return _Residues(
@@ -699,7 +717,7 @@ class _Residues:
 
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
-    """Assign secondary structure by hydrogen bonds over all chains if half of a chain's residues have a backbone, else by distances."""
+    """Assign secondary structure by hydrogen bonds between all chains, or by Cα distances in chains with few backbone atoms."""
     is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():
@@ -714,23 +732,23 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
 
 
 def _as_numbers(digits: NDArray) -> NDArray[np.int64]:
-    """Return (n, 8) characters as one number each."""
+    """Return names of 8 characters, shape (n, 8), as one integer each."""
     return np.ascontiguousarray(digits).view(np.int64).reshape(-1)
 
 
 def _decode_name(number: int) -> str:
-    """Return the name of a residue from its characters as one number."""
+    """Return the residue name that an integer encodes (see `_as_numbers`)."""
     return (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
 
 
 @lru_cache(maxsize=4096)
 def _decode_kind(number: int) -> tuple[int, bool, bool]:
-    """Return the kind of a residue (`residue_kind`) from the characters of its name as one number."""
+    """Return `residue_kind` of the residue name that an integer encodes (see `_as_numbers`)."""
     return residue_kind(_decode_name(number))
 
 
 def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Convert pLDDT written as 0 to 1 by some programs to percent."""
+    """Multiply pLDDT by 100 if the program wrote it from 0 to 1."""
     values = confidence[rows]
     finite = values[np.isfinite(values)]
     return confidence * np.float32(100.0) if len(finite) and finite.max() <= 1.0 else confidence

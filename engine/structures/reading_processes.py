@@ -1,7 +1,7 @@
-"""Reading of structure files in separate processes.
+"""Read structure files in separate processes.
 
-gemmi holds the GIL while reading, and a hostile file must not crash the program. A process that dies or exceeds its time costs only that
-file.
+gemmi holds the GIL while reading, and a malicious file must not crash the program. If a process dies or exceeds its time, only its
+current file is skipped.
 """
 
 from __future__ import annotations
@@ -26,19 +26,37 @@ from proteoscope.engine.structures.reading import Models, StructureFile, read_st
 __all__ = ["read_structures"]
 
 _MAXIMUM_SECONDS = 120.0
-"""Maximum seconds per file; the largest assemblies take ten."""
+"""Maximum seconds per file; the largest assemblies take ten seconds."""
 _MAXIMUM_MEMORY = 8 << 30
-_UNDER_WAY = 4  # files queued for each process, so that it never waits for the next
-_FILES_OF_A_PROCESS = 16  # fewer are not worth the second that another one takes to begin
+_UNDER_WAY = 4  # files queued for each process, so that it never waits for the next file
+_FILES_OF_A_PROCESS = 16  # minimum number of files per process, since starting a process takes a second
 _LOOK_SECONDS = 0.1
 
 
 def read_structures(
     paths: Sequence[Path], processes: int, progress: Progress, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> Iterator[tuple[int, StructureFile | str]]:
-    """Read files in several processes and yield the number of each with its content, or the reason for its omission, as completed.
+    """Read files in several processes, and yield their contents in the order of completion.
 
-    `progress` is checked for cancellation several times a second.
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files to read.
+    processes : int
+        Maximum number of processes.
+    progress : Progress
+        Polled for cancellation several times a second.
+    minimum_plddt : float
+        Minimum pLDDT, as in `read_structure`.
+    models : Models
+        Models to read, as in `read_structure`.
+
+    Yields
+    ------
+    int
+        Index of the file in `paths`.
+    StructureFile or str
+        Content of the file, or the reason for which it is left out.
     """
     waiting = deque(range(len(paths)))
     context = multiprocessing.get_context("spawn")
@@ -78,7 +96,7 @@ def read_structures(
 
 
 class _Reader:
-    """A process that reads files, one after the other; `under_way` are the numbers of those that it was given, the oldest first."""
+    """Process that reads files one after another; `under_way` has the indices of its files, oldest first."""
 
     def __init__(self, context: Any, minimum_plddt: float, models: Models) -> None:
         self.connection, theirs = context.Pipe()
@@ -90,33 +108,33 @@ class _Reader:
 
     @property
     def is_late(self) -> bool:
-        """True if the oldest file exceeds its time."""
+        """True if reading the oldest file exceeds the maximum time."""
         return bool(self.under_way) and time.monotonic() - self._began > _MAXIMUM_SECONDS
 
     def give(self, number: int, paths: Sequence[Path]) -> None:
-        """Let it read one more file."""
+        """Send the path of one more file to the process."""
         if not self.under_way:
             self._began = time.monotonic()
         self.under_way.append(number)
-        with suppress(OSError):  # `recv` reports a process that has died
+        with suppress(OSError):  # `recv` detects a process that has died
             self.connection.send(os.fspath(paths[number]))
 
     def finished(self) -> int:
-        """Remove the oldest, finished file and return its number."""
+        """Remove the oldest file, which is finished, and return its index."""
         self._began = time.monotonic()
         return self.under_way.popleft()
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self.connection.close()
         self._process.kill()
         self._process.join()
 
 
 def _serve(connection: Connection, minimum_plddt: float, models: Models) -> None:
-    """Run a reading process until it receives no more files."""
+    """Read files in a reading process until the connection is closed."""
     for number in END_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # the parent receives it too, and ends this process
+        signal.signal(number, signal.SIG_IGN)  # the parent process receives the signal too, and ends this process
     _limit_memory()
     with suppress(EOFError, OSError):
         while True:

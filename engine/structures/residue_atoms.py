@@ -1,4 +1,4 @@
-"""The atoms of some residues of a chain, for a picture of their side chains: read again from the chain's file."""
+"""Read the atoms of residues again from the file of a chain, for pictures of side chains."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["BACKBONE", "MAXIMUM_RESIDUES", "NO_ATOMS", "Atoms", "b_factors", "bonds_between", "residue_atoms"]
 
 MAXIMUM_RESIDUES = 200
-"""Maximum number of residues with shown atoms."""
-_MAXIMUM_ATOMS = 100  # of a residue; no amino acid has as many
+"""Maximum number of residues whose atoms are shown."""
+_MAXIMUM_ATOMS = 100  # maximum number of atoms of a residue, more than any amino acid has
 BACKBONE = ("N", "C", "O", "OXT")
-_SLACK = 0.4  # Å that a bond may be longer than both covalent radii
+_SLACK = 0.4  # Å by which a bond may be longer than the sum of both covalent radii
 _MINIMUM_BOND = 0.5
 
 
@@ -33,14 +33,14 @@ class Atoms:
 
     Attributes
     ----------
-    name, element
-        Of each atom, as ``CG`` and ``C``.
-    position : (a, 3) float32
-        Å, as in the file.
-    residue : (a,) int32
-        Row of the chain.
-    bonds : (b, 2) int32
-        Rows of atoms.
+    name, element : tuple of str
+        Name and element of each atom, such as ``CG`` and ``C``.
+    position : ndarray of float32, shape (a, 3)
+        Coordinates in Å, as in the file.
+    residue : ndarray of int32, shape (a,)
+        Index of the residue of each atom in the chain.
+    bonds : ndarray of int32, shape (b, 2)
+        Indices of bonded atoms.
     """
 
     name: tuple[str, ...]
@@ -54,19 +54,28 @@ NO_ATOMS = Atoms((), (), np.empty((0, 3), np.float32), np.empty(0, np.int32), np
 
 
 def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with_backbone: bool = False) -> Atoms:
-    """Return side-chain heavy atoms of residues from Cα on, or all heavy atoms `with_backbone`.
+    """Return the heavy atoms of residues, by default Cα and side chains.
 
     Parameters
     ----------
-    chains
-        The chain only.
-    rows
-        Residues; the first `MAXIMUM_RESIDUES` are used.
+    path : Path
+        Structure file.
+    chains : Chains
+        Exactly one chain.
+    rows : ndarray of int
+        Indices of residues in the chain; only the first `MAXIMUM_RESIDUES` are used.
+    with_backbone : bool
+        True to include N, C and O.
+
+    Returns
+    -------
+    Atoms
+        Atoms with coordinates as in the file.
 
     Raises
     ------
     InputError
-        The file is missing, has another chain now, or has only Cα.
+        If the file is missing, no longer contains the chain, or has only Cα atoms.
     """
     wanted = set(np.unique(rows)[:MAXIMUM_RESIDUES].tolist())
     names: list[str] = []
@@ -93,24 +102,31 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
 
 
 def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
-    """Return (r,) Cα B-factors in Å² of a chain (the only one of `chains`), NaN if missing.
+    """Return the Cα B-factors of a chain in Å², shape (r,), NaN if missing.
+
+    Parameters
+    ----------
+    path : Path
+        Structure file.
+    chains : Chains
+        Exactly one chain, with r residues.
 
     Raises
     ------
     InputError
-        The file no longer exists, or contains another chain now.
+        If the file no longer exists or no longer contains the chain.
     """
     result = np.full(int(chains.offsets[-1]), np.nan, np.float32)
     for row, residue, alternative in _residues(path, chains):
         for atom in residue:
             if atom.name == "CA" and atom.altloc in ("\0", alternative):
                 result[row] = atom.b_iso
-    # Files without B-factors have one number for all.
+    # Files without B-factors have zeros.
     return result if np.nanmax(result, initial=0.0) > 0.0 else np.full_like(result, np.nan)
 
 
 def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]]:
-    """Return rows of the chain with the file's residue and selected alternative location."""
+    """Return, for each residue of the chain in the file, its index, the residue and its selected alternative location."""
     row_at = {tuple(place): row for row, place in enumerate(chains.position.tolist())}
     result = []
     for residue in chain_atoms(path, chains)[0][0]:
@@ -123,12 +139,22 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
-    """Return True if all of these residues are glycine, which has no atoms beyond Cα."""
+    """Return True if all these residues are glycine, which has no side-chain heavy atom."""
     return bool((chains.residue[owner] == SYMBOLS.index("G")).all())
 
 
 def bonds_between(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(b, 2) pairs of atoms as near as both covalent radii, in a residue or in two that follow each other."""
+    """Return the pairs of bonded atoms, shape (b, 2): of one residue or successive residues, within the sum of their covalent radii.
+
+    Parameters
+    ----------
+    position : ndarray of float32, shape (a, 3)
+        Coordinates in Å.
+    radius : ndarray of float64, shape (a,)
+        Covalent radii in Å.
+    owner : ndarray of int32, shape (a,)
+        Index of the residue of each atom, ascending.
+    """
     bonds = []
     starts = np.append(np.flatnonzero(np.diff(owner, prepend=-2)), len(owner))
     for k in range(len(starts) - 1):

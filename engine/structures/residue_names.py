@@ -1,6 +1,6 @@
-"""Residue names with their one-character codes, from gemmi's table and from molecular dynamics programs.
+"""One-character codes of residue names, from gemmi's table and for molecular dynamics programs.
 
-AMBER, CHARMM, GROMACS and others name protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA and CLEU.
+AMBER, CHARMM, GROMACS and others have names for protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA, CLEU.
 """
 
 from __future__ import annotations
@@ -52,14 +52,16 @@ _STATES = {
     "THR": ("THRP", "THRD"),
     "TYR": ("TYM", "TYRM", "TYRP", "TYRD", "TYRU"),
 }
-"""Names of states of the standard residues, by programs of molecular dynamics."""
+"""Names of states of standard residues in molecular dynamics programs."""
 _PARENTS = {name: parent for parent, names in _STATES.items() for name in names}
 
 
 @lru_cache(maxsize=4096)
 def dynamics_parent(name: str) -> str:
-    """Return the standard residue that a program of molecular dynamics names so, or ''.
+    """Return the standard residue for a residue name of molecular dynamics programs; '' for other names, including standard ones.
 
+    Examples
+    --------
     >>> dynamics_parent("HSD"), dynamics_parent("NALA"), dynamics_parent("CHIE"), dynamics_parent("ALA")
     ('HIS', 'ALA', 'HIS', '')
     """
@@ -73,7 +75,10 @@ def dynamics_parent(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def residue_kind(name: str) -> tuple[int, bool, bool]:
-    """Return the residue code of a name's parent, and True if it is an amino acid or a nucleotide."""
+    """Return the code of the parent of a residue, True if it is an amino acid, and True if it is a nucleotide.
+
+    The code is an index in `proteoscope.engine.sequences.matrices.SYMBOLS`, X for unknown residues.
+    """
     import gemmi  # slow to import: only structures need it
 
     tabulated = gemmi.find_tabulated_residue(name)

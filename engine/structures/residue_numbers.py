@@ -1,4 +1,4 @@
-"""Residue numbers of PDB files beyond four decimal digits: hybrid-36, hexadecimal, five digits, and those that cannot be read."""
+"""Residue numbers of PDB files beyond four decimal digits: hybrid-36, hexadecimal, five digits, and unreadable numbers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,32 @@ from string import ascii_lowercase, ascii_uppercase, digits
 __all__ = ["DECIMAL_NUMBER", "FIRST_HEXADECIMAL", "LAST_DECIMAL", "hybrid_36", "read_residue_numbers"]
 
 LAST_DECIMAL = 9999
-"""Greatest number in four columns of decimal digits."""
+"""Largest number in four columns of decimal digits."""
 FIRST_HEXADECIMAL = f"{LAST_DECIMAL + 1:x}"
-"""First number after it if a program continues in hexadecimal."""
+"""Text of the next number in programs that continue in hexadecimal."""
 DECIMAL_NUMBER = re.compile(r" *-?\d+ *")
-_GREATEST_NUMBER = 2_436_111  # of hybrid-36 in four columns
+_GREATEST_NUMBER = 2_436_111  # largest number of hybrid-36 in four columns
 _HEXADECIMAL = re.compile(r"\d[0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}")
 _HYBRID = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 
 
 def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[int]]:
-    """Parse a chain's residue numbers from their columns; also return the indices of counted and of hexadecimal ones."""
+    """Parse the residue numbers of a chain.
+
+    Parameters
+    ----------
+    texts : list of str
+        Columns of residue number and insertion code (five characters) of each residue.
+
+    Returns
+    -------
+    numbers : list of int
+        Number of each residue; unreadable numbers continue from the previous number.
+    counted : list of int
+        Indices of residues with unreadable numbers.
+    hexadecimal : list of int
+        Indices of residues with hexadecimal numbers.
+    """
     result, is_counted, hexadecimal = list[int](), list[int](), list[int]()
     is_hexadecimal = False
     for k, text in enumerate(texts):
@@ -45,7 +60,7 @@ def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[i
 
 
 def _earlier_hexadecimal(texts: list[str], numbers: list[int], value: int, stop: int) -> list[int]:
-    """Reinterpret as hexadecimal the numbers that lead up to a hexadecimal one; return their indices."""
+    """Reinterpret the numbers immediately before a hexadecimal number as hexadecimal if they continue to it; return their indices."""
     changed = []
     for k in range(stop - 1, -1, -1):
         number = texts[k][:4]
@@ -62,8 +77,10 @@ def _from_hybrid(text: str) -> int:
 
 
 def hybrid_36(number: int) -> str:
-    """Four columns of a residue number.
+    """Return a residue number as the four characters of its columns.
 
+    Examples
+    --------
     >>> hybrid_36(-5), hybrid_36(9999), hybrid_36(10000), hybrid_36(_from_hybrid("zzzz"))
     ('  -5', '9999', 'A000', 'zzzz')
     """

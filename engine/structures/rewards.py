@@ -1,10 +1,10 @@
-"""Rewards of two aligned residues: the published formulas, and tables learned from superposed relatives.
+"""Rewards of aligned residue pairs: the published formulas, and tables learned from superposed related chains.
 
 Published (Mrozek et al. 2014, J Mol Model 20:2067, equations 17-19): the weighted sum of exp(-(difference of lengths)^2), exp(-(difference
-of angles)^2), the similarity of secondary structures (1, 1/2, 0) and BLOSUM62 brought to [0, 1]. Every one is positive, so that unrelated
-residues collect score too.
+of angles)^2), the similarity of secondary structures (1, 1/2, 0), and BLOSUM62 scaled to [0, 1]. All terms are positive, so that
+alignments of unrelated residues score too.
 
-Sensitive: a weighted sum of log-odds, in bits, of meeting two codes in superposed relatives rather than by chance, less a constant.
+Sensitive: a weighted sum of the log-odds, in bits, of two codes being aligned in related chains rather than by chance, minus a constant.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from proteoscope.kernels.structure_layouts import (
 
 __all__ = ["GapCosts", "SensitiveTables", "Weights", "element_similarity", "published_rewards", "sensitive_rewards", "sensitive_tables"]
 
-_UNITS_OF_BIT, _PUBLISHED_UNITS = 100.0, 65536.0  # at most; fewer for queries of tens of thousands of residues
+_UNITS_OF_BIT, _PUBLISHED_UNITS = 100.0, 65536.0  # maximum integer units; fewer for queries of tens of thousands of residues
 _MAXIMUM_SCORE = 1 << 30
 _MATRIX = "BLOSUM62"
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the score terms; 1 is as published or learned."""
+    """Weights of the terms of the score; 1 is the published or learned weight."""
 
     length: float = 1.0
     angle: float = 1.0
@@ -50,7 +50,15 @@ class Weights:
 
 @dataclass(frozen=True)
 class GapCosts:
-    """Costs of the first and each further residue of a gap, and of elements in phase 1, in units of the rewards."""
+    """Gap costs, in units of the rewards.
+
+    Attributes
+    ----------
+    first, next : float
+        Cost of the first and of each further residue of a gap.
+    first_element, next_element : float
+        Cost of the first and of each further secondary structure element of a gap in phase 1.
+    """
 
     first: float
     next: float
@@ -60,18 +68,18 @@ class GapCosts:
 
 @dataclass(frozen=True)
 class SensitiveTables:
-    """Terms of the sensitive mode.
+    """Terms of the score of the sensitive mode.
 
     Attributes
     ----------
-    tables : (32, 32) float64
-        Log-odds in bits, by alphabet.
-    weights
-        Of each.
-    baseline
-        Bits taken off every pair.
-    gap_first, gap_next
-        Bits.
+    tables : dict of str to ndarray of float64, shape (32, 32)
+        Log-odds of pairs of codes in bits, by alphabet.
+    weights : dict of str to float
+        Weight of each table.
+    baseline : float
+        Bits subtracted from the reward of every pair.
+    gap_first, gap_next : float
+        Costs of the first and of each further residue of a gap, in bits.
     """
 
     tables: dict[str, NDArray[np.float64]]
@@ -82,7 +90,7 @@ class SensitiveTables:
 
     @classmethod
     def of(cls, content: Any) -> SensitiveTables:
-        """Create tables from the content of a file."""
+        """Create tables from the content of their JSON file."""
         tables = {}
         for name, rows in content["tables"].items():
             tables[name] = np.zeros((CODES, CODES))
@@ -97,12 +105,15 @@ def sensitive_tables() -> SensitiveTables:
 
 
 def element_similarity() -> NDArray[np.float64]:
-    """(3, 3), of states coil, helix and strand: 1 for two helices or two strands, 0 for one of each, 1/2 with coil (rules i-iii)."""
+    """Return the similarity of the states coil, helix and strand, shape (3, 3).
+
+    It is 1 for two helices or two strands, 0 for a helix and a strand, and 1/2 with coil (rules i-iii of the publication).
+    """
     return np.array([[0.5, 0.5, 0.5], [0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
 
 
 def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """Return the published rewards as integers, and the number of integer units per unit."""
+    """Return the published rewards of a query as integers, and the integer value of a reward of 1."""
     matrix = read_matrix(_MATRIX).scores.astype(np.float64)
     tables = np.zeros((2, CODES, CODES))
     tables[0, : len(matrix), : len(matrix)] = weights.residue * (matrix - matrix.min()) / (matrix.max() - matrix.min())
@@ -113,10 +124,10 @@ def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) 
 
 
 def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """Return the learned rewards as integers, and the number of units per bit.
+    """Return the learned rewards of a query as integers, and the integer value of a reward of 1 bit.
 
-    The length weight applies to distances (separation, burial and neighbour), the angle weight to conformation, which includes secondary
-    structure; the latter's own weight applies to the published mode only.
+    The length weight applies to the distances (separation, burial and neighbour), and the angle weight to the conformation, which includes
+    secondary structure. The weight of secondary structure applies to the published mode only.
     """
     factors = {
         "residue": weights.residue,
@@ -140,7 +151,7 @@ def _rewards(
     gaps: GapCosts,
     units: float,
 ) -> tuple[Rewards, float]:
-    """Return integer rewards with as many units per unit as 32 bits allow for the query's maximum score."""
+    """Return integer rewards, scaled so that the maximum score of the query fits 32 bits, and their scale."""
     most = tables.max(axis=(1, 2)).sum() + by_length.max(initial=0.0) + by_angle.max(initial=0.0)
     while len(query.state) * (most * units + len(names) + 2) >= _MAXIMUM_SCORE:
         units /= 2

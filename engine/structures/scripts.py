@@ -1,6 +1,6 @@
-"""Scripts for PyMOL and ChimeraX that reproduce a picture: colours, shapes and secondary structure.
+"""Write scripts for PyMOL and ChimeraX that reproduce a picture: colours, shapes and secondary structure.
 
-Scripts contain only numbers, colours and names of this program, none from files. PyMOL: pymolwiki.org (Selection Algebra, Color,
+Scripts contain only numbers, colours and names from this program, no names from files. PyMOL: pymolwiki.org (Selection Algebra, Color,
 Cartoon); ChimeraX: user guide on `color`, `cartoon`, `setattr` and specifying atoms.
 """
 
@@ -22,7 +22,7 @@ Style = Literal["ribbon", "tube", "line", "spheres", "surface"]
 Colour = tuple[int, int, int]
 
 _MAXIMUM_CHARACTERS = 700
-"""Maximum length of a selection; PyMOL reads lines of a thousand characters."""
+"""Maximum length of a selection; PyMOL reads lines of up to a thousand characters."""
 _PYMOL_STATES = {"C": "L", "H": "H", "E": "S"}
 _PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
     "ribbon": ("show cartoon", "set cartoon_trace_atoms, 1", "set cartoon_fancy_helices, 0"),
@@ -42,18 +42,18 @@ _CHIMERAX_STYLES: dict[Style, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class ScriptedChain:
-    """A chain of a scripted picture.
+    """Chain of a scripted picture.
 
     Attributes
     ----------
-    name
-        File stem of alphanumeric characters and ``_``.
-    chains
-        The chain only.
-    colours
-        (r, 3) uint8.
-    is_shown
-        (r,) bool, shown residues; None for all.
+    name : str
+        Stem of the chain's file: alphanumeric characters and ``_``.
+    chains : Chains
+        Exactly one chain, with r residues.
+    colours : ndarray of uint8, shape (r, 3)
+        Colour of each residue.
+    is_shown : ndarray of bool, shape (r,), optional
+        Residues to show; None for all.
     """
 
     name: str
@@ -63,12 +63,12 @@ class ScriptedChain:
 
 
 def residue_ranges(numbers: Sequence[int], program: Program) -> list[str]:
-    r"""Return residues as ranges of author numbers.
+    r"""Return author residue numbers as ranges in the notation of a program.
 
     >>> residue_ranges([3, -1, 0, 1, 7], "PyMOL"), residue_ranges([3, -1, 0, 1, 7], "ChimeraX")
     (['\\-1-1', '3', '7'], ['-1-1', '3', '7'])
     """
-    # PyMOL takes a bare minus for that of a range.
+    # PyMOL interprets a bare minus as a range.
     sign = "\\-" if program == "PyMOL" else "-"
     values = np.unique(np.asarray(numbers, np.int64))
     runs = np.split(values, np.flatnonzero(np.diff(values) != 1) + 1)
@@ -77,7 +77,7 @@ def residue_ranges(numbers: Sequence[int], program: Program) -> list[str]:
 
 
 def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> Iterator[str]:
-    """Residues as texts of bounded length: ranges first, then those with insertion codes, which ranges may take with them."""
+    """Yield selections of residues of limited length: ranges first, then residues with insertion codes, which ranges may include."""
     plain = rows[chains.insertion[rows] == 0]
     parts = residue_ranges(chains.author_number[plain].tolist(), program)
     sign = "\\-" if program == "PyMOL" else "-"
@@ -97,7 +97,7 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
 
 
 def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np.integer]]], program: Program) -> Iterator[tuple[str, str]]:
-    """Yield commands for groups of residues, those with insertion codes last."""
+    """Yield each colour or state with selections of its residues, with insertion codes last, since ranges may include these residues."""
     for has_code in (False, True):
         for colour, rows in groups:
             for text in _selections(chains, rows[(chains.insertion[rows] != 0) == has_code], program):
@@ -105,7 +105,7 @@ def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np
 
 
 def _colour_groups(scripted: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
-    """Return colours with their residues, the most frequent, which colours the whole chain, first."""
+    """Return the colours with their residues, beginning with the most frequent colour, which is applied to the whole chain."""
     codes = scripted.colours.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     values, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -121,7 +121,7 @@ def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:
 
 
 def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
-    """Return a PyMOL script that loads ``NAME.cif`` of each chain from its own folder."""
+    """Return a PyMOL script that loads ``NAME.cif`` of each chain from the folder of the script."""
     lines = ["# Open in PyMOL from this folder.", *(f"load {chain.name}.cif, {chain.name}" for chain in chains), "hide everything"]
     lines += _PYMOL_STYLES[style]
     for chain in chains:
@@ -142,7 +142,7 @@ def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", backg
 
 
 def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
-    """Return a ChimeraX script for a new session that opens ``NAME.cif`` of each chain from its own folder."""
+    """Return a ChimeraX script for a new session that opens ``NAME.cif`` of each chain from the folder of the script."""
     lines = ["# Open in a new session of ChimeraX.", *(f"open {chain.name}.cif" for chain in chains), "hide atoms"]
     for number, chain in enumerate(chains, 1):
         lines.append(f"setattr #{number} residues ss_type 0")
@@ -162,7 +162,7 @@ def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", ba
 
 
 def _groups_to_write(chains: Chains, groups: list[tuple[str, NDArray[np.integer]]]) -> list[tuple[str, NDArray[np.integer]]]:
-    """Return all groups but the first, plus its residues with insertion codes, which ranges of other groups may cover."""
+    """Return all groups except the first, and the residues of the first with insertion codes, which ranges of others may include."""
     first = [(colour, rows[chains.insertion[rows] != 0]) for colour, rows in groups[:1]]
     return first + groups[1:]
 

@@ -1,4 +1,4 @@
-"""Expansion of folders and lists into structure files, for searches, database builds and the window."""
+"""Expand folders and lists into structure files, for searches, database builds and the window."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from proteoscope.engine.structures.reading import is_structure
 __all__ = ["DATABASE_FILE", "LISTS", "FolderFiles", "files_in", "listed", "structures_in"]
 
 DATABASE_FILE = "database.json"
-"""File that identifies the folder of a structure database."""
+"""Name of the file that identifies the folder of a structure database."""
 LISTS = (".txt", ".list", ".lst")
-"""Suffixes of lists of files: texts with a path in each line."""
+"""Suffixes of lists of files, which are texts with a path in each line."""
 _NAMES_SHOWN = 3
 _MAXIMUM_LISTED = 1_000_000
 _MAXIMUM_LIST_BYTES = 1 << 27
@@ -26,14 +26,22 @@ _REMARK = re.compile(r"(?:^|\s)#.*")
 
 
 class FolderFiles(NamedTuple):
-    """The structures of a folder and the folders in it, in order, and the sentence on other files there ('' without any)."""
+    """Structure files of a folder and its subfolders.
+
+    Attributes
+    ----------
+    files : list of Path
+        Structure files, sorted.
+    note : str
+        Message about other files, or ''.
+    """
 
     files: list[Path]
     note: str
 
 
 def structures_in(folder: Path) -> FolderFiles:
-    """Find the structures of a folder: files that are called so, and others that begin like one. Links to folders are not followed."""
+    """Find the structure files of a folder by suffix or content. Links to folders are not followed."""
     result, others = list[Path](), list[Path]()
     for path in _all_in(folder):
         (result if has_suffix(path.name, "structures") or _begins_like_one(path) else others).append(path)
@@ -42,12 +50,12 @@ def structures_in(folder: Path) -> FolderFiles:
 
 
 def files_in(folder: Path) -> FolderFiles:
-    """Return the structure files of a folder: `structures_in`.
+    """Return the structure files of a folder, found by `structures_in`.
 
     Raises
     ------
     InputError
-        There is none.
+        If the folder has no structure file.
     """
     result = structures_in(folder)
     if not result.files:
@@ -71,12 +79,14 @@ def _listed_names(folder: Path, others: list[Path]) -> str:
 
 
 def listed(path: Path) -> list[Path]:
-    """Return the files named in a list, each once: one path per line, relative to the list's folder; ``#`` starts a comment.
+    """Return the files that a list names, each once.
+
+    A list has one path per line, relative to the folder of the list; ``#`` starts a comment.
 
     Raises
     ------
     InputError
-        It is not text, or names no structure or too many.
+        If the file is not text, or if it names no file or too many files.
     """
     with ByteSource(path) as source:
         data = source.read(_MAXIMUM_LIST_BYTES)

@@ -1,4 +1,4 @@
-"""Superpose chains: the rotation and translation that move one onto another, how well they fit then, and which residues lie together."""
+"""Superpose chains: find the rotation and translation that move one chain onto another, the quality of the fit, and aligned residues."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ Translation = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Superpositions:
-    """Targets superposed onto one query; x' = R x + t moves a target onto it.
+    """Superpositions of n targets on one query; x' = R x + t moves a target onto it.
 
     Attributes
     ----------
-    rotation
-        (n, 3, 3) float64.
-    translation
-        (n, 3) float64, Å.
-    tm_score_query, tm_score_target
-        (n,) float64, TM-scores normalised by the lengths of query and target, each with its own best superposition.
-    rmsd
-        (n,) float64, Å, of the aligned pairs under this transformation, the best for the shorter chain's TM-score.
-    aligned_length
-        (n,) int64, number of aligned pairs.
-    pairs
-        (k, 2) int32, aligned residues (row of the query, row of the target), flat.
-    pair_offsets
-        (n + 1,) int64.
+    rotation : ndarray of float64, shape (n, 3, 3)
+        Rotation R of each target.
+    translation : ndarray of float64, shape (n, 3)
+        Translation t of each target in Å.
+    tm_score_query, tm_score_target : ndarray of float64, shape (n,)
+        TM-scores normalised by the length of the query and of the target, each for its own best superposition.
+    rmsd : ndarray of float64, shape (n,)
+        RMSD in Å of the aligned pairs for the transformation above, which is the best for the TM-score by the shorter chain.
+    aligned_length : ndarray of int64, shape (n,)
+        Number of aligned pairs.
+    pairs : ndarray of int32, shape (k, 2)
+        Aligned residues of query and target, from 0, of all targets.
+    pair_offsets : ndarray of int64, shape (n + 1,)
+        Pairs of target i are ``pair_offsets[i]:pair_offsets[i + 1]``.
     """
 
     rotation: Rotation
@@ -68,25 +68,25 @@ class Superpositions:
         return len(self.rmsd)
 
     def moved(self, i: int, position: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Transform coordinates (r, 3) in the frame of target `i` onto the query."""
+        """Transform coordinates of target `i`, shape (r, 3), onto the query."""
         moved: NDArray[np.float64] = position @ self.rotation[i].T + self.translation[i]
         return moved
 
 
 def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tuple[Rotation, Translation, float]:
-    """Superpose pairs by least squares (Kabsch) without reflection.
+    """Superpose pairs of points by least squares (Kabsch) without reflection.
 
     Parameters
     ----------
-    fixed, mobile
-        (n, 3) coordinates of the pairs in Å.
+    fixed, mobile : ndarray, shape (n, 3)
+        Coordinates of the pairs in Å.
 
     Returns
     -------
-    rotation, translation
-        (3, 3) and (3,), so that `mobile @ rotation.T + translation` fits `fixed`.
-    rmsd
-        Å.
+    rotation, translation : ndarray of float64, shape (3, 3) and (3,)
+        Transformation for which `mobile @ rotation.T + translation` fits `fixed`.
+    rmsd : float
+        RMSD in Å.
 
     Examples
     --------
@@ -102,14 +102,14 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
 def tm_scores(
     query_position: NDArray[np.floating], target_position: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[float, float]:
-    """Return the TM-scores of an alignment, normalised by query and by target length, each with its own best superposition.
+    """Return the TM-scores of an alignment, normalised by query and by target length, each for its own best superposition.
 
     Parameters
     ----------
-    query_position, target_position : (m, 3) and (n, 3) float64
-        Cα of the whole chains, Å.
-    pairs : (k, 2)
-        Rows of query and target.
+    query_position, target_position : ndarray of float64, shape (m, 3) and (n, 3)
+        Cα coordinates of the whole chains in Å.
+    pairs : ndarray of int, shape (k, 2)
+        Aligned residues of query and target, from 0.
     """
     x, y = _columns(target_position[pairs[:, 1]]), _columns(query_position[pairs[:, 0]])
     by_query, _ = kernels.cpu.pair_superposition.tm_score_of_pairs(x, y, len(query_position))
@@ -130,26 +130,36 @@ def superpose_many(
 ) -> Superpositions:
     """Align and superpose each target with the query for the highest TM-score found.
 
-    Starts are the given alignments and those suggested by Cα positions (`proteoscope.kernels.cpu.superposition`). ``"quick"`` suits
-    near-optimal alignments and takes half the time; ``"thorough"`` finds what TM-align finds without a start.
+    The search starts from the given alignments and from alignments suggested by Cα coordinates (`proteoscope.kernels.cpu.superposition`).
 
     Parameters
     ----------
-    query_position
-        (m, 3), Cα in Å.
-    target_position, target_offsets
-        (r, 3) of all targets, and (n + 1,) their starts and ends.
-    start_pairs, start_offsets
-        (k, 2) pairs (row of the query, row within the target), ascending in both, flat; and (n + 1,).
-    threads
-        Number of threads, by default one per CPU; each pair of chains uses one.
-    progress
-        Advances by 1 per target.
+    query_position : ndarray, shape (m, 3)
+        Cα coordinates of the query in Å.
+    target_position : ndarray, shape (r, 3)
+        Cα coordinates of all targets in Å.
+    target_offsets : ndarray of int64, shape (n + 1,)
+        Residues of target i are ``target_offsets[i]:target_offsets[i + 1]``.
+    start_pairs : ndarray of int, shape (k, 2)
+        Initially aligned residues of query and target, from 0, ascending in both, of all targets.
+    start_offsets : ndarray of int64, shape (n + 1,)
+        Pairs of target i are ``start_offsets[i]:start_offsets[i + 1]``.
+    threads : int, optional
+        Number of threads, by default one per CPU core; each pair of chains uses one.
+    effort : Effort
+        ``quick`` suits near-optimal initial alignments and takes half the time; ``thorough`` finds what TM-align finds without any.
+    progress : Progress, optional
+        Advances by 1 per target; polled for cancellation.
+
+    Returns
+    -------
+    Superpositions
+        Superpositions of the n targets.
 
     Raises
     ------
     ValueError
-        Coordinates are not finite, a chain is empty, or pairs are not ascending within the chains.
+        If coordinates are not finite, a chain is empty, or pairs do not ascend within the chains.
     Cancelled
         If the user cancels.
     """
@@ -158,7 +168,7 @@ def superpose_many(
 
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
-    """Superpose pairs of chains on the CPU. See `superpose_many`."""
+    """Superpose pairs of chains on the CPU; see `superpose_many`."""
     result, done = FoundSuperpositions.empty(pairs), 0
     with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
         for end in ends:
@@ -174,7 +184,7 @@ def pairs_with_query(
     start_pairs: NDArray[np.integer],
     start_offsets: NDArray[np.int64],
 ) -> ChainPairs:
-    """Return the pairs of each target with the query. Parameters and errors are as in `superpose_many`."""
+    """Return the pairs of the query with each target; parameters and errors are as in `superpose_many`."""
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
@@ -193,7 +203,7 @@ def pairs_with_query(
 
 
 def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
-    """Return the results of pairs `first:last`, all by default."""
+    """Return the results of the pairs `first:last`, by default of all pairs."""
     some = slice(first, last)
     counts, scores = superpositions.counts[some], superpositions.scores[some]
     retained = np.repeat(superpositions.places[:-1][some] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
@@ -210,7 +220,7 @@ def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, 
 
 
 def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pair_offsets: NDArray) -> None:
-    """Raise ValueError for input that would make the kernel read out of bounds or use invalid numbers."""
+    """Raise a `ValueError` for input with which the kernel would read out of bounds or use invalid numbers."""
     lengths, counts = np.diff(offsets), np.diff(pair_offsets)
     if not n_query or (lengths < 1).any() or len(lengths) != len(counts) or (counts < 0).any():
         raise ValueError("a chain is empty, or there are not as many alignments as targets")
@@ -228,5 +238,5 @@ def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pa
 
 
 def _columns(position: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(3, n) float64, as the kernels take coordinates."""
+    """Return coordinates in the layout of the kernels, shape (3, n)."""
     return np.ascontiguousarray(np.asarray(position, np.float64).T)

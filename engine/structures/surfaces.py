@@ -1,8 +1,8 @@
-"""Molecular surfaces as triangles: isosurfaces of a sum of Gaussians on atoms.
+"""Compute molecular surfaces as triangles: isosurfaces of a sum of Gaussians at the atoms.
 
-The sum is that of Grant & Pickup (Journal of Physical Chemistry 99, 1995, 3503-3510) with one factor for all atoms, 1 on the surface of an
-isolated atom. Triangles come from surface nets (Gibson, MICCAI 1998, 888-898): a vertex in each grid cell that the surface crosses, at the
-mean of the edge crossings, and a square around each crossed edge.
+The sum is that of Grant & Pickup (Journal of Physical Chemistry 99, 1995, 3503-3510), with one factor for all atoms and the value 1 on
+the surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 1998, 888-898): each grid cell that the surface crosses has
+a vertex at the mean of the edge crossings, and each crossed edge is surrounded by a square.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from proteoscope.engine.structures.meshes import NO_MESH, Mesh, are_places
 __all__ = ["MAXIMUM_CELLS", "molecular_surface"]
 
 MAXIMUM_CELLS = 4_000_000
-"""Maximum number of grid cells: 16 MB."""
+"""Maximum number of grid cells, which take 16 MB."""
 _FINEST = 0.6
-"""Å between places of the grid, where both bounds allow it."""
+"""Minimum grid spacing in Å, used if the limits of cells and triangles allow it."""
 _STEEPNESS = 2.0
 _REACH = 1.9
-"""Radii from an atom beyond which it counts for nothing: there it is below one in 180."""
+"""Distance from an atom, in radii, beyond which its contribution is ignored: it is below 1/180 there."""
 _COARSER = 1.35
 _ATOMS_AT_ONCE = 256
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
@@ -32,18 +32,23 @@ _EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if int(np.abs(_CORNE
 def molecular_surface(
     position: NDArray[np.floating], radius: NDArray[np.floating], residue: NDArray[np.integer], maximum_triangles: int
 ) -> Mesh:
-    """Return the surface of atoms, as fine as memory and triangle limits allow.
+    """Return the surface of atoms, as fine as the limits of memory and triangles allow.
 
     Parameters
     ----------
-    position
-        (a, 3) Å.
-    radius
-        (a,) Å.
-    residue
-        (a,) row of the chain of each atom; a vertex has that of the nearest atom.
-    maximum_triangles
+    position : ndarray, shape (a, 3)
+        Coordinates in Å.
+    radius : ndarray, shape (a,)
+        Radii in Å.
+    residue : ndarray of int, shape (a,)
+        Index of the residue of each atom in the chain.
+    maximum_triangles : int
         Maximum number of triangles.
+
+    Returns
+    -------
+    Mesh
+        Surface, with the residue of the nearest atom for each vertex.
     """
     there = are_places(position)
     if not there.any():
@@ -84,12 +89,12 @@ def _at_spacing(position: NDArray[np.float64], radius: NDArray[np.float64], resi
 def _field(
     position: NDArray[np.float64], radius: NDArray[np.float64], spacing: float
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
-    """(x, y, z) the sum at each place of a grid, the atom that adds most there, -1 for none, and the (3,) place of its first corner."""
+    """Return the sum at each grid point, the atom that contributes most (-1 for none), and the coordinates of the first grid point."""
     margin = _REACH * float(radius.max()) + 2 * spacing
     low = position.min(axis=0) - margin
     shape = tuple(int(n) for n in np.ceil((position.max(axis=0) + margin - low) / spacing) + 1)
     total = np.zeros(int(np.prod(shape)), np.float32)
-    # What an atom adds and its number in one word: of positive numbers the bits are ordered as the numbers are.
+    # Contribution and index of an atom in one word: the bits of positive floats are ordered as the numbers.
     most = np.zeros(len(total), np.uint64)
     step = int(np.ceil(_REACH * float(radius.max()) / spacing))
     around = np.array(list(product(range(-step, step + 1), repeat=3)))
@@ -110,7 +115,7 @@ def _field(
 
 
 def _crossings(field: NDArray[np.float32], cells: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(c, 3) the mean of where the surface crosses the edges of each cell, as parts of it."""
+    """Return the mean position of the crossed edges in each cell, relative to the cell, shape (c, 3)."""
     value = np.stack([field[tuple((cells + corner).T)] for corner in _CORNERS]).astype(np.float64)
     total, n = np.zeros((len(cells), 3)), np.zeros(len(cells))
     for a, b in _EDGES:
@@ -123,7 +128,7 @@ def _crossings(field: NDArray[np.float32], cells: NDArray[np.int64]) -> NDArray[
 
 
 def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDArray[np.float64], spacing: float) -> NDArray[np.float32]:
-    """(v, 3) outward: down the slope of the sum, between the places of the grid."""
+    """Return the outward normals of vertices, shape (v, 3): the negative gradient of the sum, interpolated between grid points."""
     cell = np.clip(((vertices - low) / spacing).astype(np.int64), 1, np.array(field.shape) - 3)
     part = (vertices - low) / spacing - cell
     slope = np.zeros((len(vertices), 3))
@@ -140,7 +145,7 @@ def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDA
 
 
 def _squares(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """(t, 3) two triangles around each edge of the grid that is crossed. The grid's border is outside."""
+    """Return two triangles around each crossed edge of the grid, shape (t, 3); the border of the grid is outside the surface."""
     result = []
     for axis in range(3):
         across, beyond = (axis + 1) % 3, (axis + 2) % 3
@@ -149,7 +154,7 @@ def _squares(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray
         for is_out in (True, False):
             here, next_ = inside[:-1], inside[1:]
             i, j, k = np.nonzero(here & ~next_ if is_out else ~here & next_)
-            # Seen from ahead, counter-clockwise.
+            # Counter-clockwise as seen from outside.
             ring = [cell[i, j - 1, k - 1], cell[i, j, k - 1], cell[i, j, k], cell[i, j - 1, k]]
             a, b, c, d = ring if is_out else ring[::-1]
             result += [np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)]
