@@ -1,7 +1,7 @@
-"""Alignments of hits: trace-back on the CPU, with memory that grows with the length, not with its square.
+"""Compute the alignments of hits by trace-back on the CPU, in memory that grows linearly with the sequence lengths.
 
-The matrix is computed by rows of the query. If it fits into memory, the origin of each of its cells is stored, and many such pairs are
-aligned in one call. Of a larger matrix some rows are stored, and the rows between are recomputed when the trace reaches them.
+The matrix is computed row by row of the query. If it fits into memory, the origin of each cell is stored, and many such pairs are
+aligned in one call. For a larger matrix, some rows are stored, and the rows between them are recomputed when the trace reaches them.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ __all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
 _STORED_CELLS = 16 << 20
 _CELLS_OF_A_TASK = 100_000_000
-_LANES_WORTH = 6  # minimum number of subjects of the longest one's length for which finding ends first is faster
+_LANES_WORTH = 6  # minimum ratio of all subject residues to the longest subject for which finding ends first is faster
 _CELLS_BETWEEN_CHECKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ONLY, _QUERY_ONLY = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ONLY: "D", _QUERY_ONLY: "I"}
-_WITH_GAPS = np.frombuffer(f"{SYMBOLS}-".encode(), np.uint8)  # the code -1 of a gap selects the last
+_WITH_GAPS = np.frombuffer(f"{SYMBOLS}-".encode(), np.uint8)  # the code -1 of a gap selects the last symbol
 _POSITIVE, _APART, _GAP = np.uint8(ord("+")), np.uint8(ord(" ")), np.uint8(ord("-"))
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """A local alignment with the best score.
+    """Local alignment of a query and a subject.
 
     Attributes
     ----------
     score : int
+        Score of the alignment.
     query_start, subject_start : int
-        First residues, from 0.
+        Indices of the first aligned residues, from 0.
     query, subject : ndarray of int8, shape (c,)
-        Residue codes in each column, -1 for a gap.
+        Residue code in each column, -1 for a gap.
     is_positive : ndarray of bool, shape (c,)
         True for residue pairs with a positive score.
     """
@@ -65,12 +66,12 @@ class Alignment:
 
     @property
     def query_end(self) -> int:
-        """End of the aligned query residues, exclusive."""
+        """End index of the aligned query residues (exclusive)."""
         return self.query_start + int((self.query >= 0).sum())
 
     @property
     def subject_end(self) -> int:
-        """End of the aligned subject residues, exclusive."""
+        """End index of the aligned subject residues (exclusive)."""
         return self.subject_start + int((self.subject >= 0).sum())
 
     @property
@@ -90,7 +91,7 @@ class Alignment:
 
     @cached_property
     def runs(self) -> tuple[tuple[int, str], ...]:
-        """Lengths and operations of the CIGAR: M two residues, I query only, D subject only."""
+        """Lengths and operations of the CIGAR: M two residues, I residue of the query only, D residue of the subject only."""
         if not len(self):
             return ()
         steps = np.where(self.subject < 0, _QUERY_ONLY, np.where(self.query < 0, _SUBJECT_ONLY, _PAIR))
@@ -104,11 +105,11 @@ class Alignment:
 
     @property
     def cigar(self) -> str:
-        """CIGAR, as ``57M2D14M``."""
+        """CIGAR, such as ``57M2D14M``."""
         return "".join(f"{length}{operation}" for length, operation in self.runs)
 
     def lines(self) -> tuple[str, str, str]:
-        """Return the three lines of the alignment: query, matches (the residue, or ``+`` for a positive pair), subject."""
+        """Return the lines of the alignment: query, matches (the residue, or ``+`` for a positive pair) and subject."""
         query, subject = _WITH_GAPS[self.query], _WITH_GAPS[self.subject]
         middle = np.where(self.query == self.subject, query, np.where(self.is_positive, _POSITIVE, _APART))
         return query.tobytes().decode("ascii"), middle.tobytes().decode("ascii"), subject.tobytes().decode("ascii")
@@ -123,19 +124,27 @@ def align_pair(
     score: int = -1,
     stored_cells: int = _STORED_CELLS,
 ) -> Alignment:
-    """Return the alignment with the best score; of several, the one that ends first in the query, then in the subject.
+    """Return the alignment of two sequences with the best score.
+
+    Of several alignments with this score, the one that ends first in the query, then in the subject, is returned.
 
     Parameters
     ----------
     query, subject : ndarray of int8, shape (m,) and (n,)
         Residue codes.
     scheme : ScoringScheme
+        Matrix and gap costs.
     progress : Progress
         Polled for cancellation.
     score : int
-        Best score if known, which saves the rows after the alignment; else -1.
+        Best score if known, which avoids computing rows after the end of the alignment; else -1.
     stored_cells : int
         Maximum number of matrix cells in memory, in addition to about the square root of m times n.
+
+    Returns
+    -------
+    Alignment
+        Best alignment; without columns if no score is positive.
     """
     best_score, query_start, subject_start, steps = _traced(query, subject, scheme, progress, score, stored_cells)
     forward = steps[::-1]
@@ -151,7 +160,7 @@ def align_pair(
 def _traced(
     query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, stored_cells: int
 ) -> tuple[int, int, int, NDArray[np.uint8]]:
-    """Return the score of `align_pair`'s alignment, the first residues of query and subject, and its steps, the last first."""
+    """Return the score, the start indices in query and subject, and the steps in reverse order, of the alignment of `align_pair`."""
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(stored_cells // max(n, 1), int(np.sqrt(m)))))
     fits = rows >= m
@@ -193,37 +202,37 @@ def _traced(
 
 
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
-    """Return the arguments of the row kernels for a subject, see `proteoscope.kernels.cpu.rows.row_arrays`."""
+    """Return the arguments of the row kernels for a subject (see `proteoscope.kernels.cpu.rows.row_arrays`)."""
     return kernels.cpu.rows.row_arrays(_substitution(scheme), subject, bits)
 
 
 def _substitution(scheme: ScoringScheme) -> kernels.cpu.substitution.Substitution:
-    """Return a scheme as argument of CPU kernels."""
+    """Return a scoring scheme as an argument of CPU kernels."""
     return kernels.cpu.substitution.Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
 
 
 def _maximum_of_16_bits(scheme: ScoringScheme) -> int:
-    """Return the largest score of a pair whose matrix fits 16 bits; -1 if the scheme does not fit."""
+    """Return the largest score of a pair whose matrix fits 16 bits, or -1 if the scores of the scheme do not fit."""
     greatest = np.iinfo(np.int16).max
     return int(greatest) - 1 - scheme.first_residue_cost if -int(scheme.matrix.scores.min()) < greatest else -1
 
 
 @dataclass(frozen=True)
 class AlignedPairs:
-    """n local alignments as columns.
+    """Local alignments of n pairs as columns.
 
     Attributes
     ----------
     query_start, subject_start : ndarray of int64, shape (n,)
-        First residues, from 0.
+        Indices of the first aligned residues, from 0.
     query_end, subject_end : ndarray of int64, shape (n,)
-        Ends, exclusive.
+        End indices (exclusive).
     identities, mismatches, positives, gap_openings : ndarray of int64, shape (n,)
-        As in `Alignment`.
+        Counts, as in `Alignment`.
     cigars : Texts
-        As ``57M2D14M``.
+        CIGARs, such as ``57M2D14M``.
     query, middle, subject : Texts
-        The three lines of each alignment.
+        Lines of each alignment, as in `Alignment.lines`.
     """
 
     query_start: NDArray[np.int64]
@@ -242,16 +251,16 @@ class AlignedPairs:
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs to align.
+    """Pairs of sequences to align, n of them.
 
     Attributes
     ----------
     queries, subjects : ndarray of int8
-        Residue codes of all sequences.
+        Residue codes of all queries and of all subjects.
     query_places, subject_places : ndarray of int64, shape (n, 2)
-        Range of each pair in `queries` and `subjects`.
+        Start and end index of the sequences of each pair in `queries` and `subjects`.
     scores : ndarray of int64, shape (n,)
-        Best scores.
+        Best score of each pair.
     """
 
     queries: NDArray[np.int8]
@@ -265,7 +274,7 @@ class Pairs:
 
     @property
     def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Numbers of residues of the queries and of the subjects."""
+        """Number of residues of the query and of the subject of each pair, each of shape (n,)."""
         return self.query_places[:, 1] - self.query_places[:, 0], self.subject_places[:, 1] - self.subject_places[:, 0]
 
     def with_places(self, query_places: NDArray[np.int64], subject_places: NDArray[np.int64]) -> Pairs:
@@ -273,7 +282,7 @@ class Pairs:
         return Pairs(self.queries, query_places, self.subjects, subject_places, self.scores)
 
     def part(self, first: int, last: int) -> Pairs:
-        """Return consecutive pairs."""
+        """Return the pairs `first:last`."""
         rows = slice(first, last)
         return Pairs(self.queries, self.query_places[rows], self.subjects, self.subject_places[rows], self.scores[rows])
 
@@ -281,17 +290,25 @@ class Pairs:
 def align_pairs(
     pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress, *, stored_cells: int = _STORED_CELLS
 ) -> AlignedPairs:
-    """Return the alignments of `align_pair` for many pairs, computed on all threads.
+    """Return the alignments of many pairs, as `align_pair` defines them, computed in several threads.
 
     Parameters
     ----------
     pairs : Pairs
+        Pairs with their best scores.
     scheme : ScoringScheme
+        Matrix and gap costs.
     threads : int
+        Number of threads.
     progress : Progress
-        Advances by each pair; polled for cancellation.
+        Advances by one per pair; polled for cancellation.
     stored_cells : int
-        Maximum matrix size of a pair in a batch; larger pairs are aligned one by one, as in `align_pair`.
+        Maximum number of matrix cells of a pair that is aligned in a batch; larger pairs are aligned one by one, as in `align_pair`.
+
+    Returns
+    -------
+    AlignedPairs
+        Alignments in the order of the pairs.
     """
     whole, pairs = pairs, _narrowed(pairs, scheme, threads, progress)
     query_lengths, subject_lengths = pairs.lengths
@@ -312,7 +329,7 @@ def align_pairs(
 
 def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
     offsets = run_offsets(alignments[:, 0])
-    # The number of residues of a line is that of its columns without gaps.
+    # The number of residues of a line is its number of columns without gaps.
     query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
     identities, mismatches, positives, openings, cigar_bytes = counts.T
     return AlignedPairs(
@@ -330,9 +347,9 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
 
 
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
-    """Return the pairs without the parts before and after any alignment with the best score, if finding these is faster than aligning.
+    """Return the pairs without the residues before and after all alignments with the best score, if this is faster than aligning.
 
-    `align_pair` gives the same result: no score between is greater without the rest, and the scores of the alignment are equal.
+    The result of `align_pair` is unchanged: no alignment of the remaining residues has a higher score, and the best score is the same.
     """
     query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
 
@@ -340,7 +357,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
         bits, group = lane_group
         rows, columns = pairs.query_places[group], pairs.subject_places[group]
         ends = _ends(pairs, bits, group, rows[0], columns, scheme, 1)
-        # Backwards from the last of the ends.
+        # Search backwards from the last end.
         last_rows, last_columns = rows[:, 0] + ends[:, 0] + 1, np.minimum(columns[:, 0] + ends[:, 1] + 1, columns[:, 1])
         last = int(last_rows.max())
         turned = np.stack((columns[:, 0], last_columns), axis=1)
@@ -357,7 +374,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return groups of pairs of one query whose ends are found in parallel lanes, with the number of bits of each, the largest first."""
+    """Return (bits, indices of pairs) of groups with the same query whose ends are found in parallel lanes, the largest groups first."""
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
     result = []
@@ -377,7 +394,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
 
 
 def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return residues and offsets of parts of sequences, forwards or, with `step` -1, backwards."""
+    """Return residues and offsets of ranges of sequences, forwards or, with `step` -1, reversed."""
     lengths = places[:, 1] - places[:, 0]
     offsets = run_offsets(lengths)
     first = places[:, 0] if step > 0 else places[:, 1] - 1
@@ -387,14 +404,22 @@ def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) ->
 def _ends(
     pairs: Pairs, bits: int, group: NDArray[np.int64], rows: NDArray[np.int64], places: NDArray[np.int64], scheme: ScoringScheme, step: int
 ) -> NDArray[np.int64]:
-    """Return the ends of `proteoscope.kernels.cpu.traceback.find_ends` for pairs of one query, one per lane.
+    """Return the ends from `proteoscope.kernels.cpu.traceback.find_ends` for pairs with the same query, one per lane.
 
     Parameters
     ----------
+    pairs : Pairs
+        All pairs.
+    bits : int
+        Number of bits of the scores.
+    group : ndarray of int64, shape (n,)
+        Indices of pairs with the same query.
     rows : ndarray of int64, shape (2,)
-        Range of the query.
+        Range of the query in `pairs.queries`.
     places : ndarray of int64, shape (n, 2)
-        Ranges of the subjects.
+        Ranges of the subjects in `pairs.subjects`.
+    scheme : ScoringScheme
+        Matrix and gap costs.
     step : int
         -1 for reversed sequences, otherwise 1.
     """
@@ -427,7 +452,7 @@ def _ends(
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray, ...]:
-    """Return the results of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs: positions, counts, CIGARs and lines."""
+    """Return starts, counts, CIGARs and lines of the alignments of pairs from `proteoscope.kernels.cpu.traceback.draw_pairs`."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = run_offsets(query_lengths + subject_lengths)
     steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
@@ -453,14 +478,14 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells
 
 
 def _sequences(pairs: Pairs) -> kernels.cpu.traceback.PairedSequences:
-    """Return the sequences of pairs as argument of kernels."""
+    """Return the sequences of pairs as an argument of kernels."""
     return kernels.cpu.traceback.PairedSequences(
         read_only(pairs.queries), pairs.query_places, read_only(pairs.subjects), pairs.subject_places
     )
 
 
 def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:
-    """Align selected pairs with numbers of `bits` bits, and fill their traces."""
+    """Align the `chosen` pairs with integers of `bits` bits, and write their traces."""
     query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
     longest = int(subject_lengths.argmax())
     longest_subject = pairs.subjects[slice(*pairs.subject_places[chosen[longest]])]

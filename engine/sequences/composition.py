@@ -1,13 +1,14 @@
-"""Scores adjusted for the composition of both sequences and for segments of low complexity.
+"""Adjust scores for the composition of both sequences and for segments of low complexity.
 
-The E-value of a pair is that of its adjusted score; the score itself is reported unchanged.
+The E-value of a pair is computed from its adjusted score; the reported score is not adjusted.
 
-* Residues in segments of low complexity count as X, and the pair is scored again, exactly. Segments are found as in the first step of SEG
-  (Wootton and Federhen 1993, Computers & Chemistry 17:149).
-* The score is scaled by the ratio of lambda for the composition of the pair to lambda for the usual composition, both of ungapped
-  alignments: composition-based statistics (Schäffer and others 2001, NAR 29:2994). Each composition is shrunk towards the usual one by
-  `_PRIOR` residues of it, since that of a short sequence is uncertain, and related sequences share this uncertainty (Altschul and others
-  2005, FEBS J 272:5101, add pseudocounts for the same reason). That and the gaps weaken the ratio, which `_EXPONENT` compensates.
+* Residues in segments of low complexity count as X, and the pair is scored again, exactly. The segments are those of the first step of
+  SEG (Wootton and Federhen 1993, Computers & Chemistry 17:149).
+* The score is scaled by the ratio of lambda for the composition of the pair to lambda for the usual composition, both for ungapped
+  alignments: composition-based statistics (Schäffer and others 2001, NAR 29:2994). `_PRIOR` residues of the usual composition are added to
+  each composition, since the composition of a short sequence is uncertain, and related sequences share this uncertainty (Altschul and
+  others 2005, FEBS J 272:5101, add pseudocounts for the same reason). The prior and the gaps weaken the ratio, which `_EXPONENT`
+  compensates.
 
 Thresholds, prior and exponent were selected on half of the classes of shuffled proteins of `benchmarks/sequence_statistics.py` and on
 domains of SCOP, and verified on the other half.
@@ -30,7 +31,7 @@ from proteoscope.engine.sequences.statistics import BACKGROUND, ScoreStatistics,
 
 __all__ = ["CompositionAdjustment", "SignificantHits", "significant_hits"]
 
-_WINDOW, _TRIGGER, _EXTENSION = 12, 1.9, 2.1  # residues, bits, bits
+_WINDOW, _TRIGGER, _EXTENSION = 12, 1.9, 2.1  # window in residues; maximum entropy that starts and that extends a segment, in bits
 _ENTROPY_UNIT = 2.0**40
 _MASK = SYMBOLS.index("X")
 _PRIOR = 200.0 * BACKGROUND / BACKGROUND.sum()
@@ -41,12 +42,14 @@ _BATCH_RESIDUES = 1 << 24
 
 @dataclass(frozen=True)
 class SignificantHits:
-    """Subjects of a query up to an E-value, in the order of the database.
+    """Subjects of a query up to a maximum E-value, in the order of the database.
 
     Attributes
     ----------
     subjects : ndarray of int64, shape (n,)
+        Indices in the database.
     e_values, bit_scores : ndarray of float64, shape (n,)
+        E-value and bit score of each subject.
     """
 
     subjects: NDArray[np.int64]
@@ -54,7 +57,7 @@ class SignificantHits:
     bit_scores: NDArray[np.float64]
 
     def take(self, rows: NDArray[np.integer]) -> SignificantHits:
-        """Return the hits in these rows."""
+        """Return the hits with these indices."""
         return SignificantHits(self.subjects[rows], self.e_values[rows], self.bit_scores[rows])
 
 
@@ -71,14 +74,17 @@ def significant_hits(
     Parameters
     ----------
     statistics : ScoreStatistics
+        Statistics of the scores.
     adjustment : CompositionAdjustment, optional
-        None for E-values of unadjusted scores.
+        Adjustment of the scores; None for E-values of unadjusted scores.
     database : SequenceDatabase
+        Subjects, n of them.
     query : ndarray of int8
         Residue codes.
-    scores : ndarray of int32
-        Scores of the query with all subjects of the database.
+    scores : ndarray of int32, shape (n,)
+        Scores of the query with all subjects.
     maximum_e_value : float
+        Maximum E-value of hits.
     """
     lengths, maximum = database.lengths, int(scores.max(initial=0))
     scale = 1.0 if adjustment is None else _MAXIMUM_RATIO**_EXPONENT
@@ -107,8 +113,9 @@ class CompositionAdjustment:
     Parameters
     ----------
     database : SequenceDatabase
+        Subjects.
     scheme : ScoringScheme
-        Its matrix must have an ungapped lambda, see `ungapped_lambda`.
+        Matrix and gap costs; the matrix must have an ungapped lambda (see `ungapped_lambda`).
     threads : int
         Number of threads that score masked pairs again.
     progress : Progress
@@ -129,7 +136,15 @@ class CompositionAdjustment:
 
 
 class QueryAdjustment:
-    """Adjustment of the scores of a query with subjects of the database."""
+    """Adjustment of the scores of a query with subjects of the database.
+
+    Parameters
+    ----------
+    whole : CompositionAdjustment
+        Adjustment of the search.
+    query : ndarray of int8
+        Residue codes.
+    """
 
     def __init__(self, whole: CompositionAdjustment, query: NDArray[np.int8]) -> None:
         self._whole = whole
@@ -138,7 +153,7 @@ class QueryAdjustment:
         self._is_masked = bool((self._query != query).any())
 
     def scales(self, subjects: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the factor of each subject's score, and True for pairs with a masked residue."""
+        """Return the factor of the score of each of the given subjects, and True for each pair with a masked residue."""
         whole = self._whole
         lambdas, is_masked = np.empty(len(subjects)), np.zeros(len(subjects), np.bool_)
         for part in _parts(whole.database, subjects):
@@ -160,7 +175,7 @@ class QueryAdjustment:
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
     def masked_scores(self, subjects: NDArray[np.int64], is_masked: NDArray[np.bool_], scores: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the scores with masked residues as X for pairs that have some, at most the original scores."""
+        """Return the scores with masked residues as X for pairs with masked residues, limited to the original scores."""
         whole, masked_scores, chosen = self._whole, scores.copy(), np.flatnonzero(is_masked)
         for part in _parts(whole.database, subjects[chosen]):
             rows = chosen[part]
@@ -175,17 +190,21 @@ class QueryAdjustment:
 
 
 def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return the codes of sequences with X in segments of low complexity, and the numbers of each code in each sequence.
+    """Mask segments of low complexity, and count the residues of sequences.
 
     Parameters
     ----------
     residues : ndarray of int8, shape (total,)
+        Residue codes of all sequences.
     offsets : ndarray of int64, shape (n + 1,)
+        Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
 
     Returns
     -------
     masked : ndarray of int8, shape (total,)
+        Residue codes, X in segments of low complexity.
     counts : ndarray of int64, shape (n, 27)
+        Number of residues of each sequence with each code.
     """
     masked, counts = np.empty(len(residues), np.int8), np.empty((len(offsets) - 1, len(SYMBOLS)), np.int64)
     trigger, extension = (int(bits * _ENTROPY_UNIT) for bits in (_TRIGGER, _EXTENSION))
@@ -194,7 +213,7 @@ def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> 
 
 
 def _entropies() -> NDArray[np.int64]:
-    """Return the entropy term (`_ENTROPY_UNIT` per bit) of a residue that occurs 0, 1, … times in a window."""
+    """Return the entropy term of a residue that occurs 0, 1, … times in a window, in integers with `_ENTROPY_UNIT` per bit."""
     share = np.arange(1, _WINDOW + 1) / _WINDOW
     return np.concatenate(([0], np.rint(-share * np.log2(share) * _ENTROPY_UNIT))).astype(np.int64)
 
@@ -203,7 +222,7 @@ _ENTROPIES = _entropies()
 
 
 def _parts(database: SequenceDatabase, subjects: NDArray[np.int64]) -> list[slice]:
-    """Return slices of subjects that together fit into memory, or that consist of a single one."""
+    """Divide subjects into slices that fit into memory; a very long subject is a slice of its own."""
     sizes = np.cumsum(database.lengths[subjects])
     cuts = np.flatnonzero(np.diff(sizes // _BATCH_RESIDUES)) + 1
     return [slice(int(a), int(b)) for a, b in zip([0, *cuts], [*cuts, len(subjects)], strict=True) if b > a]

@@ -1,4 +1,4 @@
-"""Conservation and information content of the columns of an alignment."""
+"""Compute the conservation of the columns of an alignment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proteoscope.engine.sequences.statistics import BACKGROUND
 __all__ = ["RESIDUES", "conservation", "information_content", "residue_codes", "residue_counts", "sequence_weights"]
 
 RESIDUES = "".join(residue for residue, share in zip(SYMBOLS, BACKGROUND.tolist(), strict=True) if share > 0)
-"""The twenty amino acids, in the order of their codes in this module."""
+"""Twenty amino acids, in the order of their codes in this module."""
 _OTHER = len(RESIDUES)
 _CODES = np.full(256, _OTHER, np.uint8)
 _CODES[np.frombuffer(RESIDUES.encode(), np.uint8)] = np.arange(_OTHER)
@@ -20,16 +20,24 @@ _CELLS_OF_A_BLOCK = 1 << 21
 
 
 def residue_codes(characters: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the indices of characters in `RESIDUES`, of the same shape; its length for all others."""
+    """Return the index of each character in `RESIDUES`; ``len(RESIDUES)`` for other characters."""
     return _CODES[characters]
 
 
 def residue_counts(characters: NDArray[np.uint8], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """Return the number, or total weight, of the rows with each of `RESIDUES` in each column.
+    """Return the number, or total weight, of the rows with each residue in each column.
+
+    Parameters
+    ----------
+    characters : ndarray of uint8, shape (rows, columns)
+        ASCII residues; other characters are not counted.
+    weights : ndarray of float64, shape (rows,), optional
+        Weights of the rows.
 
     Returns
     -------
     ndarray of float64, shape (20, columns)
+        Counts of each of `RESIDUES`.
     """
     counts = np.empty((_OTHER, characters.shape[1]))
     for block in _blocks(characters):
@@ -44,9 +52,11 @@ def residue_counts(characters: NDArray[np.uint8], weights: NDArray[np.float64] |
 def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return the Jensen-Shannon divergence of each column from the composition of proteins, 0 to 1.
 
-    After Capra & Singh (2007, Bioinformatics 23:1875): sequences weighted by position (Henikoff & Henikoff 1994, J. Mol. Biol. 243:574),
-    reduced by the share of gaps. Without their average over neighbours, and with the composition of Robinson & Robinson (1991), as for
-    E-values, in place of BLOSUM62's. Characters other than the twenty amino acids count as gaps.
+    As in Capra & Singh (2007, Bioinformatics 23:1875): sequences are weighted by position (Henikoff & Henikoff 1994, J. Mol. Biol.
+    243:574),
+    and the divergence is multiplied by the fraction of rows without a gap. Differences: no average over neighbouring columns, and the
+    composition of Robinson & Robinson (1991), as for E-values, instead of BLOSUM62's. Characters other than the twenty amino acids count as
+    gaps.
 
     Parameters
     ----------
@@ -56,6 +66,7 @@ def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (columns,)
+        Divergences.
     """
     shares = residue_counts(characters, sequence_weights(characters))
     background = BACKGROUND[[SYMBOLS.index(residue) for residue in RESIDUES]]
@@ -91,13 +102,19 @@ def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return the weights of rows, with sum 1, lower for rows that resemble many others (Henikoff & Henikoff 1994).
+    """Return weights of rows, with sum 1, that are lower for rows that resemble many others (Henikoff & Henikoff 1994).
 
-    In each column all kinds of residues have the same weight, which the rows with each kind share. Gaps have none.
+    In each column, every residue that occurs has the same total weight, which is shared by the rows with this residue. Gaps have no weight.
+
+    Parameters
+    ----------
+    characters : ndarray of uint8, shape (rows, columns)
+        ASCII residues; all other characters are gaps.
 
     Returns
     -------
     ndarray of float64, shape (rows,)
+        Weights.
     """
     counts = residue_counts(characters)
     n_kinds = (counts > 0).sum(0)
@@ -111,6 +128,6 @@ def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def _blocks(characters: NDArray[np.uint8]) -> list[slice]:
-    """Return slices of columns whose cells take some megabytes as numbers."""
+    """Return slices of columns whose cells take a few megabytes as numbers."""
     width = max(1, _CELLS_OF_A_BLOCK // max(1, len(characters)))
     return [slice(first, first + width) for first in range(0, characters.shape[1], width)]

@@ -1,7 +1,7 @@
-"""Packed protein database: sequences by length, in memory-mapped columns, read from FASTA once and opened again in milliseconds.
+"""Packed sequence databases: memory-mapped columns, sorted by sequence length, created from FASTA once and then opened in milliseconds.
 
-Residues take one byte each, and a sequence eight more in addition to its name and description. The user's cache stores a database under
-the digest of the FASTA files.
+A residue takes one byte; a sequence takes eight more, plus its name and description. Databases are stored in the user's cache under the
+digests of their FASTA files.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SYMBOLS = np.frombuffer(SYMBOLS.encode(), np.uint8)
 
 @dataclass(frozen=True)
 class SequenceDatabase:
-    """n protein sequences, shortest first; sequences of equal length in the order of the files.
+    """Protein sequences, n of them, shortest first; sequences of equal length are in the order of the files.
 
     Attributes
     ----------
@@ -57,16 +57,17 @@ class SequenceDatabase:
     offsets : ndarray of int64, shape (n + 1,)
         Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
     file_index : ndarray of uint32, shape (n,)
-        Position of each sequence in the files, from 0.
+        Index of each sequence among all sequences of the files.
     accession_bytes, description_bytes : ndarray of uint8
-        UTF-8.
+        First word and rest of each header, UTF-8.
     accession_offsets, description_offsets : ndarray of int64, shape (n + 1,)
+        Accession i is ``accession_bytes[accession_offsets[i]:accession_offsets[i + 1]]``; descriptions likewise.
     n_repeated_names : int
         Number of sequences whose accession occurs earlier in the files.
     n_nucleotides : int
-        Number of sequences that resemble DNA or RNA, see `proteoscope.engine.formats.sequence_type`.
+        Number of sequences that look like DNA or RNA (see `proteoscope.engine.formats.sequence_type`).
     features : Features, optional
-        Annotations; None if the files have none.
+        Features of the sequences; None if the files have none.
     """
 
     residues: NDArray[np.int8]
@@ -90,24 +91,24 @@ class SequenceDatabase:
 
     @property
     def n_residues(self) -> int:
-        """Number of residues of all sequences."""
+        """Total number of residues."""
         return int(self.offsets[-1])
 
     def codes(self, i: ProteinRow) -> NDArray[np.int8]:
-        """Return the residues of sequence `i`."""
+        """Return the residue codes of sequence `i`."""
         return self.residues[self.offsets[i] : self.offsets[i + 1]]
 
     def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ranges of the residues of some sequences, shape (n, 2)."""
+        """Return start and end index of the residues of each of the given sequences, shape (k, 2)."""
         return np.stack((self.offsets[numbers], self.offsets[numbers + 1]), axis=1)
 
     def sequences(self, numbers: NDArray[np.int64]) -> Texts:
-        """Return some sequences as texts."""
+        """Return the given sequences as texts."""
         codes, offsets = take_runs(self.residues, self.offsets, numbers)
         return Texts(_SYMBOLS[codes], offsets)
 
     def accession(self, i: ProteinRow) -> str:
-        """Return the first word of the header of sequence `i`, '' without one."""
+        """Return the first word of the header of sequence `i`, or ''."""
         return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
 
     def description(self, i: ProteinRow) -> str:
@@ -116,30 +117,38 @@ class SequenceDatabase:
 
 
 def decode(codes: NDArray[np.int8]) -> str:
-    """Return residue codes as text."""
+    """Convert residue codes to text."""
     return _SYMBOLS[codes].tobytes().decode("ascii")
 
 
 def cache_store() -> IndexStore:
-    """Return the store of packed databases in the user's cache."""
+    """Return the part of the user's cache that stores packed databases."""
     return index_store(_NAME)
 
 
 def read_sequences(paths: Sequence[Path], progress: Progress, translation: Translation | None = None) -> SequenceDatabase:
-    """Read all records of protein files into memory, shortest first, or the reading frames of nucleotides.
+    """Read all records of protein files, or the reading frames of nucleotides, into memory, shortest first.
 
     Parameters
     ----------
     paths : sequence of Path
+        Files.
     progress : Progress
         Receives progress and messages; polled for cancellation.
     translation : Translation, optional
-        Translation of nucleotides.
+        Translation of nucleotides; None for proteins.
+
+    Returns
+    -------
+    SequenceDatabase
+        Sequences.
 
     Raises
     ------
     InputError
-        A file is missing, empty, damaged or not FASTA, or has a character that is not a residue.
+        If a file is missing, empty, damaged or in another format, or has a character that is not a residue.
+    Cancelled
+        If the user cancels.
     """
     if translation is not None:
         return _by_length(translation.read(paths, progress))
@@ -149,24 +158,34 @@ def read_sequences(paths: Sequence[Path], progress: Progress, translation: Trans
 def open_database(
     paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress, translation: Translation | None = None
 ) -> SequenceDatabase:
-    """Return the packed database of protein files, or of translated nucleotides, from `store`, or after packing it there.
+    """Open the packed database of protein files, or of translated nucleotides; create it in `store` if it is not there.
 
     Parameters
     ----------
     paths : sequence of Path
+        Files.
     digests : sequence of str
         SHA-256 of each file.
     store : IndexStore
+        Store of packed databases.
     progress : Progress
         Receives progress and messages; polled for cancellation.
     translation : Translation, optional
+        Translation of nucleotides; None for proteins.
+
+    Returns
+    -------
+    SequenceDatabase
+        Memory-mapped sequences.
 
     Raises
     ------
     InputError
-        See `read_sequences`.
+        If `read_sequences` fails.
     StorageError
-        The database could not be stored.
+        If the database cannot be stored.
+    Cancelled
+        If the user cancels.
     """
     progress.stage("Opening the database")
     title = ", ".join(path.name for path in paths)
@@ -175,7 +194,7 @@ def open_database(
 
 
 def key_parts(digests: Sequence[str], translation: Translation | None = None) -> dict[str, Any]:
-    """Return the key of a packed database: digests of its files, the code of each residue, and the translation of nucleotides."""
+    """Return the cache key of a packed database: the digests of its files, the residue codes, and the translation of nucleotides."""
     codes = encode(np.frombuffer(SYMBOLS.encode(), np.uint8)).tolist()
     translated = {} if translation is None else {"translation": translation.content()}
     return {"format": _FORMAT, "files": list(digests), "letters": SYMBOLS, "codes": codes, **translated}

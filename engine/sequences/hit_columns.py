@@ -1,4 +1,4 @@
-"""Table of the subjects that queries resemble."""
+"""Columns of the table of subjects that resemble queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 
 def _are_drawn(length: Any, query: Any, middle: Any, subject: Any) -> bool:
-    """Return True if the three lines of each alignment have its declared length."""
+    """Return True if the lines of each alignment have its declared length."""
     lengths = [pa.compute.utf8_length(line) for line in (query, middle, subject)]
     return all(line_length.equals(length.cast(line_length.type)) for line_length in lengths)
 

@@ -1,8 +1,8 @@
-"""Report hits: a table of the hits of each query, and the formats that biologists and other programs read.
+"""Write hits: the table of hits, and formats for biologists and other programs.
 
-Hits are columns from the alignment to the file, without a Python loop over them. Writers receive queries in batches, so that memory grows
-with the hits of a batch, not with the number of queries. They use only columns of a run's table, so that a run can be exported
-exactly as it was reported.
+Hits remain columns from the alignment to the file, without a Python loop over hits. Writers receive queries in batches, so that memory
+grows with the hits of a batch, not with the number of queries. They use only columns of the table of a run, so that a run can be exported
+later exactly as it was reported.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """No hits to write in a format that cannot represent an empty result."""
+    """Error raised if there are no hits to write and the format cannot represent an empty result."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
 FORMATS: tuple[HitFormat, ...] = get_args(HitFormat)
 OF_ONE_QUERY: tuple[HitFormat, ...] = ("a3m", "phylip", "clustal-stack")
-"""Formats whose files hold the hits of one query."""
+"""Formats whose files contain the hits of one query."""
 
 COLUMNS = HITS.saved
-"""Columns of the table and their order, on which users depend. Positions count from 1; identity and coverages are shares from 0 to 1."""
+"""Columns of the table in order, on which users depend; positions count from 1, and identity and coverages are fractions from 0 to 1."""
 
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -86,14 +86,24 @@ _CLUSTAL_NAME = 30
 _SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _IS_CONTROL = np.isin(np.arange(256), [*range(ord(" ")), 0x7F, 0xC2, 0xE2])
-"""Bytes of UTF-8 that control characters begin with."""
+"""True for bytes of UTF-8 with which control characters begin, shape (256,)."""
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_BATCH_HITS = 512  # hits that are formatted together, between two checks for cancellation
+_BATCH_HITS = 512  # number of hits that are formatted together, between two checks for cancellation
 
 
 @dataclass(frozen=True)
 class SequenceEntries:
-    """n sequences of hits: names, descriptions, positions in the files from 0, and lengths in residues."""
+    """Sequences of hits, n of them.
+
+    Attributes
+    ----------
+    names, descriptions : Texts
+        First word and rest of each header.
+    index : ndarray of int64, shape (n,)
+        Indices in the files, from 0.
+    lengths : ndarray of int64, shape (n,)
+        Number of residues.
+    """
 
     names: Texts
     descriptions: Texts
@@ -103,10 +113,11 @@ class SequenceEntries:
 
 @dataclass(frozen=True)
 class Hits:
-    """n subjects that queries resemble, as columns with the names of ``hits.parquet``.
+    """Hits of queries, n of them, as columns with the names of ``hits.parquet``, which `HITS` describes.
 
-    `query_index` and `subject_index` are positions in the files, from 0; `rank` is that among the hits of the query, from 1. The aligned
-    lines are as in `Alignment.lines`.
+    `query_index` and `subject_index` are indices in the files, from 0; `rank` counts the hits of a query, from 1. The aligned lines are as
+    in
+    `Alignment.lines`.
     """
 
     query: Texts
@@ -147,7 +158,19 @@ class Hits:
         bit_scores: Reals,
         e_values: Reals,
     ) -> Hits:
-        """Return hits with their alignments."""
+        """Return hits from alignments.
+
+        Parameters
+        ----------
+        pairs : AlignedPairs
+            Alignments of the n hits.
+        queries, subjects : SequenceEntries
+            Query and subject of each hit.
+        scores, ranks : ndarray of int64, shape (n,)
+            Score of each hit, and its rank among the hits of the query, from 1.
+        bit_scores, e_values : ndarray of float64, shape (n,)
+            Bit score and E-value of each hit.
+        """
         columns = np.diff(pairs.query.offsets)
         return cls(
             query=queries.names,
@@ -180,7 +203,7 @@ class Hits:
 
     @classmethod
     def of_table(cls, table: pa.Table) -> Hits:
-        """Return rows of `hits_schema`, which have no nulls."""
+        """Return the hits of a table with the columns of `hits_schema` and without nulls."""
         columns: dict[str, Any] = {}
         for field in fields(cls):
             column = table.column(field.name).combine_chunks()
@@ -197,16 +220,16 @@ class Hits:
         return len(self.score)
 
     def part(self, rows: slice) -> Hits:
-        """Return consecutive hits."""
+        """Return the hits of a slice."""
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def taken(self, rows: Integers) -> Hits:
-        """Return the hits of some rows, in their order."""
+        """Return the hits with these indices, in this order."""
         return type(self)(**{name: column.take(rows) for name, column in vars(self).items()})
 
     @property
     def aligned(self) -> AlignedSubjects:
-        """Subjects with their alignments, for stacking; all hits must belong to one query."""
+        """Subjects with their alignments, for stacking; all hits must have the same query."""
         return AlignedSubjects(
             self.subject.strings(),
             self.description.strings(),
@@ -241,12 +264,13 @@ class QueryHits:
     Attributes
     ----------
     query_index : ndarray of int64, shape (q,)
-        Positions in the files, from 0.
+        Indices of the queries in the files, from 0.
     accessions, descriptions, sequences : Texts
-        Sequences of the queries.
+        Headers and sequences of the queries.
     offsets : ndarray of int64, shape (q + 1,)
         Hits of query i are ``hits[offsets[i]:offsets[i + 1]]``.
     hits : Hits
+        Hits of all queries.
     """
 
     query_index: Integers
@@ -260,7 +284,7 @@ class QueryHits:
         return len(self.query_index)
 
     def part(self, rows: slice) -> QueryHits:
-        """Return consecutive queries, with their hits."""
+        """Return the queries of a slice with their hits."""
         first, last, _ = rows.indices(len(self))
         hits = slice(int(self.offsets[first]), int(self.offsets[last]))
         return QueryHits(
@@ -273,19 +297,19 @@ class QueryHits:
         )
 
     def stack(self, place: int) -> Stack:
-        """Return the hits of a query, by its position, stacked below it.
+        """Return the hits of the query with index `place`, stacked below it.
 
         Raises
         ------
         ParameterError
-            The stack would have too many residues.
+            If the stack would have too many residues.
         """
         query = self.part(slice(place, place + 1))
         name, description, sequence = (texts.strings()[0] for texts in (query.accessions, query.descriptions, query.sequences))
         return Stack.of(name, description, sequence, query.hits.aligned)
 
     def batches(self) -> Iterator[QueryHits]:
-        """Yield batches of whole queries with some hundreds of hits each, or a single query with more."""
+        """Yield batches of whole queries with some hundred hits each; a query with more hits is a batch of its own."""
         first = 0
         while first < len(self):
             limit = int(self.offsets[first]) + _BATCH_HITS
@@ -295,7 +319,7 @@ class QueryHits:
 
 
 class _Writer:
-    """Base of the writers of queries with their hits, which check for cancellation between hundreds of hits."""
+    """Base of the writers of queries with their hits, which check for cancellation after some hundred hits."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress
@@ -314,13 +338,13 @@ class _Writer:
             self._file.write("".join(self.texts(batch)).encode())
 
     def each(self, hits: Hits) -> Iterator[Hits]:
-        """Yield the hits in batches, checking for cancellation."""
+        """Yield the hits in batches, and check for cancellation."""
         for first in range(0, len(hits), _BATCH_HITS):
             self._progress.check()
             yield hits.part(slice(first, first + _BATCH_HITS))
 
     def texts(self, hits: Hits) -> Iterable[str]:
-        """Return the text of each hit, for formats that do not mention queries without hits."""
+        """Return the text of each hit, in formats that do not mention queries without hits."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -331,13 +355,13 @@ class _Writer:
 
 
 def _lists(hits: Hits, *names: str) -> list[list[Any]]:
-    """Return columns as lists of Python numbers and strings."""
+    """Return columns as lists of Python numbers or strings."""
     columns = (getattr(hits, name) for name in names)
     return [column.strings() if isinstance(column, Texts) else column.tolist() for column in columns]
 
 
 class _Tsv(_Writer):
-    """Writer of the tab-separated table; with `is_safe` no name or description is a formula in spreadsheets."""
+    """Writer of the tab-separated table; if `is_safe`, spreadsheets do not read names and descriptions as formulas."""
 
     is_safe = False
 
@@ -350,13 +374,13 @@ class _Tsv(_Writer):
 
 
 class _SafeTsv(_Tsv):
-    """Writer of the tab-separated table for spreadsheets."""
+    """Writer of the tab-separated table that is safe for spreadsheets."""
 
     is_safe = True
 
 
 class _Blast6(_Writer):
-    """Writer of BLAST's tabular format, the twelve columns of ``-outfmt 6``; identity in per cent."""
+    """Writer of BLAST's tabular format with the twelve columns of ``-outfmt 6``; identity is in per cent."""
 
     def texts(self, hits: Hits) -> Iterable[str]:
         query, subject, *numbers = _lists(
@@ -378,7 +402,7 @@ class _Blast6(_Writer):
 
 
 class _Fasta(_Writer):
-    """Writer of the two sequences of each alignment, with gaps."""
+    """Writer of the two sequences of each alignment with gaps."""
 
     def texts(self, hits: Hits) -> Iterable[str]:
         above = map(
@@ -408,12 +432,12 @@ def _wrapped(texts: Texts) -> Texts:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Columns of alignments in blocks of `_WIDTH`.
+    """Columns of alignments in blocks of `_WIDTH` columns, b of them.
 
     Attributes
     ----------
-    hit, first, width : ndarray of int64
-        Hit of each block, its first column, and its number of columns.
+    hit, first, width : ndarray of int64, shape (b,)
+        Hit, first column and number of columns of each block.
     offsets : ndarray of int64, shape (hits + 1,)
         Blocks of hit i are ``offsets[i]:offsets[i + 1]``.
     """
@@ -433,22 +457,22 @@ class _Blocks:
         return cls(hit, first, np.minimum(lengths[hit] - first, _WIDTH), offsets)
 
     def cut(self, texts: Texts) -> Texts:
-        """Cut the consecutive texts of the hits into blocks."""
+        """Divide the consecutive texts of the hits into blocks."""
         return Texts(texts.characters, np.concatenate((texts.offsets[self.hit] + self.first, texts.offsets[-1:])))
 
     def joined(self, blocks: Iterable[str], between: str = "") -> Iterable[str]:
-        """Join the blocks of each hit."""
+        """Join the texts of the blocks of each hit."""
         block_list = list(blocks)
         return map(between.join, map(block_list.__getitem__, map(slice, self.offsets[:-1].tolist(), self.offsets[1:].tolist())))
 
 
 def _repeated(values: Sequence[Any], places: Integers) -> list[Any]:
-    """Return the values at these indices."""
+    """Return the values with these indices."""
     return list(map(values.__getitem__, places.tolist()))
 
 
 class _Clustal(_Writer):
-    """Writer of a CLUSTAL alignment for each hit: ``*`` identical residues, ``:`` a pair with a positive score."""
+    """Writer of a CLUSTAL alignment per hit, with ``*`` for identical residues and ``:`` for other pairs with a positive score."""
 
     _MARKS = np.full(256, ord("*"), np.uint8)
     _MARKS[[ord(" "), ord("+")]] = ord(" "), ord(":")
@@ -470,17 +494,17 @@ class _Clustal(_Writer):
 
 
 def _distinct_names(query: str, subject: str) -> tuple[str, str]:
-    """Return distinct names of a pair, as CLUSTAL requires."""
+    """Return different names for query and subject, as CLUSTAL requires."""
     if query != subject:
         return query, subject
     return f"{query[: _CLUSTAL_NAME - 2]}_q", f"{query[: _CLUSTAL_NAME - 2]}_s"
 
 
 class _Sam(_Writer):
-    """Writer of SAM with the proteins as they are, but X for ``*``; ``AS`` is the score, ``ZB`` the bit score and ``ZE`` the E-value."""
+    """Writer of SAM with protein sequences, X for ``*``, and the tags ``AS`` score, ``ZB`` bit score and ``ZE`` E-value."""
 
     def begin(self) -> None:
-        # The records are stored first, since the header names the subjects of all records.
+        # Store the records first, since the header names the subjects of all records.
         self._queries, self._subjects = SamNames(are_read_names=True), SamNames()
         self._lengths: dict[str, int] = {}
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - `close` closes it
@@ -488,7 +512,7 @@ class _Sam(_Writer):
     def write(self, queries: QueryHits) -> None:
         names = Texts.from_strings(self._queries.names(queries.query_index, queries.accessions))
         residues = queries.sequences.used
-        # An empty sequence at the end is for records without a sequence.
+        # Records without a sequence use an empty sequence at the end.
         offsets = np.append(queries.sequences.offsets, queries.sequences.offsets[-1:]) - queries.sequences.offsets[0]
         without_stops = np.where(residues == ord("*"), np.uint8(ord("X")), residues)
         sam_sequences = SamSequences(without_stops, without_stops[:0], offsets, np.arange(256, dtype=np.uint8))
@@ -503,9 +527,9 @@ class _Sam(_Writer):
             self._records.write(sam_lines(records, references, sam_sequences)[0])
 
     def _hit_records(self, hits: Hits, places: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
-        """Return records of hits, and the names of their subjects.
+        """Return the records of hits, and the names of their subjects.
 
-        `places` are indices of hits, -1 for a query without any; `empty` is the index of an empty sequence.
+        `places` are indices of hits, -1 for a query without hits; `empty` is the index of an empty sequence.
         """
         n, is_hit = len(places), places >= 0
         rows = places[is_hit]
@@ -543,14 +567,14 @@ class _Sam(_Writer):
 
 
 def _spread(texts: Texts, has_text: NDArray[np.bool_]) -> Texts:
-    """Return texts where the mask is True, and '' elsewhere."""
+    """Return the texts at the True positions of a mask, and '' elsewhere."""
     lengths = np.zeros(len(has_text), np.int64)
     lengths[has_text] = np.diff(texts.offsets)
     return Texts(texts.used, run_offsets(lengths))
 
 
 class _Html(_Writer):
-    """Writer of a self-contained page: a table for each query, and the alignments in three lines."""
+    """Writer of a self-contained page with a table of hits for each query, and the lines of each alignment."""
 
     def begin(self) -> None:
         self.line('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Proteoscope: sequence search</title>\n<style>')
@@ -586,7 +610,7 @@ class _Html(_Writer):
 
 
 def _shown(text: str) -> str:
-    """Return text for a page; the separator between the headers that NCBI's nr joins is shown as in BLAST."""
+    """Escape text for a page; the separator between joined headers of NCBI's nr is shown as in BLAST."""
     return html.escape(_NO_TEXT.sub(" ", text.replace("\x01", " >")))
 
 
@@ -595,12 +619,12 @@ _IS_ODD_ON_A_PAGE[[code for code in range(ord(" "), 127) if chr(code) not in "&<
 
 
 def _shown_each(texts: Texts) -> list[str]:
-    """Return texts for a page; most need no change."""
+    """Escape texts for a page; most texts need no change."""
     return list(map(_shown, texts.strings())) if _IS_ODD_ON_A_PAGE[texts.used].any() else texts.strings()
 
 
 def _table_rows(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
-    """Return the rows of the table."""
+    """Return the row of each hit in the table of its query."""
     row = '<tr><td><a href="#a{}-{}">{}</a></td><td>{:.2g}</td><td>{:.1f}</td><td>{}</td><td>{:.1f} %</td><td>{}-{}</td><td>{}</td></tr>\n'
     query, rank, *values = _lists(hits, "query_index", "rank", "e_value", "bit_score", "score")
     return map(
@@ -609,7 +633,7 @@ def _table_rows(hits: Hits, subjects: list[str], descriptions: list[str]) -> Ite
 
 
 def _page_alignments(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
-    """Return the alignments, each below its title and summary."""
+    """Return the alignment of each hit with its title and summary."""
     text = '<h3 id="a{}-{}">{} <small>{}</small></h3>\n<p>{}</p>\n<pre>{}</pre>\n'
     return map(text.format, *_lists(hits, "query_index", "rank"), subjects, descriptions, _summaries(hits), _coloured(hits))
 
@@ -645,7 +669,7 @@ _LIKE, _SAME = 1, 2
 
 
 def _coloured(hits: Hits) -> Iterable[str]:
-    """Return the three lines of each hit with marks around matching columns, see `three_lines`."""
+    """Return the lines of each hit, as in `three_lines`, with HTML marks around matching columns."""
     blocks = _Blocks.of(hits)
     marks = hits.aligned_middle.used
     kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
@@ -653,7 +677,7 @@ def _coloured(hits: Hits) -> Iterable[str]:
     begins_block, ends_block = np.zeros(len(kinds), bool), np.zeros(len(kinds), bool)
     begins_block[ends - blocks.width], ends_block[ends - 1] = True, True
     differs = np.flatnonzero(np.diff(kinds)) + 1
-    begins_block[differs], ends_block[differs - 1] = True, True  # runs of columns begin and end too
+    begins_block[differs], ends_block[differs - 1] = True, True  # segments of columns of the same type begin and end too
     opens, closes = np.flatnonzero(begins_block & (kinds > 0)), np.flatnonzero(ends_block & (kinds > 0))
     sizes = np.ones(len(kinds), np.int64)
     sizes[opens] += _SPANS.shape[1]
@@ -682,15 +706,21 @@ def _coloured(hits: Hits) -> Iterable[str]:
 
 
 def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: int, width: int = _WIDTH) -> Iterator[tuple[str, str, str]]:
-    """Yield an alignment's lines in blocks of `width` columns, with the positions at both ends, as BLAST shows it.
+    """Yield the lines of an alignment in blocks of `width` columns, with the positions at both ends, as in BLAST.
 
     Parameters
     ----------
     lines : (str, str, str)
         Lines as in `Alignment.lines`.
     query_start, subject_start : int
-        First residues, from 0.
+        Indices of the first aligned residues, from 0.
     width : int
+        Number of columns of a block.
+
+    Yields
+    ------
+    (str, str, str)
+        Lines of query, matches and subject of a block.
     """
     at_query, at_subject = query_start, subject_start
     for start in range(0, len(lines[0]), width):
@@ -705,7 +735,7 @@ def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: in
 
 
 class _Stacked(_Writer):
-    """Writer of the hits of each query stacked below it, or of their pairs, as in `proteoscope.engine.sequences.stack_formats`."""
+    """Writer of the hits of each query stacked below it, or of aligned pairs, as in `proteoscope.engine.sequences.stack_formats`."""
 
     def __init__(self, format: str, file: BinaryIO, progress: Progress) -> None:
         self._format, self._name, self._n_stacks = format.removesuffix("-stack"), format, 0
@@ -746,21 +776,23 @@ _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {
 
 @contextmanager
 def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe: bool = False) -> Iterator[_Writer]:
-    """Yield a writer whose file is put in place if the block succeeds.
+    """Yield a writer whose file is moved into place if the block succeeds.
 
     Parameters
     ----------
     path : Path
+        File to write.
     format : HitFormat
+        Format of the file.
     progress : Progress
         Polled for cancellation.
     spreadsheet_safe : bool
-        Put an apostrophe before texts in ``tsv`` that a spreadsheet would read as formulas.
+        True to put an apostrophe before texts in ``tsv`` that a spreadsheet would read as formulas.
 
     Raises
     ------
     StorageError
-        The disk is full or not writable.
+        If the disk is full or not writable.
     Cancelled
         If the user cancels.
     """
@@ -771,36 +803,40 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
 
 
 def hits_schema() -> pa.Schema:
-    """Return the columns of ``hits.parquet``: `COLUMNS`, followed by those that locate and show a row."""
+    """Return the columns of ``hits.parquet``: `COLUMNS`, and columns that locate and show a hit."""
     return HITS.schema()
 
 
 def hits_table(hits: Hits) -> pa.Table:
-    """Return hits as rows of `hits_schema`."""
+    """Return hits as a table with the columns of `hits_schema`."""
     columns = {name: column.arrow() if isinstance(column, Texts) else column for name, column in vars(hits).items()}
-    return HITS.arrow({**columns, **name_columns(columns["description"].to_pylist())})
+    return HITS.arrow({**columns, **name_columns(columns["description"])})
 
 
 def expected_counts(
     statistics: ScoreStatistics, query_length: int, subject_lengths: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the number of subjects expected by chance with each score, by the statistics of the search.
+    """Return the expected number of subjects with each score by chance, from the statistics of the search.
 
-    A score of at least x has the probability ``1 - exp(-E(x))``, where E is the E-value for this one subject. Subjects of similar lengths
-    are counted together, at the middle of their lengths.
+    A score of at least x has the probability ``1 - exp(-E(x))``, where E is the E-value for this subject only. Subjects of similar lengths
+    are
+    counted together, with the median length of their group.
 
     Parameters
     ----------
     statistics : ScoreStatistics
+        Statistics of the scores.
     query_length : int
+        Number of residues of the query.
     subject_lengths : ndarray of int, shape (n,)
-        Ascending.
+        Number of residues of each subject, ascending.
 
     Returns
     -------
     scores : ndarray of int32, shape (s,)
-        1, 2, … as long as a thousandth of a subject is expected.
+        Scores 1, 2, … up to the last that a thousandth of a subject is expected to reach.
     counts : ndarray of float64, shape (s,)
+        Expected number of subjects with each score.
     """
     lengths = subject_lengths[np.searchsorted(subject_lengths, 1) :]
     if statistics.source == "none" or len(lengths) == 0 or query_length == 0:

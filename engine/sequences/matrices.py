@@ -1,7 +1,7 @@
-"""Substitution matrices: the shipped ones and files in NCBI's format.
+"""Substitution matrices: shipped matrices, and files in NCBI's format.
 
-Residues have codes: A to Z are 0 to 25 and ``*`` is 26. Missing residues of a matrix are added: U, O and J always count as X, missing B and
-Z too; a missing X scores -1 with everything, and ``*`` the lowest score of the matrix.
+Residue codes are 0 to 25 for A to Z, and 26 for ``*``. Scores of residues that a matrix lacks are added: U, O and J always score like X;
+missing B and Z score like X; a missing X scores -1 with every residue; and a missing ``*`` scores the minimum of the matrix.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 __all__ = ["SYMBOLS", "Matrix", "encode", "matrix_name", "matrix_names", "read_matrix"]
 
 SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
-"""Character of each code."""
+"""Symbol of each residue code."""
 _STAR, _X = SYMBOLS.index("*"), SYMBOLS.index("X")
 _AS_X = "UOJ"
 _MINIMUM, _MAXIMUM = -1_000_000, 1_000_000
 _MAXIMUM_BYTES = 1_000_000
-_MAXIMUM_COMPARED = 100  # characters of a name that is compared with the names of matrices
+_MAXIMUM_COMPARED = 100  # maximum number of characters of a name that are compared with names of matrices
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Scores of residue pairs.
+    """Substitution matrix.
 
     Attributes
     ----------
     name : str
         Name of a shipped matrix, or path of the file.
     scores : ndarray of int32, shape (27, 27)
-        By the codes of the query's and of the subject's residue.
+        Scores by the codes of the query residue and the subject residue.
     symbols : str
-        Residues in the file; the scores of others were added.
+        Residues in the file; the scores of other residues were added.
     """
 
     name: str
@@ -55,14 +55,14 @@ class Matrix:
         return int(self.scores.max())
 
     def scores_as(self, other: Matrix) -> bool:
-        """Return True if all scores equal the scores of another matrix."""
+        """Return True if all scores equal those of another matrix."""
         import numpy as np  # slow to import: parameters, which name matrices, are listed without it
 
         return bool(np.array_equal(self.scores, other.scores))
 
 
 def encode(residues: NDArray[np.uint8]) -> NDArray[np.int8]:
-    """Return the codes of the ASCII characters A-Z and ``*``."""
+    """Convert the ASCII characters A-Z and ``*`` to residue codes."""
     import numpy as np  # slow to import: parameters are described without it
 
     return np.where(residues == ord("*"), np.uint8(_STAR), residues - np.uint8(ord("A"))).astype(np.int8)
@@ -80,12 +80,12 @@ def _family(name: str) -> str:
 
 
 def matrix_name(requested: str) -> str:
-    """Return the name of a shipped matrix, given in any case, or the path of a file unchanged.
+    """Return the name of a shipped matrix in its usual case, or the path of a file unchanged.
 
     Raises
     ------
     ParameterError
-        There is neither such a matrix nor such a file.
+        If there is no such matrix or file.
     """
     if requested.strip().upper() in matrix_names():
         return requested.strip().upper()
@@ -102,16 +102,16 @@ def _families() -> str:
 
 
 def read_matrix(requested: str) -> Matrix:
-    """Return a shipped matrix, by its name, or a matrix from a file in NCBI's format.
+    """Return a shipped matrix by name, or a matrix from a file in NCBI's format.
 
-    Such a file has a line of residues, then for each residue a line that begins with it and has its scores; ``#`` begins a comment.
+    Such a file has a line of residues, then for each residue a line with the residue and its scores; ``#`` starts a comment.
 
     Raises
     ------
     ParameterError
-        There is neither such a matrix nor such a file.
+        If there is no such matrix or file.
     InputError
-        The file is not a matrix.
+        If the file is not a matrix.
     """
     name = matrix_name(requested)
     shipped = name in matrix_names()
@@ -181,7 +181,7 @@ def _score(path: Path, number: int, word: str) -> int:
 
 
 def _complete(symbols: str, scores: list[list[int]]) -> NDArray[np.int32]:
-    """Return the scores of all 27 codes; the module's docstring defines missing ones."""
+    """Return the scores of all 27 codes; missing scores are added as the module's docstring describes."""
     import numpy as np  # slow to import: parameters are described without it
 
     full = np.full((len(SYMBOLS), len(SYMBOLS)), -1, np.int64)

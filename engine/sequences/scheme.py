@@ -1,4 +1,4 @@
-"""Scoring scheme of alignments: a matrix and gap costs."""
+"""Scoring scheme of alignments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAXIMUM_SCORE = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class ScoringScheme:
-    """A matrix and gap costs: a gap of k residues costs ``gap_open + k * gap_extend``."""
+    """Matrix and gap costs; a gap of k residues costs ``gap_open + k * gap_extend``."""
 
     matrix: Matrix
     gap_open: int
@@ -28,12 +28,17 @@ class ScoringScheme:
         return self.gap_open + self.gap_extend
 
     def check(self, longest_query: int, longest_subject: int) -> None:
-        """Raise an error if scores could exceed 32 bits.
+        """Check that all scores fit 32 bits.
+
+        Parameters
+        ----------
+        longest_query, longest_subject : int
+            Maximum number of residues of queries and of subjects.
 
         Raises
         ------
         ParameterError
-            They could.
+            If a score could exceed 32 bits.
         """
         best = max(0, self.matrix.greatest) * min(longest_query, longest_subject)
         if best + self.first_residue_cost > _MAXIMUM_SCORE:

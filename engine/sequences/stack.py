@@ -1,7 +1,7 @@
-"""Stack: hits of one query below it, each positioned by its own alignment with the query.
+"""Stacks: the hits of one query below it, each placed by its own alignment with the query.
 
-Residues that a hit has between two residues of the query open additional columns, as many as the longest of these insertions has, in which
-other rows have gaps; insertions of several hits begin in the same column and are not aligned with each other. ::
+Residues that a hit has between two residues of the query open additional columns, as many as the longest such insertion has, in which
+other rows have gaps. Insertions of several hits begin in the same column and are not aligned with each other. ::
 
     query          ACDE--FGH
     with nothing   ACDE--FG
@@ -24,7 +24,7 @@ from proteoscope.engine.errors import ParameterError
 __all__ = ["MAXIMUM_CELLS", "OUTSIDE", "AlignedSubjects", "Stack"]
 
 MAXIMUM_CELLS = 1 << 26
-"""Maximum number of rows times columns of a stack: ten thousand hits of a query of six thousand residues."""
+"""Maximum number of rows times columns of a stack, such as ten thousand hits of a query of six thousand residues."""
 OUTSIDE = 0
 """Value in `Stack.symbols` before and after the alignment of a subject."""
 _GAP = ord("-")
@@ -32,18 +32,20 @@ _GAP = ord("-")
 
 @dataclass(frozen=True)
 class AlignedSubjects:
-    """n subjects aligned with one query.
+    """Subjects aligned with one query, n of them.
 
     Attributes
     ----------
     names, descriptions : sequence of str
+        First word and rest of each header.
     lengths : ndarray of int64, shape (n,)
-        Lengths of the whole sequences.
+        Number of residues of the whole sequences.
     query_start, subject_start : ndarray of int64, shape (n,)
-        First aligned residues, from 0.
+        Indices of the first aligned residues, from 0.
     query, subject : Texts
-        Aligned lines, ``-`` for gaps; no column has two gaps.
+        Aligned lines with ``-`` for gaps; no column has two gaps.
     scores : ndarray of int64, shape (n,)
+        Scores of the alignments.
     """
 
     names: Sequence[str]
@@ -57,7 +59,7 @@ class AlignedSubjects:
 
     @cached_property
     def subject_end(self) -> NDArray[np.int64]:
-        """End of the aligned residues of each subject, exclusive, shape (n,)."""
+        """End index (exclusive) of the aligned residues of each subject, shape (n,)."""
         residues = np.concatenate(([0], np.cumsum(self.subject.used != _GAP)))
         places = self.subject.offsets - self.subject.offsets[0]
         return self.subject_start + np.diff(residues[places])
@@ -65,16 +67,18 @@ class AlignedSubjects:
 
 @dataclass(frozen=True)
 class Stack:
-    """A query and n hits below it.
+    """Query with n hits below it.
 
     Attributes
     ----------
     query_name, query_description : str
+        First word and rest of the query's header.
     subjects : AlignedSubjects
+        Hits.
     symbols : ndarray of uint8, shape (1 + n, columns)
-        The query's row first: ASCII, ``-`` for a gap, `OUTSIDE` beyond the ends of an alignment.
+        Rows of the query and of the hits: ASCII, ``-`` for a gap, `OUTSIDE` beyond the ends of an alignment.
     query_place : ndarray of int64, shape (columns,)
-        The query's residue in each column, from 0; -1 in columns opened by insertions.
+        Index of the query's residue in each column, from 0; -1 in columns opened by insertions.
     """
 
     query_name: str
@@ -85,20 +89,27 @@ class Stack:
 
     @classmethod
     def of(cls, name: str, description: str, sequence: str, subjects: AlignedSubjects) -> Stack:
-        """Stack hits below their query, whose residues are `sequence`.
+        """Stack hits below their query.
+
+        Parameters
+        ----------
+        name, description, sequence : str
+            First word and rest of the query's header, and its residues.
+        subjects : AlignedSubjects
+            Hits.
 
         Raises
         ------
         ParameterError
-            The stack would have more than `MAXIMUM_CELLS` cells, or an alignment does not fit the sequences, unlike those written by this
-            program.
+            If the stack would have more than `MAXIMUM_CELLS` cells, or if an alignment does not fit the sequences, as in a manipulated
+            project.
         """
         query, subject = subjects.query.used, subjects.subject.used
         offsets = subjects.query.offsets - subjects.query.offsets[0]
         hit = np.repeat(np.arange(len(subjects.names)), np.diff(offsets))
         is_residue = query != _GAP
         before = np.concatenate(([0], np.cumsum(is_residue)))
-        # The residue of the query in each column, or the one before it.
+        # The query's residue in each column, or the previous residue.
         place = subjects.query_start[hit] + (before[1:] - before[offsets[:-1]][hit]) - 1
         if not _fit(subjects, offsets, is_residue, place, len(sequence)):
             raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and its hits; search again")
@@ -129,12 +140,12 @@ class Stack:
         return cls(name, description, subjects, symbols, query_place)
 
     def __len__(self) -> int:
-        """Return the number of rows, including the query's."""
+        """Return the number of rows, including the row of the query."""
         return len(self.symbols)
 
     @property
     def n_columns(self) -> int:
-        """Number of columns, including those opened by insertions."""
+        """Number of columns, including columns opened by insertions."""
         return len(self.query_place)
 
     @property
@@ -144,7 +155,7 @@ class Stack:
 
     @cached_property
     def gapped(self) -> NDArray[np.uint8]:
-        """Rows with gaps beyond the ends too, and X for ``*``, which alignment formats do not support."""
+        """Rows with gaps also beyond the ends, and with X for ``*``, which alignment formats do not support."""
         symbols = self.symbols.copy()
         symbols[symbols == OUTSIDE] = _GAP
         symbols[symbols == ord("*")] = ord("X")
@@ -152,10 +163,10 @@ class Stack:
 
     @cached_property
     def follows_insertion(self) -> NDArray[np.bool_]:
-        """True for each row and residue of the query that follows an insertion of the row, shape (rows, residues of the query)."""
+        """True for each residue of the query before which a row has an insertion, shape (rows, residues of the query)."""
         is_residue = (self.symbols != _GAP) & (self.symbols != OUTSIDE)
         follows = np.zeros((len(self), int(np.count_nonzero(~self.is_opened))), np.bool_)
-        # An insertion lies between two residues of the query, so that a residue follows it.
+        # Every insertion lies between two residues of the query, and is therefore followed by a residue.
         next_residue = np.cumsum(~self.is_opened)
         for column in np.flatnonzero(self.is_opened).tolist():
             follows[:, next_residue[column]] |= is_residue[:, column]
@@ -163,7 +174,7 @@ class Stack:
 
     @property
     def names(self) -> list[str]:
-        """Names of the query, and of the hits with their aligned residues, from 1, as ``P02769/25-607``."""
+        """Name of the query, and of each hit with its aligned residues, from 1, such as ``P02769/25-607``."""
         subjects = self.subjects
         ends = zip(subjects.names, (subjects.subject_start + 1).tolist(), subjects.subject_end.tolist(), strict=True)
         return [self.query_name, *(f"{name}/{start}-{end}" for name, start, end in ends)]
@@ -172,7 +183,7 @@ class Stack:
 def _fit(
     subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], place: NDArray[np.int64], length: int
 ) -> bool:
-    """Return True if alignments lie in their sequences, and begin and end with residues of the query of this length."""
+    """Return True if all alignments lie within their sequences, and begin and end with residues of the query (of this length)."""
     if not (np.diff(offsets) > 0).all():
         return False
     is_in_query = (place[offsets[:-1]] >= 0).all() and (place < length).all()

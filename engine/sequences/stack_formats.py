@@ -1,7 +1,7 @@
-"""Stacks and their pairs in the formats of Bio.Align: Stockholm, A3M, PHYLIP and Clustal for a stack; MAF and PSL for each pair.
+"""Write stacks and pairs with Bio.Align: Stockholm, A3M, PHYLIP and Clustal for a stack; MAF and PSL for each pair.
 
-Stockholm, PHYLIP and Clustal have the columns opened by insertions; Stockholm marks them by ``.`` and in its line ``RF``. A3M has the
-query's columns, with insertions in lower case (as HH-suite and others read it).
+Stockholm, PHYLIP and Clustal include the columns opened by insertions; Stockholm marks them by ``.`` in its line ``RF``. A3M has the
+columns of the query, with insertions in lower case, as HH-suite and others read it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _PHYLIP_NAME, _CLUSTAL_NAME = 10, 30
 _NOT_IN_NAMES = re.compile(r"[\s\x00-\x1f\x7f-\x9f\[\](),:;]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _GRADES = 9
-"""Digits of the line of conservation."""
+"""Highest digit in the line of conservation."""
 
 
 def stack_text(stack: Stack, format: str) -> str:
     """Return a stack in one of `STACK_FORMATS` or `PAIR_FORMATS`, without the header of the file."""
     if format == "a3m":
-        # A2M without the full stops for insertions of other rows.
+        # A3M is A2M without the full stops at insertions of other rows.
         alignment = stack_alignment(stack)
         alignment.column_annotations = {"state": np.where(stack.is_opened, ord("I"), ord("D")).astype(np.uint8).tobytes().decode()}
         lines = _written([alignment], "a2m").splitlines()
@@ -63,12 +63,12 @@ def stack_text(stack: Stack, format: str) -> str:
 
 
 def file_header(format: str) -> str:
-    """Return the header of a file, which stacks follow."""
+    """Return the header of a file, which precedes the stacks."""
     return _written([], format) if format in PAIR_FORMATS else ""
 
 
 def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | None = None) -> Alignment:
-    """Return a stack as an alignment of Bio.Align; `named` converts its names."""
+    """Return a stack as an alignment of Bio.Align; `named` converts the names, by default `unique_names`."""
     names = (named or unique_names)(stack.names)
     sequences, coordinates = Alignment.parse_printed_alignment([row.tobytes() for row in stack.gapped])
     descriptions = [stack.query_description, *stack.subjects.descriptions]
@@ -88,7 +88,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
 
 @cache
 def _stacked_class() -> type[Alignment]:
-    """Return Bio.Align's class with given rows: it would compute each row from all coordinates, which takes minutes."""
+    """Return a subclass of Bio.Align's class with given rows, since computing each row from all coordinates takes minutes."""
 
     class StackedAlignment(Alignment):
         rows: Sequence[str] = ()
@@ -100,15 +100,15 @@ def _stacked_class() -> type[Alignment]:
 
 
 def grades(stack: Stack) -> str:
-    """Return a digit for each column, 0 to 9: tenths of its conservation (`proteoscope.engine.sequences.conservation`)."""
+    """Return a digit per column, 0 to 9: the tenths of its conservation (`proteoscope.engine.sequences.conservation`)."""
     digits = np.minimum((conservation(stack.symbols) * (_GRADES + 1)).astype(np.int64), _GRADES)
     return "".join(map(str, digits.tolist()))
 
 
 def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment]:
-    """Yield the alignment of each hit with the query as in Bio.Align, in positions of the whole sequences, the target first.
+    """Yield the alignment of each hit with the query as in Bio.Align, in positions of the whole sequences, with the target first.
 
-    Residues beyond the alignment are not included, but count for the positions.
+    Residues outside the alignment are not included but count in the positions.
     """
     subjects = stack.subjects
     query = stack.gapped[0, ~stack.is_opened].tobytes()
@@ -127,8 +127,10 @@ def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment
 
 
 def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
-    """Return unique names that the formats accept, at most `width` long; repeated names get a number.
+    """Return unique names that the formats accept, with at most `width` characters; repeated names get a number.
 
+    Examples
+    --------
     >>> unique_names(["sp|P02769|ALBU", "sp|P02769|ALBU", "a b"], 10)
     ['sp|P02769|', 'sp|P0276_2', 'a%20b']
     """
@@ -150,7 +152,7 @@ def _on_one_line(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name with characters that the formats do not accept escaped."""
+    """Return a name in which the characters that the formats do not accept are escaped."""
     return _NOT_IN_NAMES.sub(lambda match: quote(match.group(), safe=""), name) or "_"
 
 
@@ -162,7 +164,7 @@ def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
 
 
 def _written(alignments: Iterable[Any], format: str) -> str:
-    """Return alignments as Bio.Align writes them."""
+    """Return the text that Bio.Align writes for alignments."""
     listed = Align.Alignments(alignments)
     if format == "clustal":
         # Readers expect the name of the format in the header.

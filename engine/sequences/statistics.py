@@ -1,13 +1,13 @@
-"""Bit scores and E-values of local alignments.
+"""Compute bit scores and E-values of local alignments.
 
 Scores of unrelated sequences follow ``P(S >= x) = 1 - exp(-K A(x) exp(-lambda x))`` (Karlin and Altschul 1990, PNAS 87:2264; with gaps
-Altschul and others 2001, NAR 29:351). ``A`` is the product of the two lengths, each reduced by the length that an alignment of that score
-takes: the finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC Research Notes 5:286).
+Altschul and others 2001, NAR 29:351). ``A`` is the product of the two lengths, each reduced by the length of an alignment with this score:
+the finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC Research Notes 5:286).
 
-* If NCBI's tables have the matrix and the gap costs, all constants come from them.
-* Otherwise lambda and K are fitted by maximum likelihood to scores of the search itself, or of random sequences if the search has too few;
-  the other constants follow from lambda as in NCBI's tables. Truncation excludes related pairs: only scores up to a bound that chance
-  hardly exceeds count, with the likelihood of a score below it.
+* If NCBI's tables have the matrix and the gap costs, all constants are theirs.
+* Otherwise lambda and K are fitted by maximum likelihood to scores of the search itself, or to scores of random sequences if the search
+  has too few; the other constants are derived from lambda as in NCBI's tables. To exclude related pairs, the fit is truncated: only scores
+  up to a bound that chance hardly exceeds are used, with their likelihood given that bound.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _FREQUENCIES = {
     "V": 0.06441,
 }
 BACKGROUND: NDArray[np.float64] = np.array([_FREQUENCIES.get(symbol, 0.0) for symbol in SYMBOLS])
-"""Share of each residue code in proteins, shape (27,) (Robinson and Robinson 1991, PNAS 88:8880)."""
+"""Fraction of each residue code in proteins, shape (27,) (Robinson and Robinson 1991, PNAS 88:8880)."""
 
 _GAP_COSTS = {
     "BLOSUM45": (14, 2),
@@ -73,17 +73,17 @@ _GAP_COSTS = {
     "PAM250": (14, 2),
     "IDENTITY": (15, 2),
     "DAYHOFF": (14, 2),
-    "GONNET": (14, 2),  # NCBI has none; both have the scale of PAM250
+    "GONNET": (14, 2),  # not in NCBI's tables; same scale as PAM250
 }
 
-# Dependence of a, the residues of an alignment per unit of score, and alpha, their variance, on lambda in NCBI's 85 gapped rows:
+# Dependence of a (residues of an alignment per unit of score) and alpha (variance per unit of score) on lambda in NCBI's 85 gapped rows:
 # a = ungapped a * (1 + 6.8 (ungapped lambda / lambda - 1)) within 7 % (rms), alpha = 3.07 a^2 / lambda within 12 %; 2.35 without gaps.
 _LENGTH_BY_LAMBDA, _VARIANCE_BY_LENGTH, _UNGAPPED_VARIANCE_BY_LENGTH = 6.8, 3.07, 2.35
 
 _MINIMUM_LENGTH = 30  # scores of shorter sequences depend on edge effects
 _MINIMUM_PAIRS, _MAXIMUM_PAIRS = 2000, 30_000
-_TAIL = 3e-3  # share of the scores by chance that truncation excludes
-_FIRST_BOUND = 4.0  # in interquartile ranges above the third quartile: exceeded by chance in one pair of a thousand
+_TAIL = 3e-3  # fraction of the scores by chance that truncation excludes
+_FIRST_BOUND = 4.0  # interquartile ranges above the third quartile, which one pair of a thousand exceeds by chance
 _ROUNDS = 8
 _LENGTH_GROUPS = 256
 _GOLDEN = (5**0.5 - 1) / 2
@@ -99,11 +99,11 @@ class ScoreStatistics:
     lambda_, K : float
         Constants of the distribution of scores by chance.
     a, b : float
-        Mean length of an alignment in a sequence, ``a S + b``.
+        Constants of the mean length of an alignment of score S in a sequence, ``a S + b``.
     alpha, beta : float
-        Its variance, ``alpha S + beta``.
+        Constants of the variance of this length, ``alpha S + beta``.
     sigma, tau : float
-        Covariance of the two lengths, ``sigma S + tau``.
+        Constants of the covariance of the lengths in both sequences, ``sigma S + tau``.
     source : str
         Source of the constants, in words.
     n_pairs : int
@@ -122,7 +122,7 @@ class ScoreStatistics:
     n_pairs: int = 0
 
     def bit_scores(self, scores: NDArray[np.integer] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``(lambda S - ln K) / ln 2``."""
+        """Return the bit scores ``(lambda S - ln K) / ln 2``."""
         return (self.lambda_ * np.asarray(scores, np.float64) - log(self.K)) / LN_2
 
     def e_values(
@@ -132,15 +132,23 @@ class ScoreStatistics:
         subject_lengths: NDArray[np.integer],
         database_residues: int,
     ) -> NDArray[np.float64]:
-        """Return the number of subjects in the whole database expected by chance with at least each score.
+        """Return the number of subjects in the whole database that are expected to reach each score by chance.
 
         Parameters
         ----------
-        scores, subject_lengths : ndarray, shape (n,)
-            Scores of one query.
+        scores : ndarray, shape (n,)
+            Scores of one query with n subjects.
         query_length : int
+            Number of residues of the query.
+        subject_lengths : ndarray of int, shape (n,)
+            Number of residues of each subject.
         database_residues : int
-            Number of residues of all subjects.
+            Number of residues of the whole database.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            E-values.
         """
         y, n = np.asarray(scores, np.float64), np.maximum(np.asarray(subject_lengths, np.float64), 1.0)
         return self.K * np.exp(self._log_pairs(y, np.full(len(y), float(query_length)), n)) * (database_residues / n)
@@ -154,26 +162,31 @@ class ScoreStatistics:
         most: int,
         scale: float = 1.0,
     ) -> NDArray[np.int64]:
-        """Return scores below which no E-value is as small as `maximum_e_value`, so that most E-values need not be computed.
+        """Return a score for each subject below which its E-value certainly exceeds `maximum_e_value`.
 
-        They are computed for groups of subjects of similar lengths, and for twice the E-value, since lengths differ within a group.
+        With it, most E-values need not be computed. The scores are computed for groups of subjects of similar lengths and for twice the
+        maximum
+        E-value, since lengths differ within a group.
 
         Parameters
         ----------
         maximum_e_value : float
+            Maximum E-value of hits.
         query_length : int
+            Number of residues of the query.
         subject_lengths : ndarray of int, shape (n,)
-            Ascending.
+            Number of residues of each subject, ascending.
         database_residues : int
+            Number of residues of the whole database.
         most : int
-            Largest score.
+            Largest score of a subject.
         scale : float
             Largest factor by which a score is multiplied before its E-value is computed.
 
         Returns
         -------
         ndarray of int64, shape (n,)
-            From 1 to `most` + 1.
+            Scores from 1 to `most` + 1.
         """
         n = len(subject_lengths)
         cuts = np.unique(np.linspace(0, n, _LENGTH_GROUPS + 1).astype(np.int64))
@@ -186,7 +199,7 @@ class ScoreStatistics:
         return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
 
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``ln(A(y) exp(-lambda y))``; A is the expected product of the remaining lengths, assumed to be normally distributed."""
+        """Return ``ln(A(y) exp(-lambda y))``; A is the expected product of the remaining lengths, which are treated as normal variables."""
         if self.alpha == 0.0:  # the lengths of alignments are unknown
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
         taken = self.a * y + self.b
@@ -209,7 +222,7 @@ def _table() -> dict[tuple[str, str, str], dict[str, float]]:
 
 
 def tabulated(scheme: ScoringScheme) -> ScoreStatistics | None:
-    """Return NCBI's constants for a matrix and gap costs, or None. A file with a matrix of NCBI's is treated as that matrix."""
+    """Return NCBI's constants for a matrix and gap costs, or None; a matrix file counts as NCBI's matrix if the scores are equal."""
     name = next((name for name in _GAP_COSTS if scheme.matrix.scores_as(read_matrix(name))), "")
     row = _table().get((name, str(scheme.gap_open), str(scheme.gap_extend)))
     if row is None:
@@ -229,7 +242,7 @@ def _complete(
     source: str,
     n_pairs: int,
 ) -> ScoreStatistics:
-    """Return the statistics; the constants at score zero follow from the rates with and without gaps (Park and others 2012)."""
+    """Return the statistics; the constants at score zero are derived from the rates with and without gaps (Park and others 2012)."""
     a, alpha, sigma = rates
     twice = 2.0 * scheme.first_residue_cost
     at_zero = (twice * (ungapped[0] - a), twice * (ungapped[1] - alpha), twice * (ungapped[1] - sigma))
@@ -237,17 +250,17 @@ def _complete(
 
 
 def default_gap_costs(matrix: str) -> tuple[int, int]:
-    """Return the gap opening and extension costs for a matrix: NCBI's if available, 11 and 1 for most others."""
+    """Return the default gap opening and extension costs of a matrix: NCBI's if it has them, otherwise 11 and 1."""
     return _GAP_COSTS.get(matrix, (11, 1))
 
 
 def expected_score(matrix: Matrix) -> float:
-    """Return the mean score of two random residues; the theory of local alignment requires a negative one."""
+    """Return the mean score of two random residues, which must be negative for local alignment statistics."""
     return float(BACKGROUND @ matrix.scores @ BACKGROUND)
 
 
 def ungapped_lambda(matrix: Matrix) -> float | None:
-    """Return the lambda of ungapped alignments, where the mean of ``exp(lambda s)`` is one; None if random scores grow with length."""
+    """Return lambda of ungapped alignments, for which the mean of ``exp(lambda s)`` is 1; None if scores by chance grow with length."""
     weights, scores = np.outer(BACKGROUND, BACKGROUND), matrix.scores.astype(np.float64)
     if expected_score(matrix) >= 0 or scores[weights > 0].max() <= 0:
         return None
@@ -261,7 +274,7 @@ def ungapped_lambda(matrix: Matrix) -> float | None:
 
 
 def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return codes and offsets of random sequences, as `proteoscope.engine.sequence_search.scoring.score_all` takes them."""
+    """Return random sequences of the given lengths as residue codes, shape (total,), and offsets, shape (n + 1,)."""
     generator = np.random.default_rng(seed)
     codes = generator.choice(len(SYMBOLS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
     return codes, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -274,16 +287,23 @@ def fit(
     scheme: ScoringScheme,
     source: str,
 ) -> ScoreStatistics | None:
-    """Fit lambda and K to the scores of a search; None if too few pairs are long enough or the scores do not vary.
+    """Fit lambda and K to the scores of a search.
 
     Parameters
     ----------
     scores : ndarray of int, shape (queries, subjects)
-        Scores; may include a few related pairs.
-    query_lengths, subject_lengths : ndarray of int
+        Scores; a few related pairs may be included.
+    query_lengths, subject_lengths : ndarray of int, shape (queries,) and (subjects,)
+        Number of residues of each sequence.
     scheme : ScoringScheme
+        Matrix and gap costs.
     source : str
         Source of the scores, in words.
+
+    Returns
+    -------
+    ScoreStatistics or None
+        Fitted statistics; None if too few pairs are long enough, or if the scores do not vary.
     """
     queries, subjects = np.asarray(query_lengths, np.float64), np.asarray(subject_lengths, np.float64)
     rows, columns = np.flatnonzero(queries >= _MINIMUM_LENGTH), np.flatnonzero(subjects >= _MINIMUM_LENGTH)
@@ -305,11 +325,11 @@ class _Sample:
         self._bound = np.full(len(x), np.percentile(x, 75) + _FIRST_BOUND * (np.percentile(x, 75) - np.percentile(x, 25) + 1))
 
     def fit(self, source: str) -> ScoreStatistics | None:
-        """Return the constants with the maximum likelihood, or None."""
+        """Return the constants of maximum likelihood; None if the scores do not vary or the likelihood is not finite."""
         low, high = np.percentile(self._x, (10, 75))
         if high - low < 1:
             return None
-        # The distribution spans about 2 / lambda between these percentiles.
+        # The range between these percentiles is about 2 / lambda.
         lambda_ = 2.0 / float(high - low)
         statistics = None
         for _ in range(_ROUNDS):
@@ -326,7 +346,7 @@ class _Sample:
         return statistics
 
     def _truncation_scores(self, statistics: ScoreStatistics) -> NDArray[np.float64]:
-        """Return the scores that a share `_TAIL` of such pairs exceeds by chance."""
+        """Return, for each pair, the score that is exceeded by chance with probability `_TAIL`."""
         y = (np.log(statistics.K * self._m * self._n) - log(_TAIL)) / statistics.lambda_
         for _ in range(3):
             excess = log(statistics.K) + statistics._log_pairs(y, self._m, self._n) - log(_TAIL)
@@ -337,7 +357,7 @@ class _Sample:
         if self._ungapped is None:
             return ScoreStatistics(lambda_, k, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, source, n_pairs)
         weights, scores = np.outer(BACKGROUND, BACKGROUND), self._scheme.matrix.scores.astype(np.float64)
-        # Without gaps a is lambda / H, where H is the mean of lambda s in related pairs.
+        # Without gaps, a is lambda / H, where H is the mean of lambda s in related pairs.
         relative_entropy = self._ungapped * float((weights * scores * np.exp(self._ungapped * scores)).sum())
         a_ungapped = self._ungapped / relative_entropy
         a = a_ungapped * (1 + _LENGTH_BY_LAMBDA * max(0.0, self._ungapped / lambda_ - 1))
@@ -346,10 +366,10 @@ class _Sample:
         return _complete(self._scheme, lambda_, k, (a, alpha, alpha), (a_ungapped, alpha_ungapped), source, n_pairs)
 
     def _likelihood(self, lambda_: float) -> tuple[float, float]:
-        """Return the log-likelihood at the best K for this lambda, and that K.
+        """Return the log-likelihood for this lambda at the best K, and this K.
 
         With ``g = A(x) exp(-lambda x)``, a score below its bound has the likelihood
-        ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) - g(bound)))``; at the best K its derivative by K vanishes.
+        ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) - g(bound)))``; at the best K, its derivative with respect to K is zero.
         """
         below = self._x < self._bound
         x, m, n, bound = self._x[below], self._m[below], self._n[below], self._bound[below]
@@ -358,14 +378,14 @@ class _Sample:
         total = float((np.exp((log_g + log_next) / 2) - np.exp(statistics._log_pairs(bound, m, n))).sum())
         if not (total > 0 and np.isfinite(total)):
             return -inf, 0.0
-        # Far below the fitted scores, where the correction of the lengths is inaccurate, the step could become negative.
+        # The correction of lengths is inaccurate far below the fitted scores: the difference of g could become negative.
         fall = np.minimum(log_next - log_g, -1e-6)
         K = len(x) / total
         return len(x) * (log(K) - 1.0) + float((log_g + np.log(-np.expm1(fall))).sum()), K
 
 
 def _maximum(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return the position of the maximum of a function with one peak, by golden section."""
+    """Return the position of the maximum of a unimodal function, by golden-section search."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
     while high - low > 1e-3:
