@@ -1,4 +1,4 @@
-"""Digestion of proteins, and the peptide index that all searches of spectra share."""
+"""Digestion of proteins, and the peptide index of all searches of spectra."""
 
 import lazy_loader
 

@@ -14,7 +14,20 @@ _HEADER_BYTES = 128
 
 
 class ArrayFile:
-    """A .npy file of a one-dimensional array whose final length is initially unknown."""
+    """Writer of a .npy file with a one-dimensional array whose length is not known in advance.
+
+    Parameters
+    ----------
+    path : Path
+        File to write; complete after the end of the `with` block.
+    dtype : type
+        Type of the values.
+
+    Attributes
+    ----------
+    length : int
+        Number of values written.
+    """
 
     def __init__(self, path: Path, dtype: type) -> None:
         self._file = path.open("wb")

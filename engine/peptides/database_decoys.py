@@ -1,26 +1,27 @@
-"""Find decoys in a database, by their names, and by sequences with the residues of another protein in another order.
+"""Find decoys in a database by their names, and by sequences that have the residues of another protein in another order.
 
 Reversing a reversed protein gives the target again: a search that generates decoys of decoys compares targets with themselves, nearly
-every match is a target, and all error rates are too low. If a fraction f of all proteins are targets with a mirror image or these mirror
-images, a false match is a target with probability f + (1 - f) / 2 and a decoy with (1 - f) / 2, so that an estimate of 1 % is actually
-(1 + f) / (1 - f) %: 1.1 % for f = 5 %, 1.5 % for 20 %. The limits below follow from these two.
+every match is a target, and all error rates are too low. If a fraction f of all proteins are targets with mirror images, or these mirror
+images, a false match is a target with probability f + (1 - f) / 2 and a decoy with probability (1 - f) / 2, so that an estimate of 1 % is
+actually (1 + f) / (1 - f) %: 1.1 % for f = 5 %, 1.5 % for f = 20 %. The limits below follow from this.
 
-Names. A tag is a word that programs of the field use, with its separator, at the beginning or the end of the accession or of a part of it
+Names. A tag is a word that programs of the field use, with its separator, at the start or the end of the accession or of a part of it
 (``rev_sp|P1|N``, ``sp|rev_P1|N``, ``sp|P1_REVERSED|N``, ``##P1``). Real names contain such words too: ``sp|P04618|REV_HV1H2`` is the
-protein Rev of HIV. A tag therefore counts only if `_MINIMUM_NUMBER` proteins and `_SMALL_SHARE` of the database, or of the contaminants,
-carry it, or if the name without it is that of another protein, for `_MINIMUM_NUMBER` proteins or `_SMALL_SHARE`. UniProt's entry names
-after two bars never count, and as whole accessions only with such another protein.
+protein Rev of HIV. A tag therefore counts only if at least `_MINIMUM_NUMBER` proteins and the fraction `_SMALL_SHARE` of the database, or
+of
+the contaminants, have it; or if the name without it is the name of another protein, for `_MINIMUM_NUMBER` proteins or the fraction
+`_SMALL_SHARE`. UniProt's entry names after two bars never count; as whole accessions they count only if such another protein exists.
 
-Sequences. Reversal conserves the counts of residues, even if the first methionine or the residues at which an enzyme cuts retain their
-places. Natural proteins of `_LONG` residues or more practically never have the same counts of all residues, except for near copies with
-two exchanged residues. Proteins with the same counts that differ at two fifths of their positions, where a fifth of the words of four
-residues are found reversed in the other, are therefore a target and its mirror image, for any enzyme. Shorter ones, down to `_SHORTEST`,
-have to be exact mirror images. Shuffled proteins are not: a search treats them as proteins that are absent from the sample, its error
-rates remain correct, and entrapment needs them. Only their names identify them as decoys.
+Sequences. Reversal conserves the counts of residues, even if the first methionine or the residues at which an enzyme cuts stay in place.
+Natural proteins of `_LONG` residues or more practically never have the same counts of all residues, except near copies with two
+exchanged residues. Two proteins with the same counts are therefore a target and its mirror image, for any enzyme, if they differ at two
+fifths of their positions and a fifth of the words of four residues of one occur reversed in the other. Shorter proteins, down to
+`_SHORTEST`, have to be exact mirror images. Shuffled proteins are not detected: a search treats them as proteins that are absent from the
+sample, its error rates remain correct, and entrapment needs them. Only their names identify them as decoys.
 
-A few mirror images occur by chance and change nothing. They matter if there are `_MINIMUM_NUMBER` of them and they and their targets are
-`_SMALL_SHARE` of all proteins or residues, or of the contaminants, or, for long ones, `_LARGE_SHARE` regardless of their number. No pair
-was found in 15 natural databases (101,000 proteins).
+A few mirror images occur by chance and do no harm. They matter if there are at least `_MINIMUM_NUMBER`, and they and their targets are the
+fraction `_SMALL_SHARE` of all proteins or residues, or of the contaminants; or if long ones and their targets are the fraction
+`_LARGE_SHARE`, regardless of their number. No mirror image was found in 15 natural databases (101,000 proteins).
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from proteoscope.engine.row_numbers import ProteinRow
 __all__ = ["DatabaseDecoys", "DecoyTag", "are_tagged", "decoy_pattern", "find_database_decoys", "without_tag"]
 
 _WORDS = "decoy|reversed|reverse|rev|xxx|shuffled|shuffle|shuf|scrambled"
-# Only as prefixes: unplaced contigs of genomes end with _random.
+# These are only prefixes, since unplaced contigs of genomes end with _random.
 _WORDS_IN_FRONT = f"{_WORDS}|random|rnd"
 _TAG_IN_FRONT = rf"#{{2,4}}(?:(?:{_WORDS_IN_FRONT})#{{1,4}})?|(?:{_WORDS_IN_FRONT})(?:[_:.~-]{{1,3}}|\|)"
 _PREFIX = rf"(?i)^(?P<before>(?:.*?\|)??)(?P<tag>{_TAG_IN_FRONT})(?P<rest>.*)$"
 _SUFFIX = rf"(?i)^(?P<before>.*?)(?P<tag>[_:.~-]{{1,3}}(?:{_WORDS})_?|#{{2,4}})(?P<rest>(?:\|.*)?)$"
-# A tag like REV_ before up to five capitals and digits makes an entry name of UniProt, as REV_HV1H2.
+# A tag like REV_ before up to five capitals and digits is an entry name of UniProt, such as REV_HV1H2.
 _ENTRY_TAG, _ENTRY_REST = "^[A-Z0-9]{1,5}_$", r"^[A-Z0-9]{1,5}(?:\||$)"
-# Tags of later parts, as of sp|rev_P1|rev_N, which belong to the same decoy.
+# Tags of further parts of the same accession, as in sp|rev_P1|rev_N.
 _LATER_PREFIX = rf"(?i)(\|)(?:(?:{_WORDS_IN_FRONT})[_:.~-]{{1,3}}|#{{2,4}})"
 _LATER_SUFFIX = rf"(?i)(?:[_:.~-]{{1,3}}(?:{_WORDS})_?|#{{2,4}})(\||$)"
 
@@ -58,14 +59,15 @@ _LARGE_SHARE = 0.2
 _LONG = 30
 _SHORTEST = 10
 _DIFFERENT = 0.4
-"""Minimum share of positions at which a mirror image differs from its target: 94 % for a reversed protein, some 75 % for reversed tryptic
-peptides, few for near copies.
+"""Minimum fraction of positions at which a mirror image differs from its target.
+
+It is 94 % for a reversed protein, about 75 % for reversed tryptic peptides, and small for near copies.
 """
 _WORD = 4
 _BACKWARD = 0.2
-"""Minimum share of the words of a mirror image that are reversed in its target.
+"""Minimum fraction of the words of a mirror image that occur reversed in its target.
 
-It is 1 for a reversed protein, more than half for reversed tryptic peptides, n / 160,000 for a shuffled protein of n residues.
+It is 1 for a reversed protein, more than a half for reversed tryptic peptides, and n / 160,000 for a shuffled protein of n residues.
 """
 _TABLE_BITS = 24
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -79,35 +81,44 @@ _SEED = 20141
 
 
 class DecoyTag(NamedTuple):
-    """Prefix or suffix that marks decoys, of an accession or a part of it."""
+    """Prefix or suffix, of accessions or parts of accessions, that marks decoys.
+
+    Attributes
+    ----------
+    text : str
+        Prefix or suffix.
+    is_suffix : bool
+        True for a suffix.
+    """
 
     text: str
     is_suffix: bool
 
     @property
     def parameter(self) -> str:
-        """Parameter setting for it."""
+        """Parameter setting that selects decoys by this tag."""
         return f"decoy_suffix={self.text}" if self.is_suffix else f"decoy_prefix={self.text}"
 
     @property
     def pattern(self) -> str:
-        """Regular expression of accessions that carry it."""
+        """Regular expression of the accessions with this tag."""
         return decoy_pattern("" if self.is_suffix else self.text, self.text if self.is_suffix else "")
 
 
 @dataclass(frozen=True, eq=False)
 class DatabaseDecoys:
-    """Decoys among n proteins.
+    """Decoys found among n proteins.
 
     Attributes
     ----------
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     n_by_name, n_by_sequence : int
         Number of decoys identified by name, and by sequence.
     tag : DecoyTag, optional
-        Tag that all decoys carry, and no other protein.
+        Tag that all decoys and no other proteins have.
     example : ProteinRow
-        Number of a decoy.
+        Index of one decoy.
     """
 
     is_decoy: NDArray[np.bool_]
@@ -128,7 +139,7 @@ def decoy_pattern(prefix: str, suffix: str = "") -> str:
     prefix : str
         Prefix of the accession, or of a part of it between bars.
     suffix : str
-        Suffix of either; used instead of `prefix` unless empty.
+        Suffix of the accession, or of a part of it; used instead of `prefix` unless empty.
 
     Examples
     --------
@@ -142,17 +153,17 @@ def decoy_pattern(prefix: str, suffix: str = "") -> str:
     text = re.escape(prefix)
     if not re.match(_ENTRY_TAG, prefix):
         return rf"(?:^|\|){text}"
-    # RE2 has no look-ahead: the tag must be followed by something other than the rest of an entry name.
+    # RE2 has no look-ahead: match characters after the tag that cannot be the rest of an entry name.
     return rf"^(?:[^|]*\|)?{text}|^[^|]*\|.*\|{text}(?:[A-Z0-9]{{0,5}}[^A-Z0-9|]|[A-Z0-9]{{6}})"
 
 
 def are_tagged(accessions: Texts, prefix: str, suffix: str = "") -> NDArray[np.bool_]:
-    """Return which accessions match `decoy_pattern`, shape (n,); none if both texts are empty."""
+    """Return True for each accession that matches `decoy_pattern`, shape (n,); always False if both texts are empty."""
     return _matches(accessions, decoy_pattern(prefix, suffix)) if prefix or suffix else np.zeros(len(accessions), np.bool_)
 
 
 def without_tag(accessions: Texts, prefix: str, suffix: str = "") -> list[pa.Array]:
-    """Return the accessions without the tag, in three ways: at the accession, at its second part, and at all parts."""
+    """Return the accessions without the tag in three variants: removed from the accession, from its second part, and from all parts."""
     text = re.escape(suffix or prefix)
     if suffix:
         ways = ((f"{text}$", ""), (rf"^([^|]*\|[^|]*){text}(\||$)", r"\1\2"), (rf"{text}(\||$)", r"\1"))
@@ -165,25 +176,32 @@ def without_tag(accessions: Texts, prefix: str, suffix: str = "") -> list[pa.Arr
 def find_database_decoys(
     residues: NDArray[np.uint8], offsets: NDArray[np.int64], accessions: Texts, *, n_database: int | None = None, prefix: str = ""
 ) -> DatabaseDecoys | None:
-    """Find the decoys among n proteins; None if there are no more than expected by chance.
+    """Find the decoys among n proteins.
 
     Parameters
     ----------
     residues : ndarray of uint8, shape (total,)
-        Capitals.
+        Residues of all proteins in ASCII capitals.
     offsets : ndarray of int64, shape (n + 1,)
+        Protein i is ``residues[offsets[i]:offsets[i + 1]]``.
     accessions : Texts
+        Accessions of the n proteins.
     n_database : int, optional
-        Number of proteins of the database, which come first; contaminants follow, and their share is computed separately too.
+        Number of proteins of the database, which come first. The contaminants after them are also evaluated separately.
     prefix : str
         Prefix that marks a decoy even if only one protein has it.
+
+    Returns
+    -------
+    DatabaseDecoys or None
+        Decoys; None if there are no more than expected by chance.
     """
     source = np.zeros(len(accessions), np.int64)
     source[len(accessions) if n_database is None else n_database :] = 1
     is_named, tags = _named(accessions, source)
     if prefix and (begins := _matches(accessions, f"^{re.escape(prefix)}")).any():
         is_named, tags = is_named | begins, [DecoyTag(prefix, is_suffix=False), *tags]
-    # Only the others are compared: a named decoy is the mirror image of its target anyway.
+    # Compare only the other proteins: a named decoy is the mirror image of its target anyway.
     others = np.flatnonzero(~is_named)
     residues, offsets = (residues, offsets) if len(others) == len(is_named) else take_runs(residues, offsets, others)
     mirrors, pairs = _mirrors(residues, offsets)
@@ -212,19 +230,19 @@ def _truths(column: pa.BooleanArray) -> NDArray[np.bool_]:
 
 
 class _Tagged(NamedTuple):
-    """Proteins whose accession carries a tag.
+    """Proteins whose accessions have a tag, m of them.
 
     Attributes
     ----------
-    protein : ndarray of int64
-        Numbers.
-    tag : ndarray of str
+    protein : ndarray of int64, shape (m,)
+        Indices of the proteins.
+    tag : ndarray of str, shape (m,)
         ``<`` and a prefix, or ``>`` and a suffix.
-    stripped : ndarray of object
+    stripped : ndarray of object, shape (m,)
         Accession without the tag.
-    all_stripped : ndarray of object
-        Accession without the tags of later parts too.
-    is_unsure : ndarray of bool
+    all_stripped : ndarray of object, shape (m,)
+        Accession also without the tags of its further parts.
+    is_unsure : ndarray of bool, shape (m,)
         True if the accession may be an entry name of UniProt.
     """
 
@@ -235,12 +253,12 @@ class _Tagged(NamedTuple):
     is_unsure: NDArray[np.bool_]
 
     def take(self, rows: NDArray[np.int64]) -> _Tagged:
-        """Return the tagged accessions in `rows`."""
+        """Return the proteins in the rows `rows`."""
         return _Tagged(self.protein[rows], self.tag[rows], self.stripped[rows], self.all_stripped[rows], self.is_unsure[rows])
 
 
 def _tagged(accessions: Texts, *, is_suffix: bool) -> Iterator[_Tagged]:
-    """Yield the accessions that carry a tag, in blocks."""
+    """Yield the proteins whose accessions have a tag, in blocks."""
     pattern, later = (_SUFFIX, _LATER_SUFFIX) if is_suffix else (_PREFIX, _LATER_PREFIX)
     for first in range(0, len(accessions), _BLOCK):
         block = accessions[first : first + _BLOCK]
@@ -260,13 +278,13 @@ def _tagged(accessions: Texts, *, is_suffix: bool) -> Iterator[_Tagged]:
 
 
 def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.bool_], list[DecoyTag]]:
-    """Return the proteins whose name marks a decoy, and the tags that they carry, most frequent first."""
+    """Return True for each protein whose name marks a decoy, and the tags of these proteins, the most frequent first."""
     is_named = np.zeros(len(accessions), np.bool_)
     blocks = [*_tagged(accessions, is_suffix=False), *_tagged(accessions, is_suffix=True)]
     if not any(len(block.protein) for block in blocks):
         return is_named, []
     every = _Tagged(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
-    # One tag for each protein: certain tags are preferred, then prefixes.
+    # Select one tag per protein: certain tags are preferred, then prefixes.
     order = np.argsort(every.is_unsure, kind="stable")
     tagged = every.take(order[np.unique(every.protein[order], return_index=True)[1]])
     is_tagged = np.zeros(len(accessions), np.bool_)
@@ -292,15 +310,15 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
 
 
 def _largest_share(protein: NDArray[np.int64], source: NDArray[np.int64]) -> float:
-    """Return the share of these proteins among all, or among those of their source, whichever is larger."""
+    """Return the fraction of these proteins among all proteins or among those of their source, whichever is larger."""
     counts, totals = (np.bincount(source, minlength=2) for source in (source[protein], source))
     return float(max(len(protein) / len(source), *(counts / np.maximum(totals, 1))))
 
 
 def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
-    """Return the proteins that are mirror images of others, and pairs of a mirror image and its target.
+    """Return the proteins that are mirror images of others, and the pairs of mirror images and targets.
 
-    Proteins are compared as a whole, and without an initial methionine, which some programs leave in place or remove.
+    Proteins are compared as a whole and without an initial methionine, which some programs leave in place or remove.
     """
     starts, lengths = offsets[:-1], np.diff(offsets)
     weight = np.random.default_rng(_SEED).integers(1 << 64, size=256, dtype=np.uint64)
@@ -320,7 +338,7 @@ def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[N
     row = np.flatnonzero(~is_first & (length == length[first]))
     row = row[_are_mirrored(residues, begin[first[row]], begin[row], length[row])]
     target, mirror = protein[first[row]], protein[row]
-    # The first of two is the target, unless decoys come first: most proteins begin with methionine, few mirror images do.
+    # The first protein of a pair is the target unless decoys come first, which initial methionines show: few mirror images have one.
     n_more = np.count_nonzero(begins_with_m[mirror]) - np.count_nonzero(begins_with_m[target])
     if n_more <= _REVERSED_ORDER * len(row):
         return np.unique(mirror), (mirror, target)
@@ -332,13 +350,13 @@ def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[N
 
 
 def _sums(weight: NDArray[np.uint64], residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return sums of the weights of the residues of each protein modulo 2**64, shape (n,): equal for equal counts, in any order."""
+    """Return the sum modulo 2**64 of the weights of each protein's residues, shape (n,), which is equal for equal counts of residues."""
     sums = np.zeros(len(offsets) - 1, np.uint64)
     for batch in batch_runs(offsets[:-1], _RESIDUES):
         start, stop = int(offsets[batch.start]), int(offsets[batch.stop])
         proteins = batch.start + np.flatnonzero(np.diff(offsets[batch.start : batch.stop + 1]))
         if len(proteins):
-            # Clipped, and in batches that fit the cache: a third of the time of weight[residues].
+            # `take` with clipping in batches that fit the CPU cache needs a third of the time of weight[residues].
             weights = np.take(weight, residues[start:stop].astype(np.intp), mode="clip")
             sums[proteins] = np.add.reduceat(weights, offsets[proteins] - start)
     return sums
@@ -347,7 +365,10 @@ def _sums(weight: NDArray[np.uint64], residues: NDArray[np.uint8], offsets: NDAr
 def _are_mirrored(
     residues: NDArray[np.uint8], first: NDArray[np.int64], second: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which pairs of stretches with equal counts of residues are mirror images, not copies; `first`, `second`: their beginnings."""
+    """Return True for each pair of segments with equal residue counts that are mirror images and not copies.
+
+    `first` and `second` are the start positions of the segments.
+    """
     are_mirrored = np.zeros(len(length), np.bool_)
     for batch in batch_runs(run_offsets(length)[:-1], _BLOCK):
         begin, end = first[batch], first[batch] + length[batch]
@@ -366,17 +387,17 @@ def _are_mirrored(
 def _share_backward_words(
     residues: NDArray[np.uint8], first: NDArray[np.int64], second: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for each pair of stretches that shares at least the fraction `_BACKWARD` of its words in reverse, shape (pairs,)."""
+    """Return True for each pair of segments that has at least the fraction `_BACKWARD` of its words in reverse, shape (pairs,)."""
 
     def words(begin: NDArray[np.int64], order: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the table index of each word of each pair, and the offsets of the pairs."""
+        """Return the hash of each word of each segment, and the offsets of the segments."""
         offsets, there = ranges(begin, begin + length - (_WORD - 1))
         word: NDArray[np.uint64] = np.repeat(np.arange(len(begin), dtype=np.uint64), np.diff(offsets))
         for place in order:
             word = (word << np.uint64(5)) | (residues[there + place] & 31).astype(np.uint64)
         return ((word * _FACTOR) >> np.uint64(64 - _TABLE_BITS)).astype(np.int64), offsets
 
-    # Faster than sorted words: so few of the 16 million table entries are set that at most one word in sixteen is found by chance.
+    # A hash table is faster than sorted words; at most one word in sixteen is found by chance in its 16 million entries.
     is_present = np.zeros(1 << _TABLE_BITS, np.bool_)
     is_present[words(first, tuple(range(_WORD)))[0]] = True
     reversed_words, offsets = words(second, tuple(reversed(range(_WORD))))
@@ -384,7 +405,7 @@ def _share_backward_words(
 
 
 def _matter(mirrors: NDArray[np.int64], lengths: NDArray[np.int64], source: NDArray[np.int64]) -> bool:
-    """Return True if there are enough mirror images to make error rates wrong, or more than expected by chance."""
+    """Return True if there are enough mirror images to distort error rates, and more than expected by chance."""
     if not len(mirrors):
         return False
     is_long = lengths[mirrors] >= _LONG
@@ -394,11 +415,11 @@ def _matter(mirrors: NDArray[np.int64], lengths: NDArray[np.int64], source: NDAr
 
 
 def _find_pair_tags(mirrors: list[str], targets: list[str]) -> list[DecoyTag]:
-    """Return prefixes or suffixes that the names of mirror images have in addition to those of their targets, most frequent first."""
+    """Return the prefixes or suffixes by which names of mirror images differ from those of their targets, the most frequent first."""
     counts = Counter[DecoyTag]()
     for mirror, target in zip(mirrors, targets, strict=True):
         parts = list(zip(mirror.split("|"), target.split("|"), strict=False))
-        # The whole accessions first, then their parts.
+        # Compare the whole accessions, then their parts.
         for name, plain in ((mirror, target), *parts):
             if name != plain and name.endswith(plain):
                 counts[DecoyTag(name.removesuffix(plain), is_suffix=False)] += 1

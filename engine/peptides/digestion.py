@@ -1,4 +1,4 @@
-"""Settings of the digestion: the enzyme, limits of length and mass, and fixed modifications."""
+"""Settings of the digestion: enzyme, limits of length and mass, and fixed modifications."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 
 
 class DigestionSettings(Protocol):
-    """Settings of the digestion, by the names that they have in the parameters of every search."""
+    """Settings of the digestion, by their names in the parameters of all searches."""
 
     enzyme: str
     missed_cleavages: int
@@ -37,16 +37,17 @@ class Digestion:
     Attributes
     ----------
     enzyme : Enzyme
+        Enzyme.
     required_ends : int
-        2 specific, 1 semi-specific, 0 non-specific.
+        Number of peptide ends at which the enzyme must cut: 2 specific, 1 semi-specific, 0 non-specific.
     maximum_missed : int
         Maximum number of missed cleavages.
     minimum_length, maximum_length : int
-        Residues.
+        Bounds of the peptide length in residues.
     clip_methionine : bool
-        Remove initial methionines too.
+        True to digest proteins also without their initial methionine.
     minimum_mass, maximum_mass : float
-        Dalton.
+        Bounds of the peptide mass in dalton.
     fixed : tuple of SearchModification
         Fixed modifications.
     """
@@ -63,7 +64,15 @@ class Digestion:
 
     @classmethod
     def of(cls, settings: DigestionSettings, specificity: str) -> Digestion:
-        """Return the digestion of some settings; `specificity` is ``specific``, ``semi-specific`` or ``non-specific``."""
+        """Create the digestion from settings.
+
+        Parameters
+        ----------
+        settings : DigestionSettings
+            Settings of a search.
+        specificity : str
+            ``specific``, ``semi-specific`` or ``non-specific``.
+        """
         agent = enzyme(settings.enzyme)
         return cls(
             agent,
@@ -78,10 +87,11 @@ class Digestion:
         )
 
     def content(self) -> dict[str, Any]:
-        """Return everything that determines the peptides and their masses, for cache keys.
+        """Return all settings that determine the peptides and their masses, for cache keys.
 
-        Names of the enzyme and of modifications are not included, but the bonds that are cut and the masses, so that a corrected rule or
-        mass with an unchanged name gives another key.
+        The content has the bonds that are cut and the masses instead of the names of enzyme and modifications, so that a corrected rule or
+        mass
+        with an unchanged name gives another key.
         """
         masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]
         return {
@@ -96,7 +106,7 @@ class Digestion:
         }
 
     def residue_mass(self) -> NDArray[np.float64]:
-        """Return the masses of the residues with fixed modifications, dalton, shape (26,); NaN for residues without a mass."""
+        """Return the masses of the residues A to Z with fixed modifications in dalton, shape (26,); NaN for residues without a mass."""
         masses = RESIDUE_MASS.copy()
         for modification in self.fixed:
             if modification.position == "anywhere":
@@ -105,11 +115,11 @@ class Digestion:
         return masses
 
     def terminal_mass(self, end: str) -> float:
-        """Return the mass of fixed modifications of the peptide's ``N-term`` or ``C-term``, dalton."""
+        """Return the total mass of fixed modifications at the peptide terminus ``N-term`` or ``C-term``, in dalton."""
         return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
 
     def replaced_fixed_mass(self, modification: SearchModification) -> float:
-        """Return the mass (dalton) of the fixed modifications that a known modification replaces at its residue or terminus."""
+        """Return the mass (dalton) of the fixed modifications that a modification replaces at its residue or terminus."""
         if modification.comes_on_top:
             return 0.0
         chemical = [fixed for fixed in self.fixed if not fixed.is_isotopic]

@@ -1,4 +1,4 @@
-"""Indexes of spectrum searches: proteins and their peptides, stored in the user's cache, or built for one run."""
+"""Protein and peptide indexes of searches of spectra, stored in the user's cache or built for one run."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from proteoscope.engine.results.counts import counted
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
 _FORMAT = 8
-_MINIMUM_DECOYS = 0.2  # decoys per target: fewer would have to be scaled by an unreliable factor
-_COMPLETE = 0.03  # maximum deviation from one decoy per target of a complete list, as for generated decoys
+_MINIMUM_DECOYS = 0.2  # decoys per target; the scale factor of fewer decoys is unreliable
+_COMPLETE = 0.03  # maximum deviation from one decoy per target at which no scaling is needed
 _VARIANT_RULES = 3
-"""Version of the rules of `proteoscope.engine.peptides.variants`, for keys: changed when a database gives other entries."""
+"""Version of the rules of `proteoscope.engine.peptides.variants`, for cache keys; increased when a database yields other entries."""
 _MB = 1_000_000
 
 
 class IndexSettings(DigestionSettings, Protocol):
-    """Settings of the indexes, by the names that they have in the parameters of every search."""
+    """Settings of the indexes, by their names in the parameters of all searches."""
 
     specificity: Literal["specific", "semi-specific", "non-specific"]
     index_memory: int
@@ -67,14 +67,15 @@ class Databases(NamedTuple):
     Attributes
     ----------
     proteins, contaminants : sequence of Path
+        Files of the database and of contaminants.
     digests : dict of str to list of str
-        SHA-256 of the files by kind (``database``, ``contaminants``).
+        SHA-256 of the files by type (``database``, ``contaminants``).
     translation : Translation, optional
         Translation of a database of nucleotides.
     has_variants : bool
-        True if known variants are searched too.
+        True to search known variants too.
     forms : SearchedForms, optional
-        Settings for searching known modifications; None if they are not searched.
+        Settings for searching known modifications; None not to search them.
     """
 
     proteins: Sequence[Path]
@@ -85,29 +86,45 @@ class Databases(NamedTuple):
     forms: SearchedForms | None = None
 
     def read(self, progress: Progress) -> Proteins:
-        """Return the proteins of the database."""
+        """Read the proteins of the database."""
         if self.translation is not None:
             return self.translation.read(self.proteins, progress)
         return read_proteins(self.proteins, progress=progress)
 
 
 class Indexes(NamedTuple):
-    """Proteins and peptides to search spectra against."""
+    """Indexes of proteins and peptides that spectra are searched against.
+
+    Attributes
+    ----------
+    proteins : ProteinIndex
+        Proteins with decoys.
+    peptides : PeptideIndex
+        Their peptides.
+    """
 
     proteins: ProteinIndex
     peptides: PeptideIndex
 
 
 def open_indexes(databases: Databases, fallback_folder: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
-    """Open the protein and the peptide index in the user's cache, or build them.
+    """Open the protein and peptide indexes from the user's cache, or build them.
 
     Parameters
     ----------
     databases : Databases
+        Protein files.
     fallback_folder : Path
         Folder for the indexes if the cache cannot store them.
     parameters : IndexSettings
+        Settings of the search.
     resources : Resources
+        Threads, devices and progress.
+
+    Returns
+    -------
+    Indexes
+        Memory-mapped indexes.
     """
     digestion, progress = Digestion.of(parameters, parameters.specificity), resources.progress
     parts = key_parts(databases, parameters, digestion)
@@ -136,12 +153,12 @@ def open_indexes(databases: Databases, fallback_folder: Path, parameters: IndexS
 
 
 def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progress) -> Indexes:
-    """Return the indexes with the ratio of the database's decoy peptides to its target peptides.
+    """Return the indexes with the ratio of the database's own decoy peptides to its target peptides.
 
     Raises
     ------
     InputError
-        There are too few decoys to estimate error rates.
+        If there are too few decoys to estimate error rates.
     """
     is_decoy = np.asarray(indexes.peptides.position) >= indexes.proteins.first_decoy_residue
     n_decoys = int(np.count_nonzero(is_decoy))
@@ -162,7 +179,7 @@ def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progr
 
 
 def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
-    """Return the content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion."""
+    """Return the content of the cache key of indexes: digests of the files, and settings of decoys and digestion."""
     variants = {"known_variants": _VARIANT_RULES} if databases.has_variants else {}
     translated = {} if databases.translation is None else {"translation": databases.translation.content()}
     keys = {} if databases.forms is None else {"known_modifications": databases.forms.content()}
@@ -182,7 +199,7 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
 
 
 def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
-    """Build the protein and the peptide index in `folder`, for one run."""
+    """Build the protein and peptide indexes for one run in `folder`."""
     digestion = Digestion.of(parameters, parameters.specificity)
     with storage_errors(folder, only_disk=True):
         _build(databases, folder, parameters, digestion, resources)
@@ -229,18 +246,18 @@ def _build(databases: Databases, folder: Path, parameters: IndexSettings, digest
 def _without_own_decoys(
     proteins: Proteins, contaminants: Proteins | None, databases: Databases, parameters: IndexSettings
 ) -> tuple[Proteins, Proteins | None, int]:
-    """Return proteins and contaminants without the decoys among them that are not used as decoys, and the number of these.
+    """Return proteins and contaminants without their unused decoys, and the number of removed decoys.
 
     Raises
     ------
     InputError
-        There are such decoys, and the parameters refuse them.
+        If there are unused decoys and the parameters refuse them, or if all proteins are decoys.
     """
     accessions = Texts(np.asarray(proteins.accession_bytes), np.asarray(proteins.accession_offsets))
     is_existing = parameters.decoys == "existing"
     is_used = are_tagged(accessions, parameters.decoy_prefix, parameters.decoy_suffix) if is_existing else np.zeros(len(proteins), np.bool_)
     if is_used.all() and contaminants is None:
-        return proteins, contaminants, 0  # empty, or of decoys only: refused later
+        return proteins, contaminants, 0  # empty, or only decoys: rejected later
     numbers = np.flatnonzero(~is_used)
     searched = proteins.take(numbers) if is_used.any() else proteins
     every = searched if contaminants is None else searched.followed_by(contaminants)
@@ -296,14 +313,14 @@ def _description(own_decoys: DatabaseDecoys, example: str) -> str:
 
 def _remedy(own_decoys: DatabaseDecoys, parameters: IndexSettings, *, can_be_used: bool) -> str:
     leave_out = "eave them out with decoys_in_database=leave-out"
-    # The parameters of predicted libraries have no `decoys`.
+    # The parameters of predicted libraries have no field `decoys`.
     if not can_be_used or own_decoys.tag is None or "decoys" not in getattr(type(parameters), "model_fields", {}):
         return f"L{leave_out}, or give a database without decoys"
     return f"Use them as decoys with decoys=existing {own_decoys.tag.parameter}, or l{leave_out}"
 
 
 def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Path:
-    """Return the file of a protein, from its number among those of all database files, or of all files of contaminants."""
+    """Return the file of a protein from its index among all proteins of the database files or of the contaminant files."""
     files = databases.contaminants if is_contaminant else databases.proteins
     if len(files) == 1 or (databases.translation is not None and not is_contaminant):
         return files[0]
@@ -316,7 +333,7 @@ def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Pa
 
 
 def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:
-    """Return the protein index with the modifications annotated in the databases, if any has a mass."""
+    """Return the protein index with the annotated modifications of the database, as far as their masses are known."""
     if parameters.decoys == "existing":
         raise ParameterError(
             "known_modifications: a database with its own decoys has none for known modifications; generate decoys (decoys=reverse)"

@@ -1,7 +1,7 @@
-"""Peptides with known modifications ("forms") as further entries of the dictionary: listed by mass, and merged with the peptides.
+"""Merge peptides with known modifications ("forms") into the peptide dictionary as further entries.
 
-An entry of a form has the places of its peptide, and another mass. It costs a search as much as one more peptide, and spectra are
-not compared with combinations of modifications that no protein is known to carry.
+The entry of a form has the positions of its peptide and another mass. It costs a search as much as one more peptide, and spectra are not
+compared with combinations of modifications that no protein is known to have.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from proteoscope.kernels.partitions import equal_partitions
 __all__ = ["FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
 
 _RULES = 1
-"""Version of the rules of this module and `known_modifications`, for keys: changed when a database gives other forms."""
+"""Version of the rules of this module and of `known_modifications`, for cache keys; increased when a database yields other forms."""
 _FILE, _MOST = "known_forms.json", "maximum_modifications"
 _SITE_COLUMNS = ("known_site", "known_modification")
-_BYTES_PER_ENTRY = 100  # while a range is sorted and merged: its columns, twice, and the order
+_BYTES_PER_ENTRY = 100  # while a mass range is sorted and merged: its columns twice, and the order
 _SHARES_OF_THREAD = 16
 _NONE = 255
 
 
 @dataclass(frozen=True)
 class SearchedForms:
-    """Settings of the forms with known modifications.
+    """Settings of forms with known modifications.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class SearchedForms:
     maximum_forms: int
 
     def content(self) -> dict[str, Any]:
-        """Return everything that determines the forms, for cache keys."""
+        """Return all settings that determine the forms, for cache keys."""
         return {
             "rules": _RULES,
             "names": names_digest(),
@@ -68,7 +68,7 @@ class SearchedForms:
         }
 
     def rules(self) -> KnownFormRules:
-        """Return the settings as arguments of kernels."""
+        """Return the settings as an argument of kernels."""
         return KnownFormRules(
             self.maximum_modifications,
             self.maximum_forms,
@@ -79,10 +79,19 @@ class SearchedForms:
 
 
 class FormColumns(NamedTuple):
-    """Entries of a dictionary that are forms with known modifications, and their modifications.
+    """Columns of a dictionary that identify its forms with known modifications, and their modifications.
 
-    The columns are those of `proteoscope.kernels.layouts.PeptideArrays`, except that modifications are indices of known ones. All are empty
-    without forms.
+    The columns are those of `proteoscope.kernels.layouts.PeptideArrays`, except that modifications are indices of known modifications.
+    All columns are empty in a dictionary without forms.
+
+    Attributes
+    ----------
+    form : ndarray of uint32, shape (n,)
+        Row of each entry in `site` and `modification`; 0 for entries without known modifications.
+    site : ndarray of uint8, shape (forms + 1, maximum modifications)
+        Sites of the modifications in the peptide; 255 in unused columns.
+    modification : ndarray of uint8, shape (forms + 1, maximum modifications)
+        Indices of the modifications; 255 in unused columns.
     """
 
     form: NDArray[np.uint32]
@@ -109,15 +118,19 @@ def merge_known_forms(
     Parameters
     ----------
     folder : Path
+        Output folder.
     peptides : PeptideDictionary
-        Dictionary of the proteins, with `pointer` of shape (n + 1,).
+        Dictionary of n peptides, with `pointer` of shape (n + 1,).
     proteins : ProteinIndex
         Proteins with known modifications.
     digestion : Digestion
+        Digestion of the proteins.
     forms : SearchedForms
+        Settings of the forms.
     resources : Resources
+        Threads and progress.
     memory_bytes : int
-        Approximate memory limit: larger dictionaries are merged one mass range after the other.
+        Approximate memory limit; larger dictionaries are merged one mass range after another.
     """
     listing = _Listing(peptides, proteins, digestion, forms, resources)
     progress = resources.progress
@@ -135,7 +148,7 @@ def merge_known_forms(
             new_forms = listing.forms(low, high)
             progress.check()
             mass = np.concatenate((peptides.mass[first:last], new_forms.mass))
-            order = np.argsort(mass, kind="stable")  # a peptide precedes forms with its mass
+            order = np.argsort(mass, kind="stable")  # a peptide precedes forms of equal mass
             entry = np.concatenate((np.arange(first, last), new_forms.peptide))[order]
             is_form = order >= last - first
             occurrence, offsets = take_runs(peptides.occurrence, peptides.pointer, entry)
@@ -157,7 +170,7 @@ def merge_known_forms(
 
 
 class _Listing:
-    """Forms of the peptides of a dictionary, counted by mass first."""
+    """Forms of the peptides of a dictionary, which are first counted by mass and then listed by mass range."""
 
     def __init__(
         self, peptides: PeptideDictionary, proteins: ProteinIndex, digestion: Digestion, forms: SearchedForms, resources: Resources
@@ -179,7 +192,7 @@ class _Listing:
         self._counts = np.zeros((len(self._shares), int(max(heaviest, 0.0)) + 2), np.int64)
 
     def count(self) -> None:
-        """Count the forms by mass."""
+        """Count the forms in each dalton."""
         nothing = KnownForms.empty(0, self._most)
 
         def count(share: int) -> None:
@@ -189,7 +202,7 @@ class _Listing:
         self._on_threads(count)
 
     def parts(self, limit: int) -> Iterator[tuple[float, float]]:
-        """Yield consecutive mass ranges (dalton) with at most `limit` peptides and forms, unless a single dalton has more."""
+        """Yield consecutive mass ranges (dalton) with at most `limit` peptides and forms, unless a range of one dalton has more."""
         n_buckets = self._counts.shape[1]
         borders = np.arange(1, n_buckets)
         before = np.searchsorted(self._peptides.mass, borders) + np.cumsum(self._counts.sum(axis=0))[:-1]
@@ -203,7 +216,7 @@ class _Listing:
             low, done = high, int(before[high - 1])
 
     def forms(self, low: float, high: float) -> KnownForms:
-        """Return the forms with masses from `low`, a whole number, to below `high`, in the order of the peptides."""
+        """Return the forms with masses from `low`, a whole number, to below `high` (dalton), in the order of the peptides."""
         first = 0 if low == -np.inf else int(low)
         last = self._counts.shape[1] if high == np.inf else int(high)
         ends = np.concatenate(([0], np.cumsum(self._counts[:, first:last].sum(axis=1))))
@@ -222,20 +235,26 @@ class _Listing:
 
 
 def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications: int) -> FormColumns:
-    """Open and check the columns that `merge_known_forms` wrote; empty columns if there are none.
+    """Open and check the columns that `merge_known_forms` wrote.
 
     Parameters
     ----------
     folder : Path
+        Folder of the index.
     lengths : ndarray of uint8, shape (n,)
-        Lengths of the entries.
+        Lengths of the entries in residues.
     n_modifications : int
         Number of known modifications of the proteins.
+
+    Returns
+    -------
+    FormColumns
+        Columns; empty if there are none.
 
     Raises
     ------
     InvalidIndexError
-        The columns are damaged.
+        If the columns are damaged.
     """
     if not (folder / _FILE).exists():
         return FormColumns.none()
@@ -250,7 +269,7 @@ def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications:
     is_empty = modification == _NONE
     entries = np.flatnonzero(form)
     row = form[entries]
-    # Modifications are at the beginning of a row; only the first row has none.
+    # Modifications fill each row from its first column; only row 0 has none.
     is_filled = ~is_empty[1:, 0].any() if rows > 1 else True
     is_valid = (
         is_empty[0].all()

@@ -1,8 +1,8 @@
-"""Modifications that a database annotates at residues of its proteins, and their counterparts in the decoys.
+"""Modifications that a database annotates at residues of its proteins, and the corresponding modifications of decoys.
 
-Residues of a decoy carry the modifications of the corresponding residues of its target. Modifications of a terminus are assigned to a
-terminus: that of the protein remains at that terminus of the decoy, any other goes to the corresponding terminus of the decoy's peptide.
-Decoys therefore have as many forms as targets.
+Residues of a decoy have the modifications of the corresponding residues of its target. Modifications of a terminus stay at a terminus: a
+modification of a protein terminus is at the same terminus of the decoy, and a modification of a peptide terminus at the corresponding
+terminus of the decoy's peptide. Decoys therefore have as many forms as targets.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from proteoscope.kernels.digestion_layouts import KnownSites
 __all__ = ["MODIFICATION_KINDS", "KnownModifications", "annotated_sites", "find_known_modifications", "open_known_modifications"]
 
 MODIFICATION_KINDS = tuple(kind_code(name) for name in ("MOD_RES", "LIPID", "CARBOHYD"))
-"""Kinds of features that are modifications of residues."""
+"""Kinds of features that are modifications of residues, as indices in `FEATURE_KINDS`."""
 _GLYCANS = kind_code("CARBOHYD")
 _MAXIMUM_KINDS = 200
-"""Maximum number of distinct modifications of a database: below 255 together with variable ones; the usual names have 122."""
+"""Maximum number of distinct modifications of a database, so that they and variable modifications fit below 255; usual names have 122."""
 _LONGEST_PEPTIDE = 63
 _FILE, _COUNTS = "known_modifications.json", ("n_sites", "n_others", "n_glycans")
 _SEPARATOR = "; "
@@ -38,20 +38,20 @@ _SEPARATOR = "; "
 
 @dataclass(frozen=True)
 class KnownModifications:
-    """Modifications at s residues of all proteins, including decoys, sorted by position and modification.
+    """Modifications of residues of all proteins, including decoys, sorted by position and modification; s of them.
 
     Attributes
     ----------
     position : ndarray of uint32, shape (s,)
-        Residues of the protein index.
+        Positions of the residues in the protein index.
     modification : ndarray of uint8, shape (s,)
         Indices in `modifications`.
     modifications : tuple of SearchModification
-        Modifications that occur.
+        Distinct modifications, m of them.
     n_sites : int
-        Number of annotations in the database that are searched.
+        Number of annotations of the database that are searched.
     n_others, n_glycans : int
-        Number of annotations without a known mass, and of glycans among them.
+        Number of annotations without a known mass, and number of glycans among them.
     """
 
     position: NDArray[np.uint32]
@@ -68,11 +68,11 @@ class KnownModifications:
         return f"{self.n_sites:,} known modifications are searched at their residues in addition{others}"
 
     def added_mass(self, digestion: Digestion) -> NDArray[np.float64]:
-        """Return the mass of each modification, less that of the fixed modifications that it replaces, dalton, shape (m,)."""
+        """Return the mass of each modification minus the fixed modifications that it replaces, in dalton, shape (m,)."""
         return np.array([each.mass - digestion.replaced_fixed_mass(each) for each in self.modifications], np.float64)
 
     def arrays(self, digestion: Digestion) -> KnownSites:
-        """Return the sites as arguments of kernels."""
+        """Return the modified sites as an argument of kernels."""
         return KnownSites(
             np.asarray(self.position),
             np.asarray(self.modification),
@@ -90,12 +90,24 @@ class KnownModifications:
 
 
 def open_known_modifications(folder: Path, residues: NDArray[np.uint8]) -> KnownModifications | None:
-    """Open and check the modifications that `KnownModifications.write` wrote for proteins with these residues; None if there are none.
+    """Open and check the modifications that `KnownModifications.write` wrote.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the protein index.
+    residues : ndarray of uint8, shape (total,)
+        Residues of the protein index.
+
+    Returns
+    -------
+    KnownModifications or None
+        Modifications; None if the index has none.
 
     Raises
     ------
     InvalidIndexError
-        The columns are damaged.
+        If the columns are damaged.
     """
     if not (folder / _FILE).exists():
         return None
@@ -118,15 +130,23 @@ def open_known_modifications(folder: Path, residues: NDArray[np.uint8]) -> Known
 def annotated_sites(
     residues: NDArray[np.uint8], offsets: NDArray[np.int64], features: Features, is_counted: NDArray[np.bool_] | None = None
 ) -> KnownModifications:
-    """Return the modifications in the annotations of proteins.
+    """Return the annotated modifications of proteins.
 
     Parameters
     ----------
     residues : ndarray of uint8, shape (total,)
+        Residues of all proteins in ASCII capitals.
     offsets : ndarray of int64, shape (n + 1,)
+        Protein i is ``residues[offsets[i]:offsets[i + 1]]``.
     features : Features
+        Features of the n proteins.
     is_counted : ndarray of bool, shape (n,), optional
-        Proteins whose annotations are counted, by default all: those of variants repeat those of their proteins.
+        True for proteins whose annotations are counted, by default all; annotations of variants repeat those of their proteins.
+
+    Returns
+    -------
+    KnownModifications
+        Modifications with a known mass.
     """
     rows = np.flatnonzero(np.isin(features.kind, MODIFICATION_KINDS))
     owners = np.searchsorted(features.offsets, rows, side="right") - 1
@@ -177,28 +197,34 @@ def find_known_modifications(
     digestion: Digestion,
     is_counted: NDArray[np.bool_] | None = None,
 ) -> KnownModifications:
-    """Return the modifications in the annotations of the targets, at their residues and at those of the decoys.
+    """Return the annotated modifications of the targets, and the corresponding modifications of the decoys.
 
     Parameters
     ----------
     residues, offsets : ndarray
-        Those of a protein index.
+        Residues and offsets of a protein index.
     n_targets : int
-        Number of targets; each has a decoy, in the same order after them, unless `decoys` is ``none``.
+        Number of targets, n; unless `decoys` is ``none``, each has a decoy, in the same order after the targets.
     features : Features
-        Annotations of the targets.
+        Features of the targets.
     decoys : str
         ``reverse``, ``pseudo-reverse``, ``shuffle`` or ``none``.
     digestion : Digestion
+        Digestion of the proteins.
     is_counted : ndarray of bool, shape (n,), optional
-        See `annotated_sites`.
+        As in `annotated_sites`.
+
+    Returns
+    -------
+    KnownModifications
+        Modifications of targets and decoys.
     """
     sites = annotated_sites(residues, offsets[: n_targets + 1], features, is_counted)
     if decoys == "none" or not len(sites.position):
         return sites
     position, cleaves = sites.position.astype(np.int64), digestion.enzyme.cleavage_table()
     owner = np.searchsorted(offsets, position, side="right") - 1
-    # Only proteins with such residues are processed: the destinations of residues take eight times their memory.
+    # Process only proteins with modifications: the destinations of residues take eight times the memory of the residues.
     proteins, site_protein = np.unique(owner, return_inverse=True)
     target, target_offsets = take_runs(residues, offsets, proteins)
     decoy, origin = make_decoys(target, target_offsets, decoys, cleaves, with_origin=True)
@@ -224,7 +250,7 @@ def find_known_modifications(
 
 @dataclass(frozen=True)
 class _Ends:
-    """A protein and its decoy, shape (length,) each, and the ends of peptides in them."""
+    """Ends of peptides in a protein and its decoy, which are residues of shape (length,)."""
 
     target: NDArray[np.uint8]
     decoy: NDArray[np.uint8]
@@ -232,16 +258,16 @@ class _Ends:
     clip_methionine: bool
 
     def place_in_decoy(self, at: int, mirrored: int, *, is_start: bool, is_reverse: bool) -> int:
-        """Return the residue of the decoy for a modification of a peptide's end in the target.
+        """Return the residue of the decoy for a modification of a peptide terminus in the target.
 
         Parameters
         ----------
         at : int
-            Residue of the target, from 0, that begins or ends the peptide.
+            First or last residue of the peptide in the target, from 0.
         mirrored : int
-            Position of that residue in the decoy.
+            Position of this residue in the decoy.
         is_start : bool
-            True for the beginning of the peptide.
+            True for the N-terminus of the peptide.
         is_reverse : bool
             True if the decoy is the reversed target.
         """
@@ -250,10 +276,10 @@ class _Ends:
             return at if at == 0 or self._is_clipped(self.decoy) else 0
         if not is_start and at == last:
             return last
-        if not is_reverse:  # peptides begin and end where those of the target do
+        if not is_reverse:  # peptides of the decoy have the same ends as those of the target
             return at
-        # Peptides of a reversed decoy have their residues in reverse order: use the other end of the same peptide. If the enzyme does not
-        # cut at the residue, it must not cut in the decoy either.
+        # In a reversed decoy, peptides are reversed too: use the other end of the same peptide. The enzyme must cut at the residue in the
+        # decoy if, and only if, it cuts at the residue in the target.
         is_cut = self._cuts(self.target, at - 1 if is_start else at)
         for far in range(_LONGEST_PEPTIDE):
             place = mirrored - far if is_start else mirrored + far
@@ -267,5 +293,5 @@ class _Ends:
         return self.clip_methionine and len(residues) > 1 and residues[0] == ord("M")
 
     def _cuts(self, residues: NDArray[np.uint8], at: int) -> bool:
-        """Return True if the enzyme cuts after a residue."""
+        """Return True if the enzyme cuts after the residue at an index."""
         return bool(self.cleaves[int(residues[at]) - 65, int(residues[at + 1]) - 65])

@@ -1,4 +1,4 @@
-"""Find all occurrences of peptides in sequences, in one pass over the residues for each length."""
+"""Find all occurrences of peptides in sequences, in one pass over the residues for each peptide length."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _INVERSE = np.uint64(pow(0x100000001B3, -1, 1 << 64))
 
 
 class Occurrences(NamedTuple):
-    """m occurrences, sorted by peptide, sequence and start; all arrays have shape (m,).
+    """Occurrences of peptides, m of them, sorted by peptide, sequence and start.
 
     Attributes
     ----------
-    peptide, sequence : ndarray of int64
-        Numbers of the peptide and of the sequence.
-    start : ndarray of int64
-        First residue in the sequence, from 0.
+    peptide, sequence : ndarray of int64, shape (m,)
+        Indices of the peptide and of the sequence.
+    start : ndarray of int64, shape (m,)
+        Index of the first residue in the sequence, from 0.
     """
 
     peptide: NDArray[np.int64]
@@ -33,20 +33,26 @@ class Occurrences(NamedTuple):
 
 
 def find_occurrences(peptides: Sequence[bytes], residues: bytes, offsets: NDArray[np.int64], progress: Progress) -> Occurrences:
-    """Return every occurrence of every peptide, including overlapping ones.
+    """Find every occurrence of every peptide, including overlapping occurrences.
 
-    Rolling hashes (Karp & Rabin 1987, IBM J Res Dev 31:249) are compared in one pass over the residues for each length; matches are
-    verified.
+    Rolling hashes (Karp & Rabin 1987, IBM J Res Dev 31:249) are compared in one pass over the residues for each peptide length, and matches
+    are verified.
 
     Parameters
     ----------
     peptides : sequence of bytes
         Distinct peptides.
     residues : bytes
-        Residues of all sequences, joined.
+        Concatenated residues of all sequences.
     offsets : ndarray of int64, shape (sequences + 1,)
+        Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
     progress : Progress
-        Polled for cancellation.
+        Receives progress; polled for cancellation.
+
+    Returns
+    -------
+    Occurrences
+        Positions of the peptides.
 
     Raises
     ------
@@ -64,7 +70,7 @@ def find_occurrences(peptides: Sequence[bytes], residues: bytes, offsets: NDArra
     distinct_lengths = np.unique(lengths[lengths > 0]).tolist()
     progress.stage("Finding peptides in proteins", len(distinct_lengths))
     with np.errstate(over="ignore"):
-        # Modulo 2^64, odd numbers have an inverse: the difference of two sums of codes times its powers is the hash of a window.
+        # Odd numbers have an inverse modulo 2^64. The hash of a window is the difference of two prefix sums of codes times its powers.
         powers = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(codes), _BASE))), dtype=np.uint64)
         inverse = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(codes), _INVERSE))), dtype=np.uint64)
         sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(codes * inverse[:-1], dtype=np.uint64)))

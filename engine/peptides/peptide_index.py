@@ -1,8 +1,9 @@
-"""Peptide inverted index: the dictionary of distinct peptides sorted by mass, and the list of occurrences of each in the proteins.
+"""Inverted peptide index: a dictionary of distinct peptides sorted by mass, and a list of occurrences of each peptide in the proteins.
 
-Li's thesis, chapter 3: a dictionary entry has mass, position, length, and a pointer into the inverted lists, and thereby the number of
-proteins; duplicates are found by a 64-bit signature and verified. If the digest would exceed the memory limit, the index is built in mass
-ranges chosen from the counts of a first pass. Modified forms are generated during the search and not stored.
+As in Li's thesis, chapter 3, a dictionary entry has mass, position, length, and a pointer into the inverted lists, which also gives the
+number of occurrences. Duplicates are found by a 64-bit signature and verified. If the digest would exceed the memory limit, the index is
+built in mass ranges, which are chosen from the counts of a first pass. Forms with variable modifications are generated during the search
+and are not stored.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from proteoscope.kernels.layouts import PeptideArrays
 __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
 _UNIT = 1e9  # integer masses are in 1e-9 Da
-_BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and dictionary entries, inverted lists and NumPy copies of some runs
-_RUNS, _SHARES = 32, 16  # runs of peptides and shares of proteins for each thread
-_PEPTIDES_OF_A_RUN, _RESIDUES_OF_A_SHARE = 1 << 14, 1 << 15  # minimum sizes: in smaller ones the overhead dominates
-_CONCURRENT_RUNS = 8  # for each thread
-_RESIDUES_FOR_A_GPU = 1 << 21  # threads count fewer residues faster than a GPU receives them
+_BYTES_PER_ENTRY = 48  # while building: 26 for the unsorted entry, and dictionary, inverted lists and NumPy copies of a few runs
+_RUNS, _SHARES = 32, 16  # mass ranges of peptides ("runs") and shares of proteins per thread
+_PEPTIDES_OF_A_RUN, _RESIDUES_OF_A_SHARE = 1 << 14, 1 << 15  # minimum sizes, below which the overhead dominates
+_CONCURRENT_RUNS = 8  # runs per thread in a batch
+_RESIDUES_FOR_A_GPU = 1 << 21  # minimum number; threads count fewer residues faster than a GPU receives them
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
 _PEPTIDES_OF_A_CHECK = 1 << 19
 _NO_MODIFICATION = 255
@@ -48,7 +49,7 @@ _NO_MODIFICATION = 255
 
 @dataclass(frozen=True)
 class PeptideIndex:
-    """n distinct peptides sorted by mass, as memory-mapped columns.
+    """Index of n distinct peptides sorted by mass, as memory-mapped columns.
 
     Attributes
     ----------
@@ -57,19 +58,21 @@ class PeptideIndex:
     position : ndarray of uint32, shape (n,)
         Position of the first residue of the first occurrence in the protein index.
     length : ndarray of uint8, shape (n,)
+        Number of residues.
     flags : ndarray of uint8, shape (n,)
-        See `proteoscope.kernels.cpu.peptides`.
+        Flags, as in `proteoscope.kernels.cpu.peptides`.
     letters : ndarray of uint32, shape (n,)
-        Residues that occur: bit k for residue 'A' + k.
+        Residues that occur in the peptide: bit k for residue 'A' + k.
     pointer : ndarray of int64, shape (n + 1,)
         Occurrences of peptide i are ``occurrence[pointer[i]:pointer[i + 1]]``.
     occurrence : ndarray of uint32, shape (pointer[n],)
-        Positions, ascending for each peptide, so that a peptide is a target if its first position is in one.
+        Positions in the protein index, ascending for each peptide; a peptide is a target if its first position is in a target.
     digestion : Digestion
+        Digestion of the proteins.
     decoy_ratio : float
-        Decoys per target, for error rates; 1 for generated decoys, one per protein.
+        Number of decoys per target, for error rates; 1 for generated decoys.
     forms : FormColumns
-        Entries that are peptides with known modifications; they have positions and residues of their peptide, and another mass.
+        Entries that are peptides with known modifications, with the positions and residues of their peptide and another mass.
     """
 
     mass: NDArray[np.float64]
@@ -88,11 +91,11 @@ class PeptideIndex:
 
     @property
     def n_forms(self) -> int:
-        """Number of entries that are peptides with known modifications."""
+        """Number of entries with known modifications."""
         return max(0, len(self.forms.site) - 1)
 
     def arrays(self, proteins: ProteinIndex, n_variable: int = 0) -> PeptideArrays:
-        """Return the index as arguments of kernels; known modifications are numbered after `n_variable` others."""
+        """Return the index as an argument of kernels; known modifications are numbered after `n_variable` variable modifications."""
         form, site, modification = self.forms
         numbered = np.where(modification == _NO_MODIFICATION, modification, modification + np.uint8(n_variable))
         for column in (form, site, numbered):
@@ -124,25 +127,35 @@ def build_peptide_index(
     forms: SearchedForms | None = None,
     windows: NDArray[np.float64] | None = None,
 ) -> PeptideIndex:
-    """Digest proteins and write the index into `folder`.
+    """Digest proteins and write their index into `folder`.
 
-    The first pass over the digest counts, on the first GPU that can, or on threads; the second pass runs on threads. It takes about
-    `memory_bytes` of memory at most in addition to the proteins, unless a single mass bucket needs more; two passes over the digest and a
-    sort within runs; on disk 22 bytes per distinct peptide and 4 per occurrence.
+    The first pass over the digest counts peptides, on the first available GPU or on threads; the second pass enumerates them on threads and
+    sorts them in runs. The maximum memory is about `memory_bytes` in addition to the proteins, unless a single mass bucket needs more. On
+    disk, a distinct peptide takes 22 bytes and an occurrence 4.
 
     Parameters
     ----------
     folder : Path
+        Output folder.
     proteins : ProteinIndex
+        Proteins to digest.
     digestion : Digestion
+        Settings of the digestion.
     resources : Resources
+        Threads, devices and progress.
     memory_bytes : int
+        Approximate memory limit.
     selected : ndarray of int64, optional
-        Numbers of the proteins to digest; by default all.
+        Indices of the proteins to digest; by default all.
     forms : SearchedForms, optional
-        Settings for entries with known modifications, if the proteins have any.
+        Settings of entries with known modifications, if the proteins have any.
     windows : ndarray of float64, shape (k, 2), optional
-        Minimum and maximum masses, dalton: only peptides within a window are included, and some others within 0.2 Da of one.
+        Minimum and maximum masses of windows in dalton: only peptides in a window, or up to 0.2 Da outside of one, are included.
+
+    Returns
+    -------
+    PeptideIndex
+        Memory-mapped index.
     """
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
     selection, n_targets, bounds = None, proteins.n_targets, proteins.peptide_bounds
@@ -150,7 +163,7 @@ def build_peptide_index(
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
         residues, offsets, bounds = selection.residues, selection.offsets, None if bounds is None else bounds[selected]
     first_decoy, stops = int(offsets[n_targets]), proteins.stops if selection is None else selection.places(proteins.stops)
-    # Databases with variants, where only some peptides count, have no stops.
+    # Databases with variants, in which only some peptides count, have no stops.
     digest = _Digest(residues, with_stops(offsets, stops), first_decoy, digestion, resources, bounds, windows)
     progress = resources.progress
     progress.stage("Counting peptides")
@@ -182,19 +195,26 @@ def _open_dictionary(folder: Path) -> PeptideDictionary:
 
 
 def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestion) -> PeptideIndex:
-    """Open the index in `folder` by memory map, and check every column.
+    """Open the memory-mapped index in `folder`, and check every column.
 
     Parameters
     ----------
     folder : Path
+        Folder of the index.
     proteins : ProteinIndex
+        Proteins from which the index was built.
     digestion : Digestion
-        Proteins and digestion that the index was built with.
+        Digestion with which the index was built.
+
+    Returns
+    -------
+    PeptideIndex
+        Memory-mapped index.
 
     Raises
     ------
     InvalidIndexError
-        The index is damaged.
+        If the index is damaged.
     """
     dictionary = _open_dictionary(folder)
     n, pointer, occurrence = len(dictionary.mass), dictionary.pointer, dictionary.occurrence
@@ -231,9 +251,9 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
 
 def _passes(buckets: NDArray[np.int64], limit: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the passes over the digest, each as the run of every bucket (-1: not in this pass).
+    """Yield, for each pass over the digest, the run of every mass bucket; -1 for buckets of other passes.
 
-    A pass has at most `limit` peptides (more only for a single bucket), in at most about `n_runs` runs with similar numbers of peptides.
+    A pass has at most `limit` peptides, unless a single bucket has more, in at most about `n_runs` runs with similar numbers of peptides.
     """
     total = np.cumsum(buckets)
     n_runs = max(1, min(n_runs, int(total[-1]) // _PEPTIDES_OF_A_RUN))
@@ -250,10 +270,10 @@ def _passes(buckets: NDArray[np.int64], limit: int, n_runs: int) -> Iterator[NDA
 
 
 def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.bool_]:
-    """Return which mass buckets touch none of the windows, shape (buckets,); none without windows."""
+    """Return True for each mass bucket that overlaps no window, shape (buckets,); without windows, return False for all."""
     if windows is None:
         return np.zeros(n_buckets, bool)
-    # One more on each side, because masses are rounded.
+    # Include one more bucket on each side, since masses are rounded.
     buckets = (windows * (_UNIT / _BUCKET_WIDTH)).astype(np.int64)
     first, last = (buckets[:, 0] - 1).clip(0, n_buckets - 1), (buckets[:, 1] + 1).clip(0, n_buckets - 1)
     change = np.zeros(n_buckets + 1, np.int64)
@@ -263,7 +283,7 @@ def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.
 
 
 class _Digest:
-    """Digest of proteins: counted on a GPU or on threads, enumerated on threads."""
+    """Digest of proteins, which is counted on a GPU or on threads and enumerated on threads."""
 
     def __init__(
         self,
@@ -302,7 +322,7 @@ class _Digest:
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
 
     def count(self) -> NDArray[np.int64]:
-        """Count the peptides in each mass bucket, shape (buckets,); the first pass over the digest."""
+        """Count the peptides in each mass bucket, shape (buckets,), in the first pass over the digest."""
         bounds = np.array([first for first, _ in self._shares] + [len(self._offsets) - 1])
         self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
 
@@ -330,9 +350,9 @@ class _Digest:
         return self._counts.sum(axis=0)
 
     def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray]]:
-        """Yield dictionary and inverted lists of each run, sorted by mass; pointers are relative to the run's first occurrence.
+        """Yield the dictionary and the inverted lists of each run, sorted by mass; pointers are relative to the run's first occurrence.
 
-        Requires a previous call of `count`.
+        `count` must be called before.
         """
         n_runs, inside = int(run_of_bucket.max()) + 1, np.flatnonzero(run_of_bucket >= 0)
         starts = inside[0] + np.searchsorted(run_of_bucket[inside], np.arange(n_runs))
@@ -352,13 +372,13 @@ class _Digest:
         def merge(run: int) -> dict[str, NDArray]:
             return _merged(self._residues, self._first_decoy, self._counting(entries.part(run_offsets[run], run_offsets[run + 1])))
 
-        # In batches: a batch reuses the memory of the previous one, which is faster than new memory from the system.
+        # Batches reuse the memory of the previous batch, which is faster than new memory from the system.
         for first in range(0, n_runs, _CONCURRENT_RUNS * self._threads):
             batch = range(first, min(n_runs, first + _CONCURRENT_RUNS * self._threads))
             yield from run_on_threads(merge, batch, self._threads, self._progress, steps=lambda run: sizes[run])
 
     def _counting(self, entries: PeptideEntries) -> PeptideEntries:
-        """Return the entries that count: all, except for those of variants outside their bounds."""
+        """Return all entries, except those of variants outside their bounds."""
         if self._peptide_bounds is None:
             return entries
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1
@@ -369,16 +389,16 @@ class _Digest:
 
 
 def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntries) -> dict[str, NDArray]:
-    """Return dictionary and inverted lists of a run."""
+    """Return the dictionary and the inverted lists of a run."""
     mass, signature, dictionary = entries.mass, entries.signature, PeptideDictionary.empty(len(entries.mass))
-    # The mass takes 44 bits up to 17,000 Da, and 20 bits of the signature fit below it: one sort resolves most ties.
+    # A mass up to 17,000 Da takes 44 bits; with 20 bits of the signature below it, one sort resolves most ties.
     order = np.argsort((mass.view(np.uint64) << (np.uint64(64) - SIGNATURE_TAIL)) | (signature >> SIGNATURE_TAIL))
     distinct = merge_peptides(residues, first_decoy, order, entries, dictionary)
     return {name: column if name == "occurrence" else column[:distinct] for name, column in dictionary._asdict().items()}
 
 
 class _Selection:
-    """Sequences of some proteins as a separate database, with their original positions."""
+    """Selected proteins as a separate database, with their original positions."""
 
     def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
         lengths = np.diff(offsets)[selected]
@@ -389,9 +409,9 @@ class _Selection:
             column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only
 
     def places(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Convert positions in all proteins to positions in the selection, without those that are not selected."""
+        """Convert positions in all proteins to positions in the selection; positions outside the selection are removed."""
         return np.flatnonzero(np.isin(self._original, position)) if len(position) else np.empty(0, np.int64)
 
     def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return the positions in all proteins of positions in the selection; their order is retained for an ascending selection."""
+        """Convert positions in the selection to positions in all proteins; their order is unchanged if the selection is ascending."""
         return self._original[position]

@@ -1,7 +1,7 @@
-"""Protein index: accessions, descriptions and sequences in memory-mapped columns; targets first, then contaminants, then all decoys.
+"""Protein index: accessions, descriptions and sequences as memory-mapped columns.
 
-Li's thesis, chapter 3, stores proteins as three files (accession, description, sequence) for sequential and random access; here they are
-columns. All decoys follow all targets, so that one number separates them.
+As in Li's thesis, chapter 3, proteins are stored as accessions, descriptions and sequences for sequential and random access. The targets
+come first, then the contaminants, which are targets too, and then all decoys, so that one index separates targets and decoys.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BOUNDS_COLUMNS = ("kept_first", "kept_stop")
 _REPLACED_COLUMNS = ("replaced_protein", "replaced_first", "replaced_stop")
 _CHUNK_RESIDUES = 1 << 22
 _STOP = ord("*")
-_COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in lower case
+_COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of accessions of decoys, in lower case
 _COLUMNS = {
     "residues": np.uint8,
     "offsets": np.int64,
@@ -48,33 +48,33 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class ProteinIndex:
-    """Proteins with their decoys.
+    """Index of proteins and their decoys.
 
     Attributes
     ----------
     proteins : Proteins
-        All sequences; residues are ASCII capitals A-Z (``*`` inside a sequence becomes X, which no peptide may contain).
+        All sequences in ASCII capitals A-Z; ``*`` inside a sequence is stored as X, which no peptide may contain.
     n_targets : int
-        Proteins before this number are targets, the others decoys.
+        Number of targets; the proteins after them are decoys.
     decoy_prefix : str
-        Prefix of the accessions of decoys; that of a database's own decoys may be in a later part.
+        Prefix of the accessions of decoys; in a database with its own decoys, it may be the prefix of a part of the accession.
     n_contaminants : int
-        Number of targets from contaminant databases; they are the last targets.
+        Number of contaminants, which are the last targets.
     features : Features, optional
-        Annotations of the targets; None if the databases have none.
+        Features of the targets; None if the databases have none.
     peptide_bounds : ndarray of uint32, shape (proteins, 2), optional
-        With variants (`proteoscope.engine.peptides.variants`): peptides of a protein count that begin before the second residue, from 0,
-        and end after the first.
+        For databases with variants (`proteoscope.engine.peptides.variants`): only peptides that begin before the second and end after the
+        first of these residues, from 0, are included.
     replaced : ndarray of uint32, shape (proteins, 3), optional
-        With variants: number of the protein, and the range of its residues (from 0, end exclusive) that the entry replaces.
+        For databases with variants: index of the protein, and range of its residues (from 0, end exclusive) that the entry replaces.
     known_modifications : KnownModifications, optional
-        Modifications in the databases' annotations that are searched.
+        Annotated modifications that are searched.
     decoy_suffix : str
-        Suffix of the accessions, or parts of them, of a database's own decoys; '' if they have the prefix.
+        Suffix of the accessions, or of parts of accessions, of a database's own decoys; '' if they have the prefix.
     n_left_out : int
         Number of proteins that were left out as decoys.
     stops : ndarray of int64, shape (s,)
-        Positions of stops (``*``) in `proteins.residues`: the parts between them are digested as separate proteins.
+        Positions of stops (``*``) in `proteins.residues`; the parts between them are digested as separate proteins.
     """
 
     proteins: Proteins
@@ -94,24 +94,24 @@ class ProteinIndex:
 
     @property
     def first_decoy_residue(self) -> int:
-        """Position in `proteins.residues` of the first decoy."""
+        """Position of the first decoy in `proteins.residues`."""
         return int(self.proteins.offsets[self.n_targets])
 
     def protein_of(self, position: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the numbers of the proteins at residue positions."""
+        """Return the indices of the proteins at the given residue positions."""
         return np.searchsorted(self.proteins.offsets, position, side="right") - 1
 
     def are_variants(self) -> NDArray[np.bool_]:
-        """Return which entries are variants of a protein, shape (proteins,)."""
+        """Return True for each entry that is a variant of a protein, shape (proteins,)."""
         numbers = np.arange(len(self))
         return np.zeros(len(self), np.bool_) if self.replaced is None else self.replaced[:, 0] != numbers
 
     def first_in_whole(self) -> NDArray[np.int64]:
-        """Return the beginning of each entry in its protein, from 0, shape (proteins,); not 0 only for variants."""
+        """Return the start index of each entry in its protein, shape (proteins,), which is 0 except for variants."""
         return np.zeros(len(self), np.int64) if self.replaced is None else self.replaced[:, 1].astype(np.int64)
 
     def whole_lengths(self) -> NDArray[np.int64]:
-        """Return the number of residues of each protein, shape (proteins,); for a variant that of the whole changed protein."""
+        """Return the number of residues of each protein, shape (proteins,); a variant counts as the whole changed protein."""
         offsets = np.asarray(self.proteins.offsets)
         lengths = offsets[1:] - offsets[:-1]
         if self.replaced is None:
@@ -120,7 +120,7 @@ class ProteinIndex:
         return lengths + lengths[protein] - (stop - first)
 
     def whole_sequence(self, protein: ProteinRow) -> str:
-        """Return the residues of a protein; for a variant those of the whole changed protein."""
+        """Return the residues of a protein; for a variant, the residues of the whole changed protein."""
         sequence = self.proteins.sequence(protein)
         if self.replaced is None:
             return sequence
@@ -129,11 +129,12 @@ class ProteinIndex:
         return whole[:first] + sequence + whole[stop:]
 
     def partners(self) -> NDArray[np.int64]:
-        """Return the decoy of each target, with its accession plus the prefix or suffix, and the target of each decoy; -1 without.
+        """Return the index of each target's decoy and of each decoy's target, which are matched by accession; -1 without a partner.
 
         Returns
         -------
         ndarray of int64, shape (proteins,)
+            Indices of proteins.
         """
         partner = np.full(len(self), -1, np.int64)
         accessions = _Texts.from_proteins(self.proteins, "accession")
@@ -155,8 +156,10 @@ class ProteinIndex:
 
 
 def with_stops(offsets: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return offsets that also separate each stop from the residues around it.
+    """Return offsets that also separate each stop from its neighbouring residues.
 
+    Examples
+    --------
     >>> with_stops(np.array([0, 5, 8]), np.array([2])).tolist()
     [0, 2, 3, 5, 8]
     """
@@ -181,26 +184,38 @@ def build_protein_index(
     Parameters
     ----------
     folder : Path
+        Output folder.
     proteins : Proteins
+        Proteins of the database.
     database : str
         Name of the database in messages.
     decoys : str
-        One of `proteoscope.engine.peptides.decoys.DECOY_METHODS`; ``existing`` uses the proteins that match `decoy_pattern` with
+        Method, from `proteoscope.engine.peptides.decoys.DECOY_METHODS`; ``existing`` uses the proteins that match `decoy_pattern` with
         `decoy_prefix` or `decoy_suffix`.
     decoy_prefix : str
+        Prefix of the accessions of decoys.
     cleaves : ndarray of bool, shape (26, 26)
-        Bonds that the enzyme cuts; pseudo-reversal and shuffling retain the residues before them.
+        True for bonds that the enzyme cuts, by the residues before and after the bond; pseudo-reversal and shuffling leave the residues
+        before them in place.
     contaminants : Proteins, optional
+        Proteins of contaminant databases.
     variants : VariantEntries, optional
-        Required if `proteins` contains variants.
+        Variants among `proteins`; required if there are any.
     decoy_suffix : str
+        Suffix of the accessions of existing decoys; '' if they have the prefix.
     n_left_out : int
         Number of decoys that were removed from `proteins` and `contaminants`.
+
+    Returns
+    -------
+    ProteinIndex
+        Memory-mapped index.
 
     Raises
     ------
     InputError
-        There is no protein, or the prefix matches no accession, or all of them.
+        If there are no proteins, if all are decoys, if existing decoys are requested and there are none, or if accessions have the prefix
+        of generated decoys.
     """
     if len(proteins) == 0:
         raise InputError(database, "the database holds no protein", remedy="Choose a FASTA file with protein sequences")
@@ -272,7 +287,7 @@ def build_protein_index(
                 replaced = np.concatenate((replaced, np.column_stack((numbers, _whole(contaminants)))))
         n_targets = len(offsets) - 1
         if decoys != "none":
-            # Proteins are reversed with their stops; otherwise each part between stops has its decoy at the same positions.
+            # Proteins are reversed with their stops; with other methods, each part between stops has its decoy at the same positions.
             stops = np.flatnonzero(residues == _STOP) if decoys != "reverse" else np.empty(0, np.int64)
             target_residues = residues if decoys == "reverse" else _in_alphabet(residues)
             decoy_residues, _ = make_decoys(target_residues, with_stops(offsets, stops), decoys, cleaves)
@@ -282,7 +297,7 @@ def build_protein_index(
             accessions = accessions + accessions.prefixed(decoy_prefix.encode())
             descriptions = descriptions + descriptions
             if variants is not None and peptide_bounds is not None:
-                # Only reversal as a whole moves the changed residues.
+                # Only reversal of whole proteins moves the changed residues.
                 decoy_bounds = variants.reversed_peptide_bounds if decoys == "reverse" else variants.peptide_bounds
                 peptide_bounds = np.concatenate((peptide_bounds, decoy_bounds, peptide_bounds[len(decoy_bounds) :]))
             if replaced is not None:
@@ -318,18 +333,18 @@ def build_protein_index(
 
 
 def open_protein_index(folder: Path) -> ProteinIndex:
-    """Open the index in `folder` by memory map, and check every column.
+    """Open the memory-mapped index in `folder`, and check every column.
 
     Raises
     ------
     InvalidIndexError
-        The index is damaged.
+        If the index is damaged.
     """
     description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants", "n_left_out"), ("decoy_prefix", "decoy_suffix"))
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
     proteins = Proteins(**columns, features=None)
     stops = open_column(folder / "protein_stops.npy", np.int64)
-    # Compared, since differences could overflow.
+    # Compare values, since differences could overflow.
     is_valid = len(stops) == 0 or (stops[0] >= 0 and stops[-1] < len(proteins.residues) and (stops[1:] > stops[:-1]).all())
     require(bool(is_valid), f"{folder}: a stop lies outside of the proteins")
     n = len(proteins.offsets) - 1
@@ -369,19 +384,19 @@ def open_protein_index(folder: Path) -> ProteinIndex:
 
 
 def _whole(proteins: Proteins) -> NDArray[np.int64]:
-    """Return the bounds of the whole of each protein."""
+    """Return the range of all residues of each protein, shape (n, 2)."""
     return np.stack((np.zeros(len(proteins), np.int64), np.diff(proteins.offsets)), axis=1)
 
 
 def _replaced_in_decoys(replaced: NDArray[np.int64], offsets: NDArray[np.int64], *, is_reversed: bool) -> NDArray[np.int64]:
-    """Return the protein and residues that the decoys of n targets replace; decoys are numbered after the targets.
+    """Return the proteins and residues that the decoys of n targets replace; decoys are numbered after the targets.
 
     Parameters
     ----------
     replaced : ndarray of int64, shape (n, 3)
-        Those of the targets.
+        Proteins and residues that the targets replace.
     offsets : ndarray of int64, shape (n + 1,)
-        Those of the targets' residues.
+        Offsets of the residues of the targets.
     is_reversed : bool
         True if the decoys are reversed whole proteins.
     """
@@ -439,7 +454,7 @@ class _Texts:
         return _Texts(*take_runs(self.characters, self.offsets, order))
 
     def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
-        """Return which texts begin with `prefix`; none if it is empty."""
+        """Return True for each text that begins with `prefix`; False for all if it is empty."""
         if not prefix:
             return np.zeros(len(self.offsets) - 1, bool)
         starts, result = self.offsets[:-1], np.diff(self.offsets) >= len(prefix)
@@ -449,7 +464,7 @@ class _Texts:
         return result
 
     def prefix_of_all(self, prefixes: Sequence[str]) -> str:
-        """Return the first of some lower-case prefixes that all texts begin with, in any case, or ''."""
+        """Return the first of the given lower-case prefixes that all texts have, in any case; '' if there is none."""
         lowered = _Texts(
             np.where((self.characters >= ord("A")) & (self.characters <= ord("Z")), self.characters | 0x20, self.characters), self.offsets
         )
@@ -457,7 +472,7 @@ class _Texts:
         return bytes(self.characters[self.offsets[0] : self.offsets[0] + len(common)]).decode()
 
     def prefixed(self, prefix: bytes) -> _Texts:
-        """Return each text with `prefix` before it."""
+        """Return the texts with `prefix` before each."""
         n = len(self.offsets) - 1
         offsets = self.offsets + len(prefix) * np.arange(n + 1)
         characters = np.empty(offsets[-1], np.uint8)

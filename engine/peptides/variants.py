@@ -1,8 +1,9 @@
-"""Known variants of proteins as further entries of a database: the changed sequence around each variant.
+"""Add known variants of proteins to a database as further entries: the changed sequence around each variant.
 
-Only peptides that the variant changes count. An entry is as long as these peptides can reach, and all its other peptides are left out of
-the index: they belong to the protein itself, or begin or end where the entry was cut out. Decoys are generated from entries as from
-proteins, and their peptides are left out likewise, so that equally many are added. An entry has the known modifications around its variant.
+Only peptides that the variant changes are searched. An entry is as long as these peptides can reach, and all its other peptides are left
+out of the index, since they belong to the protein itself, or begin or end where the entry was cut out. Decoys are generated from entries as
+from proteins, and their peptides are left out likewise, so that the numbers of added targets and decoys are equal. An entry has the known
+modifications around its variant.
 """
 
 from __future__ import annotations
@@ -23,25 +24,24 @@ __all__ = ["VariantEntries", "with_variants"]
 
 _CHANGE = re.compile(r"(?:([A-Z]+) -> ([A-Z]+)|(Missing))(?: \(|$)")
 _MAXIMUM_INSERTED = 100
-"""Maximum number of new residues; longer variants are other proteins."""
+"""Maximum number of new residues of a variant; longer variants are treated as other proteins."""
 
 
 class VariantEntries(NamedTuple):
-    """Proteins followed by their variants.
+    """Proteins followed by their variants, n entries.
 
     Attributes
     ----------
     proteins : Proteins
-        n proteins and variants.
+        Proteins and variants.
     n_variants, n_others : int
-        Number of variants that became entries, and of those without a known residue change or mass change, or with original residues that
-        differ from the sequence.
+        Number of variants that became entries; number of the others, which have no known residue change or mass change, or whose original
+        residues differ from the sequence.
     peptide_bounds, reversed_peptide_bounds : ndarray of int64, shape (n, 2)
-        Residues of the entry, from 0: peptides count that begin before the second and end after the first; for a protein these are all
-        peptides. The second array applies to reversed entries.
+        Two residues of each entry, from 0: only peptides that begin before the second and end after the first are included, which are all
+        peptides of a protein. The second array applies to reversed entries.
     replaced : ndarray of int64, shape (n, 3)
-        Number of the protein, and the range of its residues (from 0, end exclusive) that the entry replaces; for a protein all its
-        residues.
+        Index of the protein, and range of its residues (from 0, end exclusive) that the entry replaces; for a protein, all its residues.
     """
 
     proteins: Proteins
@@ -62,18 +62,24 @@ class _Entry(NamedTuple):
 
 
 def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[np.bool_]) -> VariantEntries:
-    """Return proteins and their known variants, named ``accession:A214T``, or ``accession:A214del`` for missing residues.
+    """Return proteins and their known variants, which are named ``accession:A214T``, or ``accession:A214del`` for missing residues.
 
-    Features of an entry are its variant (the new residues, or those on both sides of missing ones) and the known modifications of the
-    protein before and after it.
+    The features of a variant are the variant itself (the new residues, or the residues on both sides of missing ones) and the known
+    modifications of the protein around it.
 
     Parameters
     ----------
     proteins : Proteins
+        Proteins with features.
     maximum_length : int
-        Maximum length of peptides.
+        Maximum length of peptides in residues.
     cleaves : ndarray of bool, shape (26, 26)
-        Bonds that the enzyme cuts.
+        True for bonds that the enzyme cuts, by the residues before and after the bond.
+
+    Returns
+    -------
+    VariantEntries
+        Proteins and variants.
     """
     features = proteins.features or Features.none(len(proteins))
     rows = np.flatnonzero(features.kind == kind_code("VARIANT"))
@@ -84,7 +90,7 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
     places = zip(features.first[rows].tolist(), features.last[rows].tolist(), strict=True)
     bounds = zip(proteins.offsets[owners].tolist(), proteins.offsets[owners + 1].tolist(), strict=True)
     whole = np.asarray(proteins.residues).tobytes()
-    margin = maximum_length + 2  # one for a peptide next to the variant, one for the residue next to that
+    margin = maximum_length + 2  # one more for a peptide next to the variant, and one for the residue next to this peptide
     carried = _known_modifications(features)
     entries_by_name: dict[str, _Entry] = {}
     n_others = 0
@@ -135,7 +141,7 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
 
 
 def _known_modifications(features: Features) -> dict[int, list[FeatureRow]]:
-    """Return the known modifications of proteins, by protein number."""
+    """Return the annotated modifications of proteins by index of the protein."""
     rows = np.flatnonzero(np.isin(features.kind, MODIFICATION_KINDS))
     owners = np.searchsorted(features.offsets, rows, side="right") - 1
     kind, first, last = (column[rows].tolist() for column in (features.kind, features.first, features.last))
@@ -146,17 +152,18 @@ def _known_modifications(features: Features) -> dict[int, list[FeatureRow]]:
 
 
 def _around(rows: Sequence[FeatureRow], replaced: tuple[int, int, int], variant: tuple[int, int], *, longer: int) -> list[FeatureRow]:
-    """Return the features of a protein that lie in an entry and outside its variant, at their positions in the entry.
+    """Return the features of a protein that lie in an entry but outside its variant, at their positions in the entry.
 
     Parameters
     ----------
     rows : sequence of FeatureRow
+        Features of the protein.
     replaced : (int, int, int)
-        See `VariantEntries`.
+        Protein and residues that the entry replaces, as in `VariantEntries`.
     variant : (int, int)
-        Changed residues, from 1, the last included.
+        First and last changed residue, from 1.
     longer : int
-        Difference between the numbers of new and old residues.
+        Number of new residues minus number of old residues.
     """
     _, begin, stop = replaced
     before = [row for row in rows if begin < row.first and row.last < variant[0]]
@@ -166,11 +173,12 @@ def _around(rows: Sequence[FeatureRow], replaced: tuple[int, int, int], variant:
 
 
 def _peptide_bounds(left: str, old: str, new: str, right: str, cleaves: NDArray[np.bool_], *, is_start: bool) -> tuple[int, int]:
-    """Return the bounds `VariantEntries.peptide_bounds` for new residues between others.
+    """Return the bounds `VariantEntries.peptide_bounds` for new residues between `left` and `right`.
 
-    They are those of the new residues, extended by a residue on a side where the enzyme cuts now and did not before: the adjacent peptide
-    is changed too. `is_start`: the protein begins with the first residue, whose methionine may be removed, so that a peptide begins at
-    the next.
+    The bounds are those of the new residues, extended by a residue on a side where the enzyme cuts only after the change, since the
+    adjacent
+    peptide is changed too. If `is_start`, the protein begins with the first residue; if this is a methionine, it may be removed, so that a
+    peptide begins at the second residue.
     """
     first, stop = len(left), len(left) + len(new)
 
@@ -181,9 +189,9 @@ def _peptide_bounds(left: str, old: str, new: str, right: str, cleaves: NDArray[
         first -= 1
     if right and (left + new) and is_new((left + new)[-1] + right[0], old[-1] + right[0]):
         stop += 1
-    if not new and right and not left:  # the protein has a new beginning
+    if not new and right and not left:  # the protein has a new first residue
         stop += 1
-    if not new and left and not right:  # or a new end
+    if not new and left and not right:  # the protein has a new last residue
         first -= 1
     whole = left + new + right
     if is_start and first <= 1 and whole.startswith("M"):
