@@ -1,4 +1,4 @@
-"""Masses, formulas, enzymes and modifications."""
+"""Masses, formulas, fragments, isotope patterns, enzymes, and modifications."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Activations: fragmentation methods of precursors, and the ion series that they produce.
+"""Activations (fragmentation methods of precursors), and the ion series that they produce.
 
-Collisions break the amide bond, into b and y; electron transfer and capture break the bond before it, into c and z; collisions of
-precursors that survive electron transfer produce all four (Frese et al. 2012, Anal. Chem. 84:9668).
+Collisions break the amide bond, which gives b and y; electron transfer and capture break the bond before it, which gives c and z.
+Collisions of precursors that survive electron transfer give all four series (Frese et al. 2012, Anal. Chem. 84:9668).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Activation(IntEnum):
-    """Fragmentation methods, as stored in columns of spectra."""
+    """Fragmentation methods, with their values in columns of spectra."""
 
     UNKNOWN = 0
     CID = 1
@@ -63,7 +63,7 @@ _TERMS = {
     1000435: Activation.PD,
     1000262: Activation.IRMPD,
 }
-"""Activations by the numbers of terms of the PSI-MS vocabulary, including supplemental collisions."""
+"""Activations by the numbers of their PSI-MS terms, including supplemental collisions."""
 _COLLISIONS = frozenset({Activation.CID, Activation.HCD, Activation.PQD})
 _ELECTRONS = frozenset({Activation.ETD, Activation.ECD, Activation.EAD})
 _BOTH = frozenset({Activation.ETCID, Activation.ETHCD})
@@ -78,7 +78,7 @@ _WORDS = re.compile(
     r"(?<![a-z])(?:ethcd|etcid|etcad|etshcd|etd ?\+ ?sa|etd|ecd|ead|hcd|cid|cad|pqd|uvpd|irmpd|pd|electron[ -]transfer dissociation"
     r"|electron[ -]capture dissociation|electron[ -]activated dissociation|beam[ -]type|higher[ -]energy|collision(?:al)?)(?![a-z])"
 )
-"""Alternatives are tried in this order: a name precedes the names that it contains."""
+"""Names of activations; alternatives are tried in this order, so that a name precedes the names that it contains."""
 _FILTER = re.compile(r"@([a-z]{2,8})(?![a-z])")
 _OTHER_NAMES = {
     "etcad": "etcid",
@@ -96,7 +96,7 @@ _OTHER_NAMES = {
 
 
 def parse_activation(text: str) -> Activation:
-    """Return the activation that a text names; two names are combined.
+    """Return the activation that a text names; several names are combined.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def parse_activation(text: str) -> Activation:
 
 
 def parse_filter_activation(text: str) -> Activation:
-    """Return the activation in the filter string of a Thermo scan.
+    """Return the activation that the filter string of a Thermo scan names.
 
     Examples
     --------
@@ -119,23 +119,23 @@ def parse_filter_activation(text: str) -> Activation:
 
 
 def activations_from_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64], n: int) -> NDArray[np.uint8]:
-    """Return the activations of spectra from terms of the PSI-MS vocabulary.
+    """Return the activations of spectra from their PSI-MS terms.
 
     Parameters
     ----------
     terms, spectrum : ndarray of int64, shape (m,)
-        Numbers of terms, of any kind, and the spectrum of each.
+        Number of each term, which may have any meaning, and index of its spectrum.
     n : int
         Number of spectra.
 
     Returns
     -------
     ndarray of uint8, shape (n,)
-        0 where no term names an activation.
+        Values of `Activation`, 0 if no term names an activation.
     """
     bits = np.zeros(n, np.int64)
     for term, activation in _TERMS.items():
-        # A repeated term of a spectrum changes nothing.
+        # Repeated terms of a spectrum have no effect.
         bits[spectrum[terms == term]] |= 1 << activation
     patterns, place = np.unique(bits, return_inverse=True)
     combined = [combine_activations(kind for kind in Activation if pattern >> kind & 1) for pattern in patterns.tolist()]
@@ -143,7 +143,7 @@ def activations_from_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64]
 
 
 def combine_activations(activations: Iterable[Activation]) -> Activation:
-    """Combine the activations of one spectrum.
+    """Return one activation for all activations of a spectrum.
 
     Examples
     --------
@@ -154,12 +154,12 @@ def combine_activations(activations: Iterable[Activation]) -> Activation:
     electrons, both = kinds & _ELECTRONS, kinds & _BOTH
     if both or (electrons and kinds & _COLLISIONS):
         return Activation.ETHCD if {Activation.ETHCD, Activation.HCD} & kinds else Activation.ETCID
-    # A specific type of collision may be named in addition to the collision.
+    # The term of a specific type of collision may accompany the general term.
     return max(electrons or kinds, default=Activation.UNKNOWN)
 
 
 def activation_series(activation: int) -> str:
-    """Return the ion series of an activation, as characters; b and y if it is unknown.
+    """Return the ion series of an activation as characters; b and y if the activation is unknown.
 
     Examples
     --------
@@ -170,16 +170,16 @@ def activation_series(activation: int) -> str:
 
 
 def named_activation_series(name: str) -> str:
-    """Return the ion series of an activation by its name, as characters; '' for another name."""
+    """Return the ion series of an activation, given by name, as characters; '' for other names."""
     return _SERIES.get(_BY_NAME.get(name.lower(), Activation.UNKNOWN), "")
 
 
 def activation_names(activation: NDArray[np.uint8]) -> list[str]:
-    """Return the names of activations, '' for unknown ones."""
+    """Return the name of each activation, '' if unknown."""
     names = [_NAMES.get(kind, kind.name) for kind in Activation]
     return [names[code] for code in activation.tolist()]
 
 
 def parse_activation_names(names: Iterable[str | None]) -> NDArray[np.uint8]:
-    """Return activations from the names of `activation_names`; unknown for all other texts."""
+    """Return activations from names as `activation_names` returns them; unknown for other texts."""
     return np.array([_BY_NAME.get((name or "").lower(), Activation.UNKNOWN) for name in names], np.uint8)

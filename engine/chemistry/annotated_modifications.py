@@ -1,7 +1,7 @@
-"""Modifications of Unimod by the names in UniProt's annotations of residues (its list ptmlist.txt).
+"""Modifications of Unimod by the names in UniProt's residue annotations (ptmlist.txt).
 
-Only names of one chemistry are in `resources/modifications/uniprot.tsv`: others (glycans of unknown composition, "N6-methylated lysine")
-have no mass, and none is guessed.
+`resources/modifications/uniprot.tsv` contains only names that define a composition. Other names (glycans of unknown composition,
+"N6-methylated lysine") have no mass, and none is guessed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _OLD_REMARKS = (" (By similarity)", " (Probable)", " (Potential)")
 
 @cache
 def annotated_names() -> dict[tuple[str, str], SearchModification]:
-    """Return modifications by UniProt's name and the one-character residue.
+    """Return modifications by UniProt's name and the one-character code of the residue.
 
-    Modifications of a residue name it; those of a terminus name no residue, unless they change it.
+    A modification of a residue is specific to this residue; a modification of a terminus is not, unless it changes the residue.
     """
     lines = resources.path("modifications", "uniprot.tsv").read_text(encoding="utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
@@ -29,8 +29,17 @@ def annotated_names() -> dict[tuple[str, str], SearchModification]:
 
 
 def annotated_modification(note: str, residue: str) -> SearchModification | None:
-    """Return the modification that an annotation of a residue names; None if its mass is unknown, or for another residue.
+    """Return the modification that the annotation of a residue names; None if its mass is unknown or the residue does not fit.
 
+    Parameters
+    ----------
+    note : str
+        Text of the annotation.
+    residue : str
+        One-character code of the residue.
+
+    Examples
+    --------
     >>> str(annotated_modification("Phosphoserine; by PKA", "S"))
     'Phospho (S)'
     >>> str(annotated_modification("N-acetylalanine; partial", "A"))
@@ -45,7 +54,7 @@ def annotated_modification(note: str, residue: str) -> SearchModification | None
 
 @cache
 def names_digest() -> str:
-    """Return the SHA-256 of all names and their modifications, for cache keys."""
+    """Return the SHA-256 of all names with their modifications, for cache keys."""
     digest = hashlib.sha256()
     for (name, residue), modification in sorted(annotated_names().items()):
         digest.update(f"{name}\t{residue}\t{modification.mass!r}\t{modification.position}\t{modification.residues}\n".encode())

@@ -1,8 +1,8 @@
 """Cleavage agents of the PSI-MS vocabulary (children of MS:1001045), and the digestion of proteins.
 
-The vocabulary gives each agent a regular expression. All but two depend on the two residues of a bond only, so that an agent is a table
-of 26 x 26 bonds, which is all that a digestion kernel needs. The two that depend on one more residue (`glutamyl endopeptidase`, `proline
-endopeptidase`) are defined here by their specificity at the bond itself, as comments explain.
+The vocabulary defines each agent by a regular expression. Except for two agents, it depends only on the two residues of a bond, so that
+an agent is a table of 26 x 26 bonds, which is all that a digestion kernel needs. The two agents that depend on a third residue (`glutamyl
+endopeptidase`, `proline endopeptidase`) are defined here by the residues of the bond only, as comments explain.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class Enzyme:
-    """A cleavage agent.
+    """Cleavage agent.
 
     Attributes
     ----------
     name : str
         PSI-MS name.
     accession : str
-        PSI-MS accession, ``MS:1001251``.
+        PSI-MS accession, such as ``MS:1001251``.
     after : str
-        Residues after which it cuts, unless the next one is in `not_before`.
+        Residues after which it cuts, unless the next residue is in `not_before`.
     not_before : str
-        Residues that prevent a cut by `after` before them.
+        Residues before which a cut by `after` is prevented.
     before : str
-        Residues before which it cuts, regardless of the preceding residue.
+        Residues before which it cuts after any residue.
     synonyms : tuple of str
         Other names in use.
     """
@@ -68,12 +68,12 @@ class Enzyme:
         return table
 
     def cleavage_table(self) -> NDArray[np.bool_]:
-        """Return which bonds it cuts, read-only.
+        """Return True for the bonds that the agent cuts, as a read-only table.
 
         Returns
         -------
         ndarray of bool, shape (26, 26)
-            Indexed by [residue before the bond - 'A', residue after it - 'A'].
+            Indexed by [residue before the bond - 'A', residue after the bond - 'A'].
         """
         return self._table
 
@@ -84,14 +84,14 @@ class Enzyme:
 
     @property
     def rule(self) -> str:
-        """Rule in words: ``after K, R; not before P``."""
+        """Rule in words, such as ``after K, R; not before P``."""
         if self.is_unspecific:
             return "at every bond"
         parts = []
         if self.after:
             parts.append(f"after {', '.join(self.after)}")
         if self.not_before:
-            # Hydroxylamine cuts before a single residue: naming that is shorter.
+            # Hydroxylamine cuts before one residue only: naming this residue is shorter.
             allowed = [residue for residue in _ALPHABET if residue not in self.not_before]
             if len(allowed) < len(self.not_before):
                 parts.append(f"only before {', '.join(allowed)}")
@@ -123,7 +123,7 @@ _ALL = (
     Enzyme("TrypChymo", "MS:1001312", after="FYWLKR", not_before="P"),
     Enzyme("V8-DE", "MS:1001314", after="BDEZ", not_before="P"),
     Enzyme("V8-E", "MS:1001315", after="EZ", not_before="P"),
-    # The vocabulary cuts a run of E only after its first; here every E is a site, so that peptides of the rest are found.
+    # The vocabulary cuts consecutive E only after the first; here every E is a site, so that peptides from the others are found.
     Enzyme("glutamyl endopeptidase", "MS:1001917", after="E", synonyms=("Glu-C", "staphylococcal protease")),
     Enzyme("leukocyte elastase", "MS:1001915", after="ALIV", not_before="P"),
     # The vocabulary requires H, K or R before the P; the enzyme (EC 3.4.21.26) cuts after every P.
@@ -137,7 +137,7 @@ _ALL = (
 )
 
 ENZYMES: dict[str, Enzyme] = {agent.name: agent for agent in _ALL}
-"""All agents by their PSI-MS names."""
+"""All agents by PSI-MS name."""
 
 _BY_ANY_NAME = {
     name.lower(): agent for agent in _ALL for name in (agent.name, agent.accession, agent.name.replace("_", " "), *agent.synonyms)
@@ -150,7 +150,7 @@ def enzyme(name: str) -> Enzyme:
     Raises
     ------
     ParameterError
-        There is no such agent; the message lists similar names.
+        If there is no such agent; the message lists similar names.
     """
     agent = _BY_ANY_NAME.get(name.strip().lower())
     if agent is not None:
@@ -162,7 +162,15 @@ def enzyme(name: str) -> Enzyme:
 
 
 class PeptideSpan(NamedTuple):
-    """A peptide as a range of its protein, ``sequence[start:stop]``, with the number of missed cleavages."""
+    """Range of a peptide in its protein.
+
+    Attributes
+    ----------
+    start, stop : int
+        Start and end index (exclusive): the peptide is ``sequence[start:stop]``.
+    missed_cleavages : int
+        Number of sites within the peptide that are not cut.
+    """
 
     start: int
     stop: int
@@ -170,14 +178,22 @@ class PeptideSpan(NamedTuple):
 
 
 def cleavage_sites(sequence: str, agent: Enzyme) -> NDArray[np.int64]:
-    """Return the positions where the agent cuts, ascending.
+    """Return the positions at which an agent cuts, ascending.
 
-    Position i lies between residues i - 1 and i; the ends of the protein are not included. Bonds of characters outside A-Z (``*``) are
-    never cut.
+    Position i is between residues i - 1 and i; the ends of the protein are not included. Bonds of characters outside A-Z (``*``) are never
+    cut.
+
+    Parameters
+    ----------
+    sequence : str
+        Residues of the protein.
+    agent : Enzyme
+        Cleavage agent.
 
     Returns
     -------
     ndarray of int64, shape (sites,)
+        Positions.
     """
     import numpy as np  # slow to import: parameters are described without it
 
@@ -197,30 +213,37 @@ def digest(
     maximum_length: int | None = None,
     clip_methionine: bool = False,
 ) -> list[PeptideSpan]:
-    """Return every peptide of a protein once, ordered by start and stop: the reference implementation for tests of the kernels.
+    """Return every peptide of a protein once, ordered by start and stop; tests compare the kernels with this implementation.
 
-    A specific peptide begins and ends at a site or at an end of the protein; a semi-specific one does so on at least one side; a
-    non-specific one need not, and its missed cleavages are counted but not limited, as are those of an agent that cuts every bond. With
-    `clip_methionine` a protein that begins with M may also begin after it; for peptides that include the M this is not a missed cleavage.
+    A specific peptide begins and ends at a site or at an end of the protein; a semi-specific peptide does so on at least one side; a
+    non-specific peptide need not. Missed cleavages are counted but not limited for non-specific peptides and for an agent that cuts every
+    bond.
+    With `clip_methionine`, peptides may also begin after an initial M; for peptides that include the M, this is not a missed cleavage.
 
     Parameters
     ----------
     sequence : str
-        Capitals A-Z.
+        Residues of the protein, capitals A-Z.
     agent : Enzyme
+        Cleavage agent.
     missed_cleavages : int
         Maximum number of sites within a peptide.
     specificity : str
         One of `SPECIFICITIES`.
     minimum_length, maximum_length : int
-        Residues, both included; without `maximum_length` there is no limit.
+        Minimum and maximum number of residues; None for no maximum.
     clip_methionine : bool
-        Remove an initial methionine too.
+        True to digest the protein also without its initial methionine.
+
+    Returns
+    -------
+    list of PeptideSpan
+        Peptides.
 
     Raises
     ------
     ParameterError
-        The specificity is unknown, or a number is negative.
+        If the specificity is unknown or a number is out of bounds.
     """
     if specificity not in SPECIFICITIES:
         raise ParameterError(f"specificity {specificity!r} is unknown; expected one of {', '.join(SPECIFICITIES)}")

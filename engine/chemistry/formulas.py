@@ -1,8 +1,8 @@
-"""Molecular formulas: masses of the elements and of formulas, and formulas of residues.
+"""Molecular formulas: masses of elements and formulas, and formulas of residues.
 
-Element masses: NIST, Atomic Weights and Isotopic Compositions, version 4.1
-(https://www.nist.gov/pml/atomic-weights-and-isotopic-compositions), from the Atomic Mass Evaluation (Wang et al. 2012, Chinese Physics C
-36:1603), as CIAAW's. NumPy is not used: parameters, which check modifications, are listed without it.
+Element masses are from NIST, Atomic Weights and Isotopic Compositions, version 4.1
+(https://www.nist.gov/pml/atomic-weights-and-isotopic-compositions), which uses the Atomic Mass Evaluation (Wang et al. 2012, Chinese
+Physics C 36:1603), like CIAAW. NumPy is not imported, since parameters, which validate modifications, are listed without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ELEMENT_MASS: dict[str, float] = {
     "K": 38.9637064864,
     "Se": 79.9165218,
 }
-"""Mass of an element's most abundant isotope, or of the isotope with the number, dalton."""
+"""Mass of the most abundant isotope of each element, or of the isotope with the given number, in dalton."""
 
 _FORMULA_TERM = re.compile(
     r"\s*(?:(?P<element>[A-Z][a-z]?)(?P<count>-?\d{1,6})?|\[(?P<isotope>\d+[A-Z][a-z]?)(?P<isotope_count>-?\d{1,6})?\])\s*"
@@ -43,7 +43,7 @@ def formula_mass(formula: str) -> float:
     Raises
     ------
     ParameterError
-        The text is not a formula, or has an element that is not in `ELEMENT_MASS`.
+        If the text is not a formula, or has an element that is not in `ELEMENT_MASS`.
     """
     mass, end = 0.0, 0
     while term := _FORMULA_TERM.match(formula, end):
@@ -82,4 +82,4 @@ RESIDUE_COMPOSITION: dict[str, str] = {
     "W": "C11H10N2O",
     "Y": "C9H9NO2",
 }
-"""Formulas of the residues (amino acid minus water). O is pyrrolysine, U selenocysteine, J leucine or isoleucine."""
+"""Formulas of residues (amino acid minus water); O is pyrrolysine, U selenocysteine, J leucine or isoleucine."""

@@ -1,8 +1,8 @@
 """Fragment ions of a peptide, and their matches to the peaks of a spectrum.
 
-Series after Roepstorff & Fohlman 1984 (Biomed. Mass Spectrom. 11:601) and Biemann 1988. With S, the sum of the masses of a fragment's
-residues and modifications, the neutral masses are a = S - CO, b = S, c = S + NH3, x = S + H2O + CO - 2 H, y = S + H2O, and for the radical
-z• of electron transfer (also called z+1) S + H2O - NH2. An ion of charge n carries n protons; precursor ions are the whole peptide.
+Series are named as in Roepstorff & Fohlman 1984 (Biomed. Mass Spectrom. 11:601) and Biemann 1988. With S, the sum of the masses of a
+fragment's residues and modifications, the neutral masses are a = S - CO, b = S, c = S + NH3, x = S + H2O + CO - 2 H, y = S + H2O, and for
+the radical z• of electron transfer (also called z+1) S + H2O - NH2. An ion of charge n has n protons; precursor ions are the whole peptide.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 SERIES = "abcxyzpi"
-"""Series by their codes, which are the indices in this text; p is the precursor, i an immonium ion."""
+"""Series by code, which is the index in this text; p is the precursor, i an immonium ion."""
 PRECURSOR, IMMONIUM = SERIES.index("p"), SERIES.index("i")
 _PEPTIDE_SERIES = SERIES[:IMMONIUM]
 
 _CARBON_MONOXIDE_MASS = formula_mass("CO")
 
-# Mass of a neutral fragment minus that of its residues.
+# Mass of a neutral fragment minus the mass of its residues.
 SERIES_MASS = {
     "a": -_CARBON_MONOXIDE_MASS,
     "b": 0.0,
@@ -51,40 +51,41 @@ SERIES_MASS = {
     "p": WATER_MASS,
 }
 
-# Residues that readily lose the molecule (Steen & Mann 2004, Nat. Rev. Mol. Cell Biol. 5:699); other losses may come from any residue.
+# Residues that readily lose a molecule (Steen & Mann 2004, Nat. Rev. Mol. Cell Biol. 5:699); other losses are possible at any residue.
 _LOSS_RESIDUES = {"H2O": "STED", "NH3": "RKNQ"}
 
-# Series whose ions lose small molecules: those of collisions, not those of electron transfer.
+# Series whose ions lose small molecules: series of collisions, not of electron transfer.
 _SERIES_WITH_LOSSES = "abyp"
 
-# Unimod gives losses of modifications as masses; common ones are shown as formulas.
+# Unimod has losses of modifications as masses; common losses are shown as formulas.
 _NAMED_LOSSES = {formula: formula_mass(formula) for formula in ("H3PO4", "HPO3", "CH4OS", "SO3")}
 
 
 @dataclass(frozen=True)
 class FragmentIons:
-    """n theoretical ions as columns, ordered by series, charge, loss and number.
+    """Theoretical ions as columns, n of them, ordered by series, charge, loss and number.
 
     Attributes
     ----------
     mz : ndarray of float64, shape (n,)
-        Thomson.
+        m/z in thomson.
     series : ndarray of int8, shape (n,)
         Indices in `SERIES`.
     number : ndarray of int16, shape (n,)
-        Number of residues of the fragment; all of them for a precursor; position of the residue, from 1, for an immonium ion.
+        Number of residues of the fragment; for a precursor, the peptide length; for an immonium ion, the position of the residue, from 1.
     charge : ndarray of int8, shape (n,)
+        Charges.
     loss : ndarray of int16, shape (n,)
         Indices in `loss_names`; 0 without a loss.
     position : ndarray of int16, shape (n,)
-        Bond that broke, as the number of residues before it; the peptide length for a precursor; position of the residue for an immonium
-        ion.
+        Bond that breaks, as the number of residues before it; for a precursor, the peptide length; for an immonium ion, the position of the
+        residue.
     loss_names : tuple of str
-        '' first.
+        Names of losses; the first is ''.
     loss_masses : tuple of float
-        Dalton, 0 first.
+        Masses of losses in dalton; the first is 0.
     residues : tuple of str
-        Residues of immonium ions with their modifications by position, as ``C[Carbamidomethyl]``.
+        For immonium ions, all residues of the peptide with their modifications, such as ``C[Carbamidomethyl]``.
     """
 
     mz: NDArray[np.float64]
@@ -101,7 +102,7 @@ class FragmentIons:
         return len(self.mz)
 
     def label(self, i: int) -> str:
-        """Return the name of ion `i` in the notation of mzPAF: ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``, ``IY``."""
+        """Return the name of ion `i` in mzPAF notation, such as ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``, ``IY``."""
         if self.series[i] == IMMONIUM:
             return f"I{self.residues[self.number[i] - 1]}"
         number = "" if self.series[i] == PRECURSOR else str(self.number[i])
@@ -123,31 +124,38 @@ def fragment_ions(
     neutral_losses: Sequence[str] = (),
     losses_of_modifications: Mapping[int, Iterable[float]] | None = None,
 ) -> FragmentIons:
-    """Return the theoretical fragments of a peptide.
+    """Return the theoretical fragment ions of a peptide.
 
-    An ion has at most one loss: water from a fragment with S, T, E or D, ammonia from one with R, K, N or Q, any other formula from any
-    fragment, and losses of a modification from every fragment that carries it. Only a, b, y and precursor ions have losses. c and z ions of
-    the bond before proline are left out: its ring connects both parts.
+    An ion has at most one loss: water from a fragment with S, T, E or D, ammonia from a fragment with R, K, N or Q, any other formula from
+    any
+    fragment, and a loss of a modification from a fragment with this modification. Only a, b, y and precursor ions have losses. The c and z
+    ions
+    of the bond before proline are left out, since its ring connects both parts.
 
     Parameters
     ----------
     sequence : str
-        Capitals A-Z, without B, X and Z.
+        Residues of the peptide, capitals A-Z without B, X and Z.
     modifications : mapping of int to float, optional
         Masses (dalton) by position: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus.
     series : str
-        Characters of `SERIES` without ``i``; ``p`` adds the precursor.
+        Characters of `SERIES` except ``i``; ``p`` adds the precursor.
     maximum_charge : int
-        Charges are 1 to this.
+        Maximum charge of ions, from 1 to 100.
     neutral_losses : sequence of str
-        Formulas.
+        Formulas of neutral losses.
     losses_of_modifications : mapping of int to iterable of float, optional
-        Masses (dalton) by position, see `modification_losses`.
+        Masses of losses (dalton) by position, from `modification_losses`.
+
+    Returns
+    -------
+    FragmentIons
+        Ions.
 
     Raises
     ------
     ParameterError
-        A series, residue or formula is unknown, a position is outside the peptide, or the charge is below 1.
+        If a series, residue or formula is unknown, a position is outside the peptide, or the maximum charge is out of bounds.
 
     Examples
     --------
@@ -182,7 +190,7 @@ def fragment_ions(
         for loss, (_, mass, places) in enumerate(losses):
             if loss and symbol not in _SERIES_WITH_LOSSES:
                 continue
-            # Number of possible losses up to each position, and thus within each fragment.
+            # Number of possible losses up to each position, which gives the number within each fragment.
             counts = np.cumsum(places)
             within = counts[position] if symbol in "abc" else counts[-1] - (0 if symbol == "p" else counts[position])
             chosen = is_possible & (within > 0)
@@ -216,15 +224,15 @@ def fragment_ions(
 
 
 def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
-    """Return the singly charged immonium ions of a peptide, one for each distinct modified residue, at its first position.
+    """Return the singly charged immonium ions of a peptide: an ion per distinct modified residue, at its first position.
 
-    An immonium ion is H2N+=CH-R: the residue minus CO, with a proton (Falick et al. 1993, J. Am. Soc. Mass Spectrom. 4:882), without
+    An immonium ion is H2N+=CH-R: the residue minus CO plus a proton (Falick et al. 1993, J. Am. Soc. Mass Spectrom. 4:882), without
     modifications of the termini.
 
     Raises
     ------
     ParameterError
-        A residue has no mass, or a modification lies outside the peptide.
+        If a residue has no mass or a modification is outside the peptide.
 
     Examples
     --------
@@ -258,7 +266,7 @@ def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
 
 
 def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArray[np.float64]:
-    """Return the masses at positions 0 to L + 1, shape (L + 2,)."""
+    """Return the masses at positions 0 to L + 1 in dalton, shape (L + 2,)."""
     masses = np.zeros(len(sequence) + 2)
     masses[1:-1] = residue_masses(sequence)
     if not sequence or np.isnan(masses).any():
@@ -273,7 +281,7 @@ def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArr
 def _losses(
     sequence: str, neutral_losses: Sequence[str], losses_of_modifications: Mapping[int, Iterable[float]]
 ) -> list[tuple[str, float, NDArray[np.bool_]]]:
-    """Return name, mass and possible positions, shape (L + 2,), of each loss; no loss comes first and is possible everywhere."""
+    """Return name, mass and mask of possible positions, shape (L + 2,), of each loss; the first item is 'no loss', possible everywhere."""
     length = len(sequence)
     losses = [("", 0.0, np.ones(length + 2, dtype=np.bool_))]
     for formula in dict.fromkeys(neutral_losses):
@@ -295,7 +303,7 @@ def _losses(
 
 
 def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]]:
-    """Return the neutral losses of a peptide's modifications in Unimod, dalton by position; positions without losses are left out."""
+    """Return Unimod's neutral losses of a peptide's modifications, in dalton, by position; positions without losses are left out."""
     losses: dict[int, tuple[float, ...]] = {}
     length = len(peptidoform.sequence)
     for position, name, _ in peptidoform.modifications:
@@ -304,7 +312,7 @@ def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]
         residue = peptidoform.sequence[position - 1] if 1 <= position <= length else ""
         where = "peptide N-term" if position == 0 else "peptide C-term"
         for site in unimod().by_name(name).sites:
-            # On a residue all listed positions are used: the peptide may or may not be the first of its protein.
+            # For residues, use all positions in Unimod, since the peptide may or may not be at an end of its protein.
             if site.residue == residue and (residue or site.position.replace("protein", "peptide") == where):
                 site_losses = tuple(loss for loss in site.neutral_losses if loss > 0)
                 if site_losses:
@@ -314,16 +322,16 @@ def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]
 
 @dataclass(frozen=True)
 class Annotation:
-    """m matches of ions and peaks as columns, ordered by ion.
+    """Matches of ions and peaks as columns, m of them, ordered by ion.
 
     Attributes
     ----------
     ion, peak : ndarray of int64, shape (m,)
-        Indices of the ions and peaks.
+        Indices of the ion and of the peak.
     error : ndarray of float64, shape (m,)
-        m/z of the peak minus that of the ion, thomson.
+        m/z of the peak minus m/z of the ion, thomson.
     error_ppm : ndarray of float64, shape (m,)
-        The same in parts per million of the ion's m/z.
+        The same difference in parts per million of the ion's m/z.
     """
 
     ion: NDArray[np.int64]
@@ -349,25 +357,33 @@ def annotate(
     Parameters
     ----------
     mz, intensity : ndarray, shape (peaks,)
-        Spectrum, m/z (thomson) ascending.
+        m/z (thomson, ascending) and intensities of the spectrum.
     ions : FragmentIons
+        Theoretical ions.
     tolerance : Tolerance
+        Tolerance around the m/z of the ions.
     most_intense : bool
-        Select the most intense of several peaks, otherwise the nearest.
+        True to select the most intense of several peaks, False to select the nearest.
     one_ion_per_peak : bool
-        Retain only the most likely of several ions of a peak, for labels: without a loss, then with the lowest charge, then the nearest.
+        True to retain only the most likely of several ions of a peak, for labels: preferably without a loss, then with the lowest charge,
+        then the nearest.
+
+    Returns
+    -------
+    Annotation
+        Matches.
 
     Raises
     ------
     ParameterError
-        m/z and intensity differ in length, or m/z does not ascend.
+        If m/z and intensity differ in length, or if m/z does not ascend.
     """
     mz = np.asarray(mz, dtype=np.float64)
     if len(mz) != len(intensity) or (np.diff(mz) < 0).any():
         raise ParameterError(f"a spectrum needs an intensity for each m/z, in ascending order; got {len(mz)} and {len(intensity)} values")
     low, high = tolerance.bounds(ions.mz)
     first, last = np.searchsorted(mz, low, side="left"), np.searchsorted(mz, high, side="right")
-    # All pairs within the tolerance, sorted by ion and preference.
+    # Sort all pairs within the tolerance by ion and preference.
     counts = last - first
     ion = np.repeat(np.arange(len(ions)), counts)
     peak = np.arange(len(ion)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)

@@ -1,8 +1,8 @@
 """Isotope patterns of peptides from their elements, by nominal mass.
 
-The pattern of a sum of atoms is the convolution of their patterns, so that its Fourier transform is the product of theirs raised to the
-numbers of atoms (Rockwood, Van Orden & Smith 1995, Anal. Chem. 67:2699). Abundances: IUPAC's representative values, as in NIST's Atomic
-Weights and Isotopic Compositions 4.1.
+The pattern of a molecule is the convolution of the patterns of its atoms, so that its Fourier transform is the product of their transforms,
+each raised to the number of atoms (Rockwood, Van Orden & Smith 1995, Anal. Chem. 67:2699). Abundances are IUPAC's representative values,
+from NIST's Atomic Weights and Isotopic Compositions 4.1.
 """
 
 from __future__ import annotations
@@ -26,27 +26,31 @@ ABUNDANCES: dict[str, tuple[float, ...]] = {
     "Cl": (0.7576, 0.0, 0.2424),
     "K": (0.932581, 0.000117, 0.067302),
 }
-"""Abundances of the isotopes of elements with several relevant ones, by nominal mass from the lightest.
+"""Abundances of isotopes, for elements with several relevant isotopes, by nominal mass from the lightest.
 
 Other elements (P, F, Na, and pure isotopes of labels) are treated as one isotope.
 """
 ELEMENTS = tuple(ABUNDANCES)
 AVERAGINE = {"C": 4.9384, "H": 7.7583, "N": 1.3577, "O": 1.4773, "S": 0.0417}
-"""Atoms of the average residue, of 111.1254 Da (Senko, Beu & McLafferty 1995, J. Am. Soc. Mass Spectrom. 6:229)."""
-_BINS = 128  # nominal masses; wider patterns would wrap around, but no peptide's is nearly as wide
+"""Numbers of atoms of the average residue of 111.1254 Da (Senko, Beu & McLafferty 1995, J. Am. Soc. Mass Spectrom. 6:229)."""
+_BINS = 128  # number of nominal masses; wider patterns would wrap around, but patterns of peptides are much narrower
 _BATCH = 1 << 14
 _FORMULA = re.compile(r"([A-Z][a-z]?)(-?\d*)")
 _UNIMOD = re.compile(r"(\d*[A-Z][A-Za-z]*)(?:\((-?\d+)\))?")
 
 
 def element_counts(formula: str) -> NDArray[np.float64]:
-    """Return the numbers of atoms of `ELEMENTS` in a formula such as ``C2H3NO``, or in Unimod's notation, ``H(2) C(2) O``.
+    """Return the numbers of atoms in a formula such as ``C2H3NO``, or in Unimod's notation ``H(2) C(2) O``.
 
-    Other elements are ignored.
+    Parameters
+    ----------
+    formula : str
+        Formula; elements that are not in `ELEMENTS` are ignored.
 
     Returns
     -------
     ndarray of float64, shape (elements,)
+        Numbers of atoms of `ELEMENTS`.
 
     Examples
     --------
@@ -62,11 +66,17 @@ def element_counts(formula: str) -> NDArray[np.float64]:
 
 
 def sequence_elements(sequences: Sequence[str]) -> NDArray[np.float64]:
-    """Return the numbers of atoms of `ELEMENTS` in unmodified peptides; residues without a formula count as average residues.
+    """Return the numbers of atoms in unmodified peptides; residues without a formula count as average residues.
+
+    Parameters
+    ----------
+    sequences : sequence of str, length n
+        Residues of each peptide.
 
     Returns
     -------
     ndarray of float64, shape (n, elements)
+        Numbers of atoms of `ELEMENTS`.
     """
     table = np.zeros((26, len(ELEMENTS)))
     table[:] = [AVERAGINE.get(element, 0.0) for element in ELEMENTS]
@@ -82,12 +92,12 @@ def sequence_elements(sequences: Sequence[str]) -> NDArray[np.float64]:
 def isotope_patterns(
     counts: NDArray[np.float64], n_isotopes: int, abundances: Mapping[str, Sequence[float]] = ABUNDANCES
 ) -> NDArray[np.float64]:
-    """Return the first peaks of isotope patterns, the monoisotopic one first.
+    """Return the first peaks of isotope patterns, beginning with the monoisotopic peak.
 
     Parameters
     ----------
     counts : ndarray of float64, shape (n, elements)
-        Numbers of atoms of `ELEMENTS`.
+        Numbers of atoms of `ELEMENTS` in each molecule.
     n_isotopes : int
         Number of peaks, at most 32.
     abundances : mapping of str to sequence of float

@@ -1,6 +1,6 @@
-"""Monoisotopic masses of residues and small molecules, in dalton, from those of the elements (`proteoscope.engine.chemistry.formulas`).
+"""Monoisotopic masses of residues and small molecules in dalton, computed from element masses (`proteoscope.engine.chemistry.formulas`).
 
-The mass of the proton is CODATA 2022's.
+The mass of the proton is from CODATA 2022.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 PROTON_MASS = 1.0072764665789
 HYDROGEN_MASS = ELEMENT_MASS["H"]
 ISOTOPE_SPACING = ELEMENT_MASS["13C"] - ELEMENT_MASS["C"]
-"""Distance of two neighbouring peaks of an isotope pattern, 1.00335 Da: one 12C replaced by 13C."""
+"""Mass difference of neighbouring isotope peaks, 1.00335 Da: one 12C replaced by 13C."""
 
 WATER_MASS = formula_mass("H2O")
 AMMONIA_MASS = formula_mass("NH3")
@@ -44,9 +44,9 @@ def _residue_mass_table() -> NDArray[np.float64]:
 
 
 RESIDUE_MASS: NDArray[np.float64] = _residue_mass_table()
-"""Residue masses in dalton by residue - 'A', shape (26,).
+"""Residue masses in dalton, indexed by residue - 'A', shape (26,).
 
-B (D or N), Z (E or Q) and X (any) have no unique mass: they are NaN, so that peptides with them have no mass and are never searched.
+B (D or N), Z (E or Q) and X (any) have no unique mass: their values are NaN, so that peptides with them are never searched.
 """
 
 
@@ -56,7 +56,7 @@ def residue_masses(sequence: str) -> NDArray[np.float64]:
     Raises
     ------
     ParameterError
-        A character is not one of A-Z.
+        If a character is not A-Z.
     """
     codes = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8)
     if ((codes < ord("A")) | (codes > ord("Z"))).any():
@@ -66,7 +66,7 @@ def residue_masses(sequence: str) -> NDArray[np.float64]:
 
 
 def sequence_mass(sequence: str) -> float:
-    """Return the neutral mass (dalton) of an unmodified peptide; NaN with B, X or Z.
+    """Return the neutral mass (dalton) of an unmodified peptide; NaN if it has B, X or Z.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Identify modifications in result files as those of Unimod: by name, or by mass if that is a usual one of the residue."""
+"""Identify modifications in result files as modifications of Unimod, by name, or by mass if the mass is usual for the residue."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from proteoscope.engine.errors import ParameterError
 
 __all__ = ["NamedModification", "Namer", "find_unimod_entry"]
 
-_WITHIN = 0.01  # dalton: files write masses with two decimals and more
-_WITHIN_TENTHS = 0.05  # dalton: of masses that are rounded to a tenth, as BiblioSpec's are
-_WITHIN_WHOLE_NUMBERS = 0.6  # dalton: of masses of residues that are rounded to whole numbers
+_WITHIN = 0.01  # dalton, for masses with two or more decimals
+_WITHIN_TENTHS = 0.05  # dalton, for masses rounded to a tenth, such as BiblioSpec's
+_WITHIN_WHOLE_NUMBERS = 0.6  # dalton, for masses of modified residues rounded to whole numbers
 _MAXIMUM_MASS = 100_000.0  # dalton
 _MAXIMUM_KINDS = 5000
-"""Maximum number of distinct notations to look up; further ones are named by their masses."""
+"""Maximum number of distinct notations that are looked up; further modifications are named by mass."""
 _SITE_SUFFIX = re.compile(r"\s*[(\[][^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*[)\]]$|:[A-Za-z-]{1,12}$")
 _RECORD = re.compile(r"(?:unimod|u)\s*:\s*(\d{1,6})", re.IGNORECASE)
 _ABBREVIATED = {
@@ -35,7 +35,7 @@ _ABBREVIATED = {
     "gl": "GlyGly",
     "cm": "Carbamidomethyl",
 }
-"""Short names of MaxQuant before version 1.6."""
+"""Unimod's titles for the short names of MaxQuant before version 1.6."""
 _OTHER_TITLES = {
     "oxidation of m": "Oxidation",
     "carbamidomethylation of c": "Carbamidomethyl",
@@ -51,11 +51,21 @@ _OTHER_TITLES = {
     "pyrolidone from e": "Glu->pyro-Glu",
     "glygly": "GG",
 }
-"""Titles of PeptideShaker and others that differ from Unimod's."""
+"""Unimod's titles for names of PeptideShaker and others."""
 
 
 class NamedModification(NamedTuple):
-    """A modification: its name in ProForma, its mass in dalton, and its number in Unimod if it has one."""
+    """Identified modification.
+
+    Attributes
+    ----------
+    name : str
+        Name in ProForma.
+    mass : float
+        Mass in dalton.
+    unimod_id : int or None
+        Record number in Unimod, if it has one.
+    """
 
     name: str
     mass: float
@@ -63,14 +73,19 @@ class NamedModification(NamedTuple):
 
 
 class Namer:
-    """Names modifications, each distinct notation once.
+    """Identifies modifications, each distinct notation once.
+
+    Parameters
+    ----------
+    fixed : sequence of SearchModification
+        Fixed modifications, which files may leave out.
 
     Attributes
     ----------
     modifications : list of NamedModification
-        Distinct modifications found so far.
+        Distinct modifications identified so far.
     unknown : dict of str to int
-        Names without a mass that are not in Unimod, and their numbers.
+        Names without a mass that are not in Unimod, with their numbers of occurrences.
     """
 
     def __init__(self, fixed: Sequence[SearchModification] = ()) -> None:
@@ -81,7 +96,7 @@ class Namer:
         self.unknown: dict[str, int] = {}
 
     def place_modifications(self, peptide: NotedPeptide) -> list[tuple[int, int]] | None:
-        """Return positions, ascending, and indices in `modifications` of the modifications of a peptide; None if one is unknown.
+        """Return (position, index in `modifications`) of each modification of a peptide, by position; None if one is unknown.
 
         Fixed modifications that the file leaves out are included.
         """
@@ -134,8 +149,8 @@ class Namer:
         if noted.is_whole:
             added = noted.mass - carrier
         elif noted.is_whole is None and entry is None:
-            # M[147], M[147.0354] and M[15.9949] all occur. Whole numbers are the TPP's masses of modified residues. Another number is read
-            # as such a mass if it is not a usual added mass, and its difference to the residue is.
+            # M[147], M[147.0354] and M[15.9949] all occur. Whole numbers are masses of modified residues, as the TPP writes them. Other
+            # numbers are masses of modified residues if they are not usual added masses, but their differences to the residue are.
             is_rounded = noted.mass == round(noted.mass)
             if is_rounded or _usual(noted.mass, sites, _WITHIN) is None:
                 whole = _usual(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)
@@ -161,7 +176,7 @@ def _as_named(entry: Modification) -> NamedModification:
 
 
 def _carrier_mass(residue: str, *, is_first: bool) -> float:
-    """Return the mass of the carrier of a modification: a residue, the hydrogen of the N-terminus or the hydroxyl of the C-terminus."""
+    """Return the mass (dalton) to which a modification is added: of a residue, the N-terminal hydrogen or the C-terminal hydroxyl."""
     if residue:
         mass = float(RESIDUE_MASS[ord(residue) - ord("A")])
         return 0.0 if np.isnan(mass) else mass
@@ -169,7 +184,7 @@ def _carrier_mass(residue: str, *, is_first: bool) -> float:
 
 
 def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
-    """Return the possible sites of a modification, as `engine.chemistry.modifications.parse_site` reads them, the nearest first."""
+    """Return the possible sites of a modification in the notation of `engine.chemistry.modifications.parse_site`, the nearest first."""
     if not residue:
         return ["N-term", "Protein N-term"] if is_first else ["C-term", "Protein C-term"]
     sites = [residue]
@@ -181,7 +196,7 @@ def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
 
 
 def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | None:
-    """Return the most likely modification of a mass that Unimod lists, and does not hide, for one of the sites, or None."""
+    """Return Unimod's most likely modification with a mass at one of the sites, unless Unimod hides it; None if there is none."""
     for site in sites:
         try:
             entries = unimod().search(site=site, mass=mass, tolerance=within, limit=1)
@@ -193,7 +208,7 @@ def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | N
 
 
 def find_unimod_entry(name: str) -> Modification | None:
-    """Return the entry that a name in a file means, with or without its site at the end, or None."""
+    """Return the entry of Unimod that a name in a file means, with or without a site at its end; None if there is none."""
     record = _RECORD.fullmatch(name.strip())
     try:
         if record is not None:

@@ -1,7 +1,7 @@
-"""Sites of modifications that files leave open, or that formats number differently: termini and their residues.
+"""Locate modifications whose sites are missing in files, or which formats number differently: termini and terminal residues.
 
-This program assigns a modification of a residue that must be at a terminus (``Gln->pyro-Glu`` of an N-terminal Q) to that residue;
-mzIdentML assigns it to the terminus, 0 or the length plus 1.
+This program assigns a modification of a residue that must be at a terminus (such as ``Gln->pyro-Glu`` of an N-terminal Q) to the residue;
+mzIdentML assigns it to the terminus, position 0 or the length plus 1.
 """
 
 from __future__ import annotations
@@ -15,11 +15,23 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
 
 __all__ = ["SearchedModification", "locate_modification", "move_to_terminal_residues", "terminal_position"]
 
-_WITHIN = 0.01  # dalton, as files write masses
+_WITHIN = 0.01  # dalton; masses in files have two or more decimals
 
 
 class SearchedModification(NamedTuple):
-    """A modification of a search: name, mass in dalton (NaN if not given), residues ('' for any), and its termini."""
+    """Modification of a search.
+
+    Attributes
+    ----------
+    name : str
+        Name, or ''.
+    mass : float
+        Mass in dalton, NaN if not given.
+    residues : str
+        Residues that may have it, '' for any.
+    at_front, at_back : bool
+        True if it is a modification of the N-terminus, and of the C-terminus.
+    """
 
     name: str
     mass: float
@@ -31,20 +43,20 @@ class SearchedModification(NamedTuple):
 def locate_modification(
     noted: NotedModification, residues: str, sequence: str, occupied: Collection[int], searched: Sequence[SearchedModification]
 ) -> int | None:
-    """Return the only possible place of a modification that a file does not locate, or None if there are several or none.
+    """Return the only possible position of a modification that a file does not locate; None if there are several or none.
 
     Parameters
     ----------
     noted : NotedModification
-        Modification; its position is not used.
+        Modification; its position is ignored.
     residues : str
         Residues that the file names for it, or ''.
     sequence : str
         Residues of the peptide.
     occupied : collection of int
-        Positions of its other modifications.
+        Positions of the peptide's other modifications.
     searched : sequence of SearchedModification
-        Modifications of the search. If this modification is not among them, Unimod's sites are used.
+        Modifications of the search; if this modification is not among them, Unimod's sites are used.
     """
     alike = [modification for modification in searched if _is_same(modification, noted)]
     allowed = "".join(character for character in residues if character.isalpha())
@@ -61,7 +73,7 @@ def locate_modification(
 
 
 def move_to_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
-    """Return a peptide with modifications at a terminus moved onto the terminal residue, if they are bound to it."""
+    """Return a peptide whose modifications at a terminus are moved to the terminal residue if they are bound to this residue."""
     length = len(peptide.sequence)
 
     def moved(noted: NotedModification) -> NotedModification:
@@ -76,8 +88,10 @@ def move_to_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
 
 
 def terminal_position(position: int, sequence: str, unimod_id: int | None) -> int:
-    """Return the position of a modification, at the terminus for those of terminal residues: the inverse of `move_to_terminal_residues`.
+    """Return the position of a modification in mzIdentML's numbering, which is the inverse of `move_to_terminal_residues`.
 
+    Examples
+    --------
     >>> terminal_position(1, "QAK", 28), terminal_position(1, "MAK", 35)
     (0, 1)
     """
@@ -90,7 +104,7 @@ def terminal_position(position: int, sequence: str, unimod_id: int | None) -> in
 
 
 def _is_bound(entry: Modification, residue: str, *, is_front: bool) -> bool:
-    """Return True if the modification is possible on this residue only at this terminus, and not on the terminus of any residue."""
+    """Return True if Unimod lists a modification for this residue only at this terminus, and not for the terminus of any residue."""
     end = "N-term" if is_front else "C-term"
     at_residue = [site.position for site in entry.sites if site.residue == residue]
     is_on_any = any(not site.residue and site.position.endswith(end) for site in entry.sites)
@@ -105,7 +119,7 @@ def _is_same(searched: SearchedModification, noted: NotedModification) -> bool:
 
 
 def _unimod_termini(noted: NotedModification, length: int) -> set[int]:
-    """Return the positions of the termini at which Unimod lists a modification, for any residue or a specific one."""
+    """Return the positions of the termini at which Unimod lists a modification, for any residue or a specific residue."""
     entry = find_unimod_entry(noted.name) if noted.name else None
     sites: Iterable[str] = [] if entry is None else [site.position for site in entry.sites]
     return {0 if site.endswith("N-term") else length + 1 for site in sites if site != "anywhere"}

@@ -1,7 +1,7 @@
-"""Modifications: the Unimod catalogue, offline, and the modifications of a search, as users write them.
+"""Modifications: the Unimod catalogue, offline, and modifications of a search as users write them.
 
 Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) is shipped as `resources/modifications/unimod.json.gz`; masses
-are Unimod's, monoisotopic, in dalton.
+are Unimod's monoisotopic masses in dalton.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _WRITTEN_POSITION: dict[Position, str] = {
     "protein C-term": "Protein C-term",
 }
 
-# The picker lists the most frequent classes first; classes that are not listed here come last.
+# The picker lists frequent classes first (lower ranks); classes that are not listed here come last.
 _CLASS_RANK = {
     "Post-translational": 0,
     "Artefact": 0,
@@ -76,30 +76,30 @@ _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass
 
 _ON_TOP = re.compile(r"\s+on\s+top\s*$", re.IGNORECASE)
 _WITH_FREE_AMINE = frozenset({"GG", "LRGG", "QTGG", "QQTGG", "QEQTGG", "SUMO2135", "SUMO3549"})
-"""Remnants of ubiquitin and related proteins: they leave an amine free, which carries a label."""
+"""Remnants of ubiquitin and related proteins, which leave an amine free that can carry a label."""
 _RESIDUE_AND_TERMINUS = frozenset({"Pyro-carbamidomethyl"})
-"""Modifications at a terminus that include the side chain; their masses refer to the bare residue."""
+"""Modifications of a terminus that include the side chain; their masses are relative to the unmodified residue."""
 
-_MAXIMUM_CHARACTERS = 1000  # of a text of a modification
-_MAXIMUM_COMPARED = 100  # characters of a name that is compared with all titles, to suggest one
+_MAXIMUM_CHARACTERS = 1000  # maximum length of the text of a modification
+_MAXIMUM_COMPARED = 100  # maximum number of characters of an unknown name that are compared with all titles
 
 
 @dataclass(frozen=True)
 class Site:
-    """A known site of a modification in Unimod.
+    """Site of a modification in Unimod.
 
     Attributes
     ----------
     residue : str
-        One character, or '' for the terminus itself.
+        One-character code, or '' for the terminus itself.
     position : Position
         Required position of the residue.
     classification : str
-        Unimod's, such as ``Post-translational`` or ``Artefact``.
+        Unimod's classification, such as ``Post-translational`` or ``Artefact``.
     is_hidden : bool
-        True if Unimod hides it by default because it is rare.
+        True if Unimod hides the site by default because it is rare.
     neutral_losses : tuple of float
-        Masses that a fragment may lose, dalton, ascending.
+        Masses of neutral losses of fragments in dalton, ascending.
     """
 
     residue: str
@@ -112,34 +112,35 @@ class Site:
         return _write_site(self.residue, self.position)
 
     def covers(self, residue: str, position: Position) -> bool:
-        """Return True if a modification at `residue` ('' for any) and `position` always has this site."""
+        """Return True if a modification at `residue` ('' for any) and `position` is always at this site."""
         if self.residue and residue != self.residue:
             return False
         return self.position in (position, "anywhere") or (
-            # The terminus of a protein is also that of its first or last peptide.
+            # The terminus of a protein is also a terminus of its first or last peptide.
             self.position == position.replace("protein", "peptide")
         )
 
 
 @dataclass(frozen=True)
 class Modification:
-    """An entry of Unimod.
+    """Entry of Unimod.
 
     Attributes
     ----------
     id : int
-        Record number, 35 for ``UNIMOD:35``.
+        Record number, such as 35 for ``UNIMOD:35``.
     title : str
-        PSI-MS name, or Unimod's interim name without one.
+        PSI-MS name, or Unimod's interim name.
     full_name : str
-        One line of description.
+        Description in one line.
     mass : float
-        Dalton, added to the residue.
+        Mass that is added to the residue, in dalton.
     composition : str
-        In Unimod's notation, as ``H(2) C(2) O``.
+        Composition in Unimod's notation, such as ``H(2) C(2) O``.
     alternative_names : tuple of str
+        Other names.
     sites : tuple of Site
-        The usual ones first.
+        Sites, usual sites first.
     is_approved : bool
         True if reviewed by Unimod's curators.
     """
@@ -155,7 +156,7 @@ class Modification:
 
     @property
     def accession(self) -> str:
-        """Accession, as ``UNIMOD:35``."""
+        """Accession, such as ``UNIMOD:35``."""
         return f"UNIMOD:{self.id}"
 
     @property
@@ -164,12 +165,17 @@ class Modification:
         return all(site.is_hidden for site in self.sites)
 
     def sites_covering(self, residue: str, position: Position) -> list[Site]:
-        """Return the sites that a modification at `residue` ('' for any) and `position` always has."""
+        """Return the sites that include every modification at `residue` ('' for any) and `position`."""
         return [site for site in self.sites if site.covers(residue, position)]
 
 
 class UnimodCatalogue:
-    """All entries of Unimod, created on demand.
+    """Catalogue of all Unimod entries, which are created on demand.
+
+    Parameters
+    ----------
+    content : dict
+        Content of the shipped JSON file.
 
     Attributes
     ----------
@@ -201,7 +207,7 @@ class UnimodCatalogue:
         Raises
         ------
         ParameterError
-            There is none; the message lists similar names.
+            If there is no such entry; the message lists similar names.
         """
         i = self._row_by_name.get(name.strip().lower())
         if i is not None:
@@ -216,7 +222,7 @@ class UnimodCatalogue:
         Raises
         ------
         ParameterError
-            There is none.
+            If there is no such entry.
         """
         i = self._row_by_id.get(record)
         if i is None:
@@ -231,28 +237,34 @@ class UnimodCatalogue:
         tolerance: Tolerance | float = 0.01,
         limit: int | None = None,
     ) -> list[Modification]:
-        """Return the entries that match all criteria, the most likely first, as the modification picker lists them.
+        """Return the entries that match all criteria, the most likely first.
 
-        Matches are ranked: whole names, beginnings, whole words, other parts; titles before descriptions; usual before rare
-        modifications, by Unimod's classification and visibility; then by mass difference and by age.
+        Matches are ranked by the kind of match (whole names, starts, whole words, other parts; titles before descriptions), then by
+        Unimod's
+        classification and visibility (usual before rare modifications), then by mass difference and record number.
 
         Parameters
         ----------
         text : str
             Text in title, description or alternative names, in any case; several words in any order; or ``UNIMOD:35``.
         site : str, optional
-            As in `parse_modification`: ``M``, ``N-term``, ``Protein N-term``, ``N-term Q``.
+            Site as in `parse_modification`, such as ``M``, ``N-term``, ``Protein N-term``, ``N-term Q``.
         mass : float, optional
-            Dalton, monoisotopic.
+            Monoisotopic mass in dalton.
         tolerance : Tolerance or float
-            Tolerance of the mass; a number is in dalton. ppm refer to the modification's own mass.
+            Tolerance of the mass; a number is in dalton, and ppm are relative to the mass of the modification.
         limit : int, optional
             Maximum number of entries.
+
+        Returns
+        -------
+        list of Modification
+            Entries.
 
         Raises
         ------
         ParameterError
-            The site is not a valid site.
+            If the site is invalid.
         """
         sites = [parse_site(site)] if site else []
         window = tolerance if isinstance(tolerance, Tolerance) else Tolerance(tolerance, "Da")
@@ -282,7 +294,7 @@ class UnimodCatalogue:
         return "expected a title of Unimod, or a custom mass as Name:+15.9949 (M)"
 
     def _keys(self) -> list[tuple[str, tuple[str, ...], int]]:
-        # Lower-case title, other names, and a rank that is lower for more common modifications.
+        # For each entry: title and other names in lower case, and a rank that is lower for more common modifications.
         if self._search_keys is None:
             class_rank = [_CLASS_RANK.get(name, _LAST_RANK) for name in self._classifications]
             rare = _LAST_RANK + 1
@@ -317,7 +329,7 @@ class UnimodCatalogue:
 
 
 def _text_tier(query: str, words: list[str], title: str, others: tuple[str, ...], record: int) -> int | None:
-    """Return the rank of the match of an entry to a text, 0 the best; None without a match."""
+    """Return the rank of the match of a text and an entry, 0 for the best match; None if they do not match."""
     if query in (title, str(record), f"unimod:{record}"):
         return 0
     if query in others:
@@ -347,7 +359,7 @@ def unimod() -> UnimodCatalogue:
 
 @dataclass(frozen=True)
 class SearchModification:
-    """A modification of a search: one mass at one type of site.
+    """Modification of a search: one mass at one type of site.
 
     Attributes
     ----------
@@ -356,15 +368,15 @@ class SearchModification:
     unimod_id : int, optional
         Record number in Unimod; None for a custom modification.
     mass : float
-        Monoisotopic, dalton, added to the residue or terminus.
+        Monoisotopic mass in dalton that is added to the residue or terminus.
     residues : str
-        Residues that may carry it, in alphabetical order; '' for any.
+        Residues that may have it, in alphabetical order; '' for any.
     position : Position
         Required position of the residue.
     is_on_top : bool
         True if it is defined as additional to fixed modifications (``Methyl (K on top)``) instead of replacing them.
     replaced_mass : float
-        Mass of the fixed modifications that it replaces, dalton (`replacing_fixed`).
+        Mass in dalton of the fixed modifications that it replaces (`replacing_fixed`).
     """
 
     name: str
@@ -377,12 +389,12 @@ class SearchModification:
 
     @property
     def is_isotopic(self) -> bool:
-        """True for heavy residues, which neither replace other modifications nor are replaced."""
+        """True for heavy residues, which neither replace other modifications nor are replaced by them."""
         return self.name == "Label" or self.name.startswith("Label:")
 
     @property
     def comes_on_top(self) -> bool:
-        """True if the residue or terminus also carries its fixed modifications."""
+        """True if the residue or terminus also has its fixed modifications."""
         return self.is_on_top or self.is_isotopic or self.name in _WITH_FREE_AMINE
 
     @property
@@ -397,18 +409,18 @@ class SearchModification:
 
     @property
     def added_mass(self) -> float:
-        """Mass that it adds to a peptide with all fixed modifications, dalton."""
+        """Mass in dalton that it adds to a peptide with all fixed modifications."""
         return self.mass - self.replaced_mass
 
     def __str__(self) -> str:
-        """Return the text that `parse_modification` parses to the same modification."""
+        """Return the text from which `parse_modification` creates the same modification."""
         if self.unimod_id is not None or self.name == write_mass(self.mass):
             return f"{self.name} ({self.site})"
         return f"{self.name}:{write_mass(self.mass)} ({self.site})"
 
     @property
     def site(self) -> str:
-        """Site, as in ``STY``, ``N-term``, ``Protein N-term M``, ``K on top``."""
+        """Site, such as ``STY``, ``N-term``, ``Protein N-term M``, ``K on top``."""
         return _write_site(self.residues, self.position) + " on top" * self.is_on_top
 
     @property
@@ -418,12 +430,12 @@ class SearchModification:
 
     @property
     def residue_mask(self) -> int:
-        """Residues as a mask: bit k for residue 'A' + k; all 32 bits for any residue."""
+        """Residues as a bit mask: bit k for residue 'A' + k; all 32 bits for any residue."""
         return sum(1 << ord(residue) - ord("A") for residue in self.residues) or 0xFFFFFFFF
 
 
 def write_mass(mass: float) -> str:
-    """Return a mass difference (dalton) with its sign, to the sixth decimal, without trailing zeros: ``+15.9949``, ``-1``."""
+    """Format a mass difference (dalton) with its sign and up to six decimals, such as ``+15.9949`` or ``-1``."""
     return f"{mass:+.6f}".rstrip("0").rstrip(".")
 
 
@@ -437,14 +449,14 @@ def parse_site(text: str) -> tuple[str, Position]:
     Returns
     -------
     residues : str
-        Distinct capitals in alphabetical order; '' for any residue at that terminus.
+        Distinct capitals in alphabetical order; '' for any residue at the terminus.
     position : Position
-        One of `POSITIONS`.
+        Required position of the residue.
 
     Raises
     ------
     ParameterError
-        The text is not a site, or has an unknown residue.
+        If the text is not a site or has an unknown residue.
     """
     match = _SITE_TEXT.fullmatch(text.strip())
     if match is None or not text.strip():
@@ -469,15 +481,16 @@ def parse_site(text: str) -> tuple[str, Position]:
 def parse_modification(text: str) -> SearchModification:
     """Parse a modification of a search.
 
-    The format is ``Name (SITE)``, where the name is a title of Unimod, in any case, or ``UNIMOD:35``, and SITE is residues (``STY``),
-    ``N-term``, ``C-term``, ``Protein N-term``, ``Protein C-term``, or residues at a terminus (``N-term Q``). Custom modifications are
-    written ``Name:+15.9949 (M)`` or ``+15.9949 (M)``, with any site. ``on top`` after the site, as in ``Methyl (K on top)``, retains the
-    fixed modifications of the site.
+    The format is ``Name (SITE)``. The name is a title of Unimod, in any case, or ``UNIMOD:35``; SITE is residues (``STY``), ``N-term``,
+    ``C-term``, ``Protein N-term``, ``Protein C-term``, or residues at a terminus (``N-term Q``). Custom modifications have the format
+    ``Name:+15.9949 (M)`` or ``+15.9949 (M)``, with any site. ``on top`` after the site, as in ``Methyl (K on top)``, retains the fixed
+    modifications of the site.
 
     Raises
     ------
     ParameterError
-        The format is another one, Unimod does not know the name, or does not list the site for it; the message gives what is expected.
+        If the format is different, or if Unimod does not have the name or does not list the site for it; the message describes what is
+        expected.
 
     Examples
     --------
@@ -507,9 +520,11 @@ def parse_modification(text: str) -> SearchModification:
 
 
 def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[SearchModification]) -> tuple[SearchModification, ...]:
-    """Return variable modifications with the mass of the fixed ones that they replace.
+    """Return variable modifications with the masses of the fixed modifications that they replace.
 
-    A modification whose residues carry different fixed modifications is split. Modifications of a terminus replace those fixed at it.
+    A modification whose residues have different fixed modifications is split. Modifications of a terminus replace fixed modifications of
+    the
+    terminus.
 
     Parameters
     ----------
@@ -519,7 +534,7 @@ def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[Sear
     Returns
     -------
     tuple of SearchModification
-        In the same order.
+        Variable modifications in the same order.
 
     Examples
     --------
@@ -546,7 +561,7 @@ def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[Sear
 
 
 def _custom_modification(text: str, name: str | None, mass_text: str, residues: str, position: Position) -> SearchModification:
-    # Rounded to six decimals, as `write_mass` writes masses, so that text and number agree.
+    # Round to six decimals, as `write_mass` does, so that text and number agree.
     mass = round(float(mass_text.replace(" ", "")), 6)
     if name is not None and name.strip() in unimod():
         raise ParameterError(

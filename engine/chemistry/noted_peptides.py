@@ -1,9 +1,9 @@
-"""Read peptides in the notations of search engines and libraries.
+"""Parse peptides in the notations of search engines and libraries.
 
-Accepts modifications in square brackets or parentheses after their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
-``M[UNIMOD:35]``), by added mass (``M[+15.9949]``) or by the mass of the modified residue (``M[147]``), signed masses without brackets
-(``M+15.995``), termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``, ``PEPTIDEc[17]``), MaxQuant's
-``pS``, ``pT`` and ``pY``, and flanking residues (``K.PEPTIDE.R``).
+Modifications may be in square brackets or parentheses after their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
+``M[UNIMOD:35]``), by added mass (``M[+15.9949]``), or by the mass of the modified residue (``M[147]``); or signed masses without brackets
+(``M+15.995``). Also accepted are termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``,
+``PEPTIDEc[17]``), MaxQuant's ``pS``, ``pT`` and ``pY``, and flanking residues (``K.PEPTIDE.R``).
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ __all__ = ["NotedModification", "NotedPeptide", "is_sequence", "noted_modificati
 _MAXIMUM_CHARACTERS = 5000
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 _PREFIXES = {"p": "Phospho"}
-"""Modifications by the lower-case character before a residue, as in MaxQuant's ``pS``."""
+"""Modifications by the lower-case character before a residue, such as MaxQuant's ``pS``."""
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _BARE = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)")
 
 
 class NotedModification(NamedTuple):
-    """A modification as written in a file.
+    """Modification as written in a file.
 
     Attributes
     ----------
     position : int
-        0 the N-terminus, 1 to L the residues, L + 1 the C-terminus.
+        0 for the N-terminus, 1 to L for the residues, L + 1 for the C-terminus.
     name : str
-        '' if the file gives none.
+        Name, '' if the file has none.
     mass : float, optional
-        Dalton; None if the file gives none.
+        Mass in dalton; None if the file has none.
     is_whole : bool, optional
-        True if that is the mass of the residue or terminus with its modification, None if the notation is ambiguous.
+        True if `mass` is the mass of the residue or terminus with its modification, False if it is the added mass, None if the notation is
+        ambiguous.
     """
 
     position: int
@@ -43,15 +44,25 @@ class NotedModification(NamedTuple):
 
 
 class NotedPeptide(NamedTuple):
-    """A peptide as written in a file: residues in capitals, and its modifications by position."""
+    """Peptide as written in a file.
+
+    Attributes
+    ----------
+    sequence : str
+        Residues in capitals.
+    modifications : tuple of NotedModification
+        Modifications, ordered by position.
+    """
 
     sequence: str
     modifications: tuple[NotedModification, ...] = ()
 
 
 def is_sequence(text: str) -> bool:
-    """Return True if a text consists of the residues of a peptide: capitals, at most as many as a peptide may have.
+    """Return True if a text is the sequence of a peptide: capitals, at most as many as a peptide may have.
 
+    Examples
+    --------
     >>> is_sequence("PEPTIDEK"), is_sequence("PEPTIDEk"), is_sequence("K" * 5001)
     (True, False, False)
     """
@@ -61,6 +72,8 @@ def is_sequence(text: str) -> bool:
 def noted_modification(position: int, text: str) -> NotedModification:
     """Return a modification from the text in its brackets: a name, an added mass (with a sign), or a mass of unknown meaning.
 
+    Examples
+    --------
     >>> noted_modification(3, "+15.9949").mass, noted_modification(3, "147").is_whole, noted_modification(3, "Oxidation (M)").name
     (15.9949, None, 'Oxidation (M)')
     """
@@ -73,12 +86,12 @@ def noted_modification(position: int, text: str) -> NotedModification:
 
 
 def parse_peptide(text: str) -> NotedPeptide:
-    """Return the peptide in a text.
+    """Parse a peptide with modifications.
 
     Raises
     ------
     ValueError
-        The text is not a peptide; the message gives the reason.
+        If the text is not a peptide; the message describes the reason.
 
     Examples
     --------
@@ -127,7 +140,7 @@ def parse_peptide(text: str) -> NotedPeptide:
 
 
 def _closing(text: str, at: int) -> int:
-    """Return the position of the bracket that closes the one at `at`; names may contain brackets of the same type."""
+    """Return the position of the bracket that closes the bracket at `at`; names may contain brackets of the same type."""
     opening, closing, depth = text[at], _CLOSING[text[at]], 0
     for place in range(at, len(text)):
         depth += (text[place] == opening) - (text[place] == closing)

@@ -1,4 +1,4 @@
-"""Read and write modified peptides as ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189)."""
+"""Parse and write modified peptides in ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FloatingModification", "Peptidoform", "PlacedModification", "parse",
 
 _MASS = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _MAXIMUM_MASS = 100_000  # dalton
-_MAXIMUM_DIGITS = 10  # of a number of Unimod
+_MAXIMUM_DIGITS = 10  # maximum length of a record number of Unimod
 _COUNT = re.compile(r"\^(\d{1,3})")
 _CHARGE = re.compile(r"/\+?([1-9]\d{0,2})")
 _RULE_TARGETS = re.compile(r"@((?:(?:[NC]-term(?::[A-Z])?|[A-Z])(?:,|(?=>)))+)>", re.IGNORECASE)
@@ -44,7 +44,17 @@ _GLYCAN = re.compile(rf"(?:{_GLYCAN_UNIT.pattern})+")
 
 
 class PlacedModification(NamedTuple):
-    """A modification with its position: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; name, and mass in dalton."""
+    """Modification with its position.
+
+    Attributes
+    ----------
+    position : int
+        0 for the N-terminus, 1 to L for the residues, L + 1 for the C-terminus.
+    name : str
+        Name in ProForma.
+    mass : float
+        Mass in dalton.
+    """
 
     position: int
     name: str
@@ -52,7 +62,15 @@ class PlacedModification(NamedTuple):
 
 
 class FloatingModification(NamedTuple):
-    """A modification without a position: name, and mass in dalton."""
+    """Modification without a position.
+
+    Attributes
+    ----------
+    name : str
+        Name in ProForma.
+    mass : float
+        Mass in dalton.
+    """
 
     name: str
     mass: float
@@ -60,20 +78,20 @@ class FloatingModification(NamedTuple):
 
 @dataclass(frozen=True)
 class Peptidoform:
-    """A peptide with its modifications.
+    """Peptide with its modifications.
 
     Attributes
     ----------
     sequence : str
         Capitals A-Z, at least one.
     modifications : tuple of PlacedModification
-        Ordered by position; a position may have several.
+        Modifications, ordered by position; a position may have several.
     charge : int, optional
-        Charge of the ion, if given.
+        Charge of the ion, if known.
     unlocalised : tuple of FloatingModification
         Modifications of unknown position.
     labile : tuple of FloatingModification
-        Modifications of the precursor that no fragment carries.
+        Modifications of the precursor that no fragment has.
     """
 
     sequence: str
@@ -87,17 +105,17 @@ class Peptidoform:
 
     @property
     def mass(self) -> float:
-        """Neutral monoisotopic mass, dalton, with all modifications; NaN with B, X or Z in the sequence."""
+        """Neutral monoisotopic mass with all modifications in dalton; NaN if the sequence has B, X or Z."""
         placed = sum(modification.mass for modification in self.modifications)
         return sequence_mass(self.sequence) + placed + sum(floating.mass for floating in (*self.unlocalised, *self.labile))
 
     @property
     def mz(self) -> float | None:
-        """m/z (thomson) at its charge, or None."""
+        """m/z (thomson) for the charge, or None without a charge."""
         return None if self.charge is None else self.mass / self.charge + PROTON_MASS
 
     def mass_deltas(self) -> dict[int, float]:
-        """Return the added mass (dalton) by position, as `fragments.fragment_ions` takes it."""
+        """Return the added mass (dalton) by position, in the format of `fragments.fragment_ions`."""
         deltas: dict[int, float] = {}
         for position, _, mass in self.modifications:
             deltas[position] = deltas.get(position, 0.0) + mass
@@ -105,19 +123,19 @@ class Peptidoform:
 
 
 def parse(text: str) -> Peptidoform:
-    """Parse a ProForma text.
+    """Parse a peptidoform in ProForma.
 
-    Accepts names and numbers of Unimod (``[Oxidation]``, ``[U:Oxidation]``, ``[UNIMOD:35]``), masses (``[+15.9949]``), formulas and
+    Supported are names and numbers of Unimod (``[Oxidation]``, ``[U:Oxidation]``, ``[UNIMOD:35]``), masses (``[+15.9949]``), formulas and
     glycan compositions (``[Formula:C2H3]``, ``[Glycan:Hex2]``), both termini, modifications fixed for residues
-    (``<[Carbamidomethyl]@C>``, which are assigned to positions), labile modifications (``{Glycan:Hex}``) and modifications of unknown
-    position (``[Phospho]?``), and a charge of protons (``/2``). Of several descriptions of one modification (``[Oxidation|+15.995]``) the
-    first is used.
+    (``<[Carbamidomethyl]@C>``, which are assigned to positions), labile modifications (``{Glycan:Hex}``), modifications of unknown position
+    (``[Phospho]?``), and a charge of protons (``/2``). Of several descriptions of a modification (``[Oxidation|+15.995]``), the first is
+    used.
 
     Raises
     ------
     ParameterError
-        The text is not ProForma, or uses unsupported features: ranges, ambiguous order, groups of positions, isotopes, cross-links, several
-        chains, adducts other than protons, or vocabularies other than Unimod.
+        If the text is not ProForma, or uses unsupported features: ranges, ambiguous order, groups of positions, isotopes, cross-links,
+        several chains, adducts other than protons, or vocabularies other than Unimod.
 
     Examples
     --------
@@ -131,7 +149,7 @@ def parse(text: str) -> Peptidoform:
 
 
 class _Reader:
-    """Parser of a ProForma text, from left to right; `at` is the current position."""
+    """Parser that reads ProForma text from left to right; `at` is the current position."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -164,7 +182,7 @@ class _Reader:
         for modification, targets in rules:
             places = {place for target in targets for place in self.places(sequence, target)}
             placed += [PlacedModification(place, *modification) for place in places]
-        # Sorted by position only: several modifications of one residue retain their order.
+        # Sort by position only, so that several modifications of one residue retain their order.
         placed.sort(key=lambda modification: modification.position)
         return Peptidoform(sequence, tuple(placed), self.charge(), tuple(unlocalised), tuple(labile))
 
@@ -177,7 +195,7 @@ class _Reader:
         )
 
     def enclosed(self) -> str:
-        """Return the text in the bracket that begins here; names of Unimod may contain brackets."""
+        """Return the text in the brackets that open at the current position; names of Unimod may contain brackets."""
         opening = self.next()
         closing = {"[": "]", "{": "}"}[opening]
         depth = 0
@@ -190,7 +208,7 @@ class _Reader:
         raise self.error(f"the {opening} has no {closing}")
 
     def tags(self, counted: bool = False) -> list[FloatingModification]:
-        """Return one or more ``[...]``; with `counted`, each is repeated as often as a ``^2`` after it requests."""
+        """Parse one or more ``[...]``; with `counted`, each is repeated by the number in a ``^2`` after it."""
         modifications = []
         while self.next() == "[":
             modification = self.resolve(self.enclosed())
@@ -203,7 +221,7 @@ class _Reader:
         return modifications
 
     def rule(self) -> tuple[FloatingModification, list[tuple[str, str]]]:
-        """Return a modification fixed for residues, ``<[Carbamidomethyl]@C>``, and its targets as pairs of terminus and residue."""
+        """Parse a modification that is fixed for residues, ``<[Carbamidomethyl]@C>``, and its targets as (terminus, residue)."""
         self.at += 1
         if self.next() != "[":
             raise self.error("global isotopes are not supported; expected <[modification]@residues>")
@@ -251,7 +269,7 @@ class _Reader:
         return int(match[1])
 
     def resolve(self, content: str) -> FloatingModification:
-        """Return name and mass of a tag: from Unimod, from a number, or from a composition."""
+        """Return name and mass of the modification in a tag: from Unimod, from a number, or from a composition."""
         described = [part.strip() for part in content.split("|") if not part.strip().lower().startswith("info:")]
         if not described or not described[0]:
             raise self.error("the tag before this position does not name a modification")
@@ -287,19 +305,19 @@ class _Reader:
 
 
 def tag(name: str, mass: float) -> str:
-    """Return the text of a modification in brackets: its name if Unimod has it (or it is a composition), else its mass, as ``+15.9949``."""
+    """Return the text of a modification in brackets: its name if it is in Unimod or a composition, else its mass, such as ``+15.9949``."""
     if name in unimod() or name.startswith(("Formula:", "Glycan:")):
         return name
     return write_mass(mass)
 
 
 def write(peptidoform: Peptidoform) -> str:
-    """Return the peptide as ProForma. Modifications that are not in Unimod are written by their mass, to the sixth decimal.
+    """Return a peptidoform in ProForma; modifications that are not in Unimod are written as masses with up to six decimals.
 
     Raises
     ------
     ParameterError
-        A modification lies outside the peptide.
+        If a modification is outside the peptide.
 
     Examples
     --------
@@ -331,25 +349,32 @@ def write_many(
     names: Sequence[str],
     masses: Sequence[float] | NDArray[np.float64],
 ) -> list[str]:
-    """Return the ProForma texts of n peptides with modifications in columns; unmodified peptides take almost no time.
+    """Return n peptides in ProForma, with modifications given as columns; unmodified peptides take almost no time.
 
     Parameters
     ----------
     sequences : sequence of str, length n
+        Residues of each peptide.
     offsets : ndarray of int, shape (n + 1,)
-        Modifications of peptide i are ``offsets[i]:offsets[i + 1]`` of the next two.
+        Modifications of peptide i are ``offsets[i]:offsets[i + 1]``.
     positions : ndarray of int, shape (m,)
-        0 for the N-terminus, 1 to L, L + 1 for the C-terminus; ascending within a peptide.
+        0 for the N-terminus, 1 to L for the residues, L + 1 for the C-terminus; ascending within a peptide.
     modifications : ndarray of int, shape (m,)
         Indices in `names` and `masses`.
     names : sequence of str
+        Names of modifications.
     masses : sequence of float
-        Dalton.
+        Masses of modifications in dalton.
+
+    Returns
+    -------
+    list of str
+        Texts, length n.
 
     Raises
     ------
     ParameterError
-        Positions of a peptide do not ascend or lie outside it.
+        If positions of a peptide do not ascend or are outside the peptide.
     """
     texts = list(sequences)
     offsets = np.asarray(offsets)
@@ -362,7 +387,7 @@ def write_many(
     for row, first, last in zip(modified.tolist(), offsets[modified].tolist(), offsets[modified + 1].tolist(), strict=True):
         sequence = texts[row]
         length = len(sequence)
-        # Parts of the sequence between tags are joined once, at the end.
+        # Collect the parts of the sequence and the tags, and join them at the end.
         parts, done = [], 0
         for k in range(first, last):
             position = place[k]

@@ -1,4 +1,4 @@
-"""Parameter value that selects ion series by the activation of each spectrum; it can be imported without NumPy."""
+"""Parameter value that selects ion series by the activation of each spectrum; this module does not import NumPy."""
 
 from __future__ import annotations
 

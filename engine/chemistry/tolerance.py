@@ -20,12 +20,19 @@ _TEXT = re.compile(r"\s*(?P<value>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A half-width around a mass or an m/z: parts per million, or dalton (thomson for an m/z).
+    """Half-width of the interval around a mass or an m/z.
+
+    Attributes
+    ----------
+    value : float
+        Half-width in `unit`.
+    unit : str
+        ``ppm``, or ``Da`` (thomson for an m/z).
 
     Raises
     ------
     ParameterError
-        The value is negative or not finite, or the unit is unknown.
+        If the value is negative or not finite, or if the unit is unknown.
     """
 
     value: float
@@ -39,12 +46,12 @@ class Tolerance:
 
     @classmethod
     def parse(cls, text: str) -> Tolerance:
-        """Read ``20 ppm`` or ``0.02 Da`` (``Th`` and ``m/z`` are synonyms of ``Da``; case and spaces are ignored).
+        """Parse ``20 ppm`` or ``0.02 Da`` (``Th`` and ``m/z`` are synonyms of ``Da``; case and spaces are ignored).
 
         Raises
         ------
         ParameterError
-            The text is not a tolerance.
+            If the text is not a tolerance.
         """
         match = _TEXT.fullmatch(text)
         if match is None:
@@ -56,7 +63,7 @@ class Tolerance:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
-        """Parse a field of parameters from its text; it is stored and shown as text."""
+        """Return the schema of parameters that are tolerances, which are parsed from text and serialised as text."""
         from pydantic_core import core_schema  # slow to import: only models need it
 
         text = core_schema.plain_serializer_function_ser_schema(str)
@@ -77,7 +84,7 @@ class Tolerance:
     def width(self, mz: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def width(self, mz: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
         """Return the half-width at `mz` (thomson; dalton for a mass), of the shape of `mz`."""
-        import numpy as np  # slow to import: parameters, which hold tolerances, are listed without it
+        import numpy as np  # slow to import: parameters, which contain tolerances, are listed without it
 
         if self.unit == "ppm":
             return np.abs(mz) * (self.value * 1e-6)
@@ -88,6 +95,6 @@ class Tolerance:
     @overload
     def bounds(self, mz: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def bounds(self, mz: float | NDArray[np.float64]) -> tuple[float | NDArray[np.float64], float | NDArray[np.float64]]:
-        """Return the lowest and highest value within the tolerance of `mz` (thomson; dalton for a mass), each of the shape of `mz`."""
+        """Return the minimum and maximum value within the tolerance of `mz` (thomson; dalton for a mass), each of the shape of `mz`."""
         width = self.width(mz)
         return mz - width, mz + width
