@@ -1,4 +1,4 @@
-"""Tandem mass spectra as columns, returned by all readers and used by all searches."""
+"""Tandem mass spectra as columns, which all readers create and all searches use."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["OtherPrecursors", "Spectra"]
 
 
 class OtherPrecursors(NamedTuple):
-    """Precursors of spectra with several, without the first of each.
+    """Further precursors of spectra with several precursors, m of them.
 
     Attributes
     ----------
     spectrum : ndarray of int64, shape (m,)
         Row of the spectrum.
     mz : ndarray of float64, shape (m,)
-        Thomson.
+        m/z in thomson.
     charge_mask : ndarray of uint32, shape (m,)
-        As in `Spectra`.
+        Possible charges, as in `Spectra`.
     """
 
     spectrum: NDArray[np.int64]
@@ -35,13 +35,13 @@ class OtherPrecursors(NamedTuple):
 
     @classmethod
     def none(cls) -> OtherPrecursors:
-        """Return no precursors."""
+        """Return empty columns."""
         return cls(np.empty(0, np.int64), np.empty(0), np.empty(0, np.uint32))
 
 
 @dataclass(frozen=True)
 class Spectra:
-    """n MS2 spectra, with their peaks in compressed rows.
+    """MS2 spectra, n of them, with their peaks in compressed rows.
 
     Attributes
     ----------
@@ -50,32 +50,31 @@ class Spectra:
     file : ndarray of int32, shape (n,)
         Indices in `files`.
     identifier : list of str
-        Name of each spectrum in its file: the native ID of mzML, the scan of mzXML, the TITLE of MGF, or ``index=k``, counted from 0 in the
-        file.
+        Name of each spectrum in its file: native ID in mzML, scan in mzXML, TITLE in MGF, or ``index=k``, counted from 0 in the file.
     scan : ndarray of int64, shape (n,)
-        Scan number, -1 where unknown.
+        Scan numbers, -1 if unknown.
     index : ndarray of int64, shape (n,)
-        Position in the file, from 0, counted over all spectra of the file, MS1 included.
+        Position in the file, from 0, counted over all spectra of the file including MS1.
     retention_time : ndarray of float64, shape (n,)
-        Seconds, NaN where unknown.
+        Retention times in seconds, NaN if unknown.
     precursor_mz : ndarray of float64, shape (n,)
-        Thomson.
+        Precursor m/z in thomson.
     precursor_intensity : ndarray of float32, shape (n,)
-        0 where unknown.
+        Precursor intensities, 0 if unknown.
     charge_mask : ndarray of uint32, shape (n,)
-        Bit z is set if charge z is possible; none if unknown. Bit 0 is set for negative ions.
+        Bit z is set if charge z is possible; no bit if the charge is unknown. Bit 0 is set for negative ions.
     offsets : ndarray of int64, shape (n + 1,)
         Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
     mz : ndarray of float64, shape (peaks,)
-        Thomson, ascending within a spectrum.
+        m/z in thomson, ascending within a spectrum.
     intensity : ndarray of float32, shape (peaks,)
-        Positive.
+        Intensities, positive.
     n_skipped : int
         Number of spectra that could not be read.
     others : OtherPrecursors
-        Further precursors; peptide searches try them too.
+        Further precursors, which peptide searches use too.
     activation : ndarray of uint8, shape (n,)
-        `proteoscope.engine.chemistry.activation.Activation`, 0 where unknown.
+        Values of `proteoscope.engine.chemistry.activation.Activation`, 0 if unknown.
     """
 
     files: tuple[str, ...]
@@ -103,21 +102,21 @@ class Spectra:
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """Names of the spectrum files for tables, without folders that do not distinguish them."""
+        """Names of the spectrum files for tables, without parent folders that do not distinguish them."""
         return distinct_names(self.files)
 
     def peaks(self, i: SpectrumRow) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        """Return m/z (thomson) and intensities of spectrum `i`, as views."""
+        """Return m/z (thomson) and intensities of spectrum `i` as views."""
         window = slice(self.offsets[i], self.offsets[i + 1])
         return self.mz[window], self.intensity[window]
 
     @property
     def peak_arrays(self) -> PeakArrays:
-        """Peaks of all spectra, as arguments of kernels."""
+        """Peaks of all spectra as an argument of kernels."""
         return PeakArrays(self.offsets, read_only(self.mz), read_only(self.intensity))
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:
-        """Return the same spectra, without peaks except for `rows` (ascending), so that the others are not searched."""
+        """Return all spectra, but peaks only of the spectra `rows` (ascending), so that the others are not searched."""
         count = np.zeros(len(self), np.int64)
         count[rows] = np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(count)))

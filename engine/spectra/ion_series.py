@@ -1,4 +1,4 @@
-"""Ion series to search spectra for: those of their activation, or of the parameter `ion_series`."""
+"""Ion series that are searched in spectra: those of the activation, or those of the parameter `ion_series`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["SpectrumSeries", "spectrum_ion_series"]
 
 
 def spectrum_ion_series(ion_series: str, activation: int) -> str:
-    """Return the ion series of a spectrum, as characters.
+    """Return the ion series of a spectrum as characters.
 
     Parameters
     ----------
     ion_series : str
-        Value of the parameter.
+        Value of the parameter `ion_series`.
     activation : int
-        Activation of the spectrum.
+        Value of `Activation`.
 
     Examples
     --------
@@ -37,9 +37,9 @@ class SpectrumSeries(NamedTuple):
     Attributes
     ----------
     symbols : tuple of str
-        Distinct series, as characters.
+        Distinct sets of series, as characters.
     number : ndarray of uint8, shape (n,)
-        Index in `symbols` of each spectrum.
+        Index in `symbols` for each spectrum.
     activation : ndarray of uint8, shape (n,)
         Activation of each spectrum.
     """
@@ -50,7 +50,14 @@ class SpectrumSeries(NamedTuple):
 
     @classmethod
     def of(cls, ion_series: str, activation: NDArray[np.uint8]) -> SpectrumSeries:
-        """Return the series of spectra by their activation, or by the parameter if it names series.
+        """Return the ion series of spectra: those of the parameter, or those of the activation if the parameter is ``activation``.
+
+        Parameters
+        ----------
+        ion_series : str
+            Value of the parameter `ion_series`.
+        activation : ndarray of uint8, shape (n,)
+            Activation of each spectrum.
 
         Examples
         --------
@@ -67,9 +74,9 @@ class SpectrumSeries(NamedTuple):
 
     @property
     def is_single(self) -> bool:
-        """True if all spectra have the same series."""
+        """True if all spectra have the same ion series."""
         return len(self.symbols) == 1
 
     def have(self, symbols: frozenset[str]) -> NDArray[np.bool_]:
-        """Return which spectra have at least one of some series, shape (n,)."""
+        """Return True for each spectrum with at least one of the given series, shape (n,)."""
         return np.array([bool(symbols & set(series)) for series in self.symbols])[self.number]

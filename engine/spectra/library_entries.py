@@ -1,4 +1,4 @@
-"""Entries of a spectral library to write: peptides with their peaks, and the fragment ion of each peak."""
+"""Entries of spectral libraries to write: peptides with their peaks, and the fragment ion of each peak."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 __all__ = ["EntryModifications", "LibraryEntries", "PeakIons", "rounded_peaks", "spectral_library"]
 
 Origin = Literal["best", "merged", "predicted"]
-"""Source of the peaks of entries: the best spectrum of each, the mean of all, or a model."""
+"""Source of the peaks of an entry: its best spectrum, the mean of its spectra, or a model."""
 
 
 class PeakIons(NamedTuple):
-    """Ions of peaks, all of shape (peaks,).
+    """Fragment ions of peaks.
 
     Attributes
     ----------
-    series : ndarray of uint8
-        Character of the series, 0 where no ion explains the peak.
-    number : ndarray of uint8
+    series : ndarray of uint8, shape (peaks,)
+        Character code of the ion series, 0 if no ion explains the peak.
+    number : ndarray of uint8, shape (peaks,)
         Number of residues of the fragment.
-    charge : ndarray of uint8
-    error : ndarray of float32
-        m/z of the peak minus that of the ion, thomson.
+    charge : ndarray of uint8, shape (peaks,)
+        Charge of the fragment.
+    error : ndarray of float32, shape (peaks,)
+        m/z of the peak minus m/z of the ion, thomson.
     """
 
     series: NDArray[np.uint8]
@@ -47,14 +48,15 @@ class EntryModifications(NamedTuple):
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
+        Modifications of peptide i are ``offsets[i]:offsets[i + 1]``.
     position : ndarray of int64, shape (m,)
-        0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; ascending within a peptide.
+        0 for the N-terminus, 1 to L for the residues, L + 1 for the C-terminus; ascending within a peptide.
     kind : ndarray of int64, shape (m,)
         Indices in `names` and `masses`.
     names : tuple of str
-        As in ProForma.
+        Names in ProForma.
     masses : tuple of float
-        Dalton.
+        Masses in dalton.
     """
 
     offsets: NDArray[np.int64]
@@ -64,7 +66,7 @@ class EntryModifications(NamedTuple):
     masses: tuple[float, ...]
 
     def mass(self) -> NDArray[np.float64]:
-        """Return the mass of all modifications of each peptide, dalton, shape (n,)."""
+        """Return the total mass of the modifications of each peptide in dalton, shape (n,)."""
         owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         carried = np.bincount(owner, np.array([*self.masses, 0.0])[self.kind], minlength=len(self.offsets) - 1)
         return carried.astype(np.float64)
@@ -72,31 +74,34 @@ class EntryModifications(NamedTuple):
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """n entries of peptides, all positive ions.
+    """Library entries of peptides, n of them, all positive ions.
 
     Attributes
     ----------
     sequence : pyarrow.StringArray, length n
+        Residues of the peptides.
     modifications : EntryModifications
+        Modifications of the peptides.
     proteins : pyarrow.StringArray, length n
-        Accessions separated by `PROTEIN_SEPARATOR`, null where unknown.
+        Accessions separated by `PROTEIN_SEPARATOR`, null if unknown.
     charge : ndarray of int64, shape (n,)
+        Charges.
     mass : ndarray of float64, shape (n,)
-        Neutral mass of the peptidoform, dalton.
+        Neutral mass of the peptidoform in dalton.
     retention_time : ndarray of float64, shape (n,)
-        Seconds, NaN where unknown.
+        Retention times in seconds, NaN if unknown.
     q_value : ndarray of float64, shape (n,)
-        NaN where unknown.
+        q-values, NaN if unknown.
     n_members : ndarray of int64, shape (n,)
-        Number of spectra that the entry was made from.
+        Number of source spectra of each entry.
     offsets, mz, intensity : ndarray
         Peaks, ascending in m/z, as in `SpectralLibrary`.
     ions : PeakIons
-        Ions of the peaks.
+        Fragment ions of the peaks.
     origin : Origin
         Source of the peaks.
     files : tuple of str
-        Spectrum files; empty without.
+        Spectrum files; empty for predicted entries.
     file : ndarray of int64, shape (n,) or (0,)
         Index in `files` of the best spectrum of each entry.
     """
@@ -122,11 +127,11 @@ class LibraryEntries:
 
     @property
     def precursor_mz(self) -> NDArray[np.float64]:
-        """m/z of the peptides with their charges, thomson, shape (n,)."""
+        """m/z of the peptidoforms with their charges in thomson, shape (n,)."""
         return self.mass / self.charge + PROTON_MASS
 
     def peptidoforms(self) -> pa.StringArray:
-        """Return the peptides in ProForma 2.0, without charges."""
+        """Return the peptidoforms in ProForma 2.0 without charges."""
         offsets, position, kind, names, masses = self.modifications
         if not len(position):
             return self.sequence
@@ -134,12 +139,12 @@ class LibraryEntries:
 
 
 def rounded_peaks(mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Round peaks to the decimals that libraries are written with, so that all formats hold the same numbers."""
+    """Round peaks to the decimals with which libraries are written, so that all formats contain the same numbers."""
     return np.round(mz, 5), np.round(intensity, 2)
 
 
 def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibrary:
-    """Return entries as a library to search, as if they had been read from the file `source`."""
+    """Return entries as a library to search, as if it had been read from the file `source`."""
 
     def joined(name: str) -> NDArray:
         return np.concatenate([getattr(part, name) for part in parts])

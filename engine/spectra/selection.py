@@ -1,4 +1,4 @@
-"""Select spectra by charge, mass and time."""
+"""Select spectra by charge, precursor mass and retention time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ _NEGATIVE = 1
 
 @dataclass(frozen=True)
 class SpectrumSelection:
-    """Criteria for the selection of spectra; None for no restriction.
+    """Criteria for the selection of spectra; None means no restriction.
 
     Attributes
     ----------
     charges : tuple of int, optional
-        Charges of the precursor. Spectra with several possible charges need one of these; those without a charge are not selected.
+        Charges of the precursor. Spectra with several possible charges are selected if one is among these; spectra of unknown charge are
+        not selected.
     precursor_mass : (float, float), optional
-        Minimum and maximum neutral mass with one of these charges, dalton; spectra without a charge are not selected.
+        Minimum and maximum neutral mass for one of these charges in dalton; spectra of unknown charge are not selected.
     retention_time : (float, float), optional
-        Minimum and maximum, seconds; spectra without a time are not selected.
+        Minimum and maximum in seconds; spectra without a retention time are not selected.
     """
 
     charges: tuple[int, ...] | None = None
@@ -37,7 +38,7 @@ class SpectrumSelection:
     retention_time: tuple[float, float] | None = None
 
     def rows(self, spectra: Spectra) -> NDArray[np.int64]:
-        """Return the spectra that meet all criteria, ascending."""
+        """Return the indices of the spectra that meet all criteria, ascending."""
         possible = spectra.charge_mask & ~np.uint32(_NEGATIVE)
         is_chosen = np.ones(len(spectra), np.bool_)
         if self.charges is not None:
@@ -63,7 +64,7 @@ def parse_charges(text: str) -> tuple[int, ...]:
     Raises
     ------
     ParameterError
-        The text is not a list of charges.
+        If the text is not a list of charges.
     """
     words = text.split(",")
     if not all(word.strip().isdecimal() and 1 <= int(word[:9]) <= _HIGHEST_CHARGE for word in words):
@@ -77,13 +78,19 @@ def number_range(text: str, quantity: str) -> tuple[float, float]:
     Parameters
     ----------
     text : str
+        Text of the range.
     quantity : str
-        Name of the quantity in the message, in the plural.
+        Name of the quantity for the error message, in the plural.
+
+    Returns
+    -------
+    tuple of float
+        Minimum and maximum, infinite if missing.
 
     Raises
     ------
     ParameterError
-        The text is not a range, or the range is empty.
+        If the text is not a range, or if the range is empty.
 
     Examples
     --------

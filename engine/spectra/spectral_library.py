@@ -1,4 +1,4 @@
-"""Reference spectra as columns, returned by all readers of spectral libraries and used by all library searches."""
+"""Reference spectra as columns, which all readers of spectral libraries create and all library searches use."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["MAXIMUM_SKIPPED_SHOWN", "PROTEIN_SEPARATOR", "Skipped", "SkippedEntry", "SpectralLibrary"]
 
 PROTEIN_SEPARATOR = "\t"
-"""Separates the accessions of an entry, which have no control characters."""
+"""Separator of the accessions of an entry, which contain no control characters."""
 MAXIMUM_SKIPPED_SHOWN = 100
-"""Maximum number of skipped entries that are reported individually; all are counted."""
+"""Maximum number of skipped entries that are reported individually."""
 _HIGHEST_CHARGE = 31
 
 
 class SkippedEntry(NamedTuple):
-    """An entry of a library that could not be used.
+    """Entry of a library that was skipped.
 
     Attributes
     ----------
     source : int
-        Its file, an index in `SpectralLibrary.sources`.
+        Index of its file in `SpectralLibrary.sources`.
     line : int
         Line where it begins, or its number in files without lines, from 1.
     reason : str
+        Reason for which it cannot be used.
     """
 
     source: int
@@ -41,7 +42,15 @@ class SkippedEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Skipped:
-    """Entries that could not be used: the first `MAXIMUM_SKIPPED_SHOWN`, and the number of all by reason."""
+    """Skipped entries of a library.
+
+    Attributes
+    ----------
+    entries : tuple of SkippedEntry
+        First `MAXIMUM_SKIPPED_SHOWN` skipped entries.
+    counts : dict of str to int
+        Number of all skipped entries by reason.
+    """
 
     entries: tuple[SkippedEntry, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
@@ -54,7 +63,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class SpectralLibrary:
-    """n reference spectra, with their peaks in compressed rows.
+    """Reference spectra, n of them, with their peaks in compressed rows.
 
     Attributes
     ----------
@@ -65,34 +74,35 @@ class SpectralLibrary:
     number : ndarray of int64, shape (n,)
         Number of the entry in its file, from 1.
     name : pyarrow.StringArray, length n
-        As in the file.
+        Names as in the file.
     peptidoform : pyarrow.StringArray, length n
         ProForma 2.0 without charge, null for other molecules.
     sequence : pyarrow.StringArray, length n
         Residues, null for other molecules.
     proteins : pyarrow.StringArray, length n
-        Accessions separated by `PROTEIN_SEPARATOR`, null where unknown.
+        Accessions separated by `PROTEIN_SEPARATOR`, null if unknown.
     formula, inchikey, adduct : pyarrow.StringArray, length n
-        Null where unknown.
+        Formula, InChIKey and adduct, null if unknown.
     charge : ndarray of int64, shape (n,)
-        0 where unknown, negative for negative ions.
+        Charges, 0 if unknown, negative for negative ions.
     precursor_mz : ndarray of float64, shape (n,)
-        Thomson, NaN where unknown.
+        Precursor m/z in thomson, NaN if unknown.
     retention_time : ndarray of float64, shape (n,)
-        Seconds, NaN where unknown.
+        Retention times in seconds, NaN if unknown.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoy spectra.
     n_members : ndarray of int64, shape (n,)
-        Number of spectra that the entry was made from, 1 where unknown.
+        Number of source spectra of each entry, 1 if unknown.
     offsets : ndarray of int64, shape (n + 1,)
         Peaks of entry i are ``offsets[i]:offsets[i + 1]``.
     mz : ndarray of float64, shape (peaks,)
-        Thomson, ascending within an entry.
+        m/z in thomson, ascending within an entry.
     intensity : ndarray of float32, shape (peaks,)
-        Positive and finite.
+        Intensities, positive and finite.
     skipped : Skipped
         Entries that could not be used.
     polarity : ndarray of int64, shape (n,), optional
-        1 for positive ions, -1 for negative ones, 0 if unknown; used where the charge is unknown. None if all are unknown.
+        1 for positive ions, -1 for negative ions, 0 if unknown; used for entries of unknown charge. None if all are unknown.
     """
 
     sources: tuple[Path, ...]
@@ -121,12 +131,12 @@ class SpectralLibrary:
 
     @property
     def polarities(self) -> NDArray[np.int64]:
-        """1 for positive ions, -1 for negative ones, 0 if unknown, shape (n,)."""
+        """Polarities from charge or `polarity`: 1 for positive ions, -1 for negative ions, 0 if unknown, shape (n,)."""
         named = np.zeros(len(self), np.int64) if self.polarity is None else self.polarity
         return np.where(self.charge == 0, named, np.sign(self.charge))
 
     def take(self, rows: NDArray[np.int64]) -> SpectralLibrary:
-        """Return some of the entries, in any order or repeated; the skipped entries remain."""
+        """Return the entries with these indices, in any order or repeated; `skipped` is unchanged."""
         mz, offsets = take_runs(self.mz, self.offsets, rows)
         intensity, _ = take_runs(self.intensity, self.offsets, rows)
         return replace(
@@ -152,7 +162,7 @@ class SpectralLibrary:
         )
 
     def spectra(self) -> Spectra:
-        """Return the entries as spectra, without copying peaks, for the preprocessing of searches."""
+        """Return the entries as spectra for the preprocessing of searches, without copying peaks."""
         n = len(self)
         charge = np.abs(self.charge)
         is_known = (charge > 0) & (charge <= _HIGHEST_CHARGE)

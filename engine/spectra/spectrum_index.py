@@ -1,7 +1,7 @@
-"""Spectrum index: preprocessed spectra, and the queries (a spectrum with an assumed charge) sorted by precursor mass.
+"""Spectrum index: preprocessed spectra, and queries (a spectrum with an assumed charge) sorted by precursor mass.
 
-Sorted by mass, neighbouring queries use the same part of the peptide dictionary. The fragment bins are a bit table of the peaks of the
-current spectrum (12.5 KB for 2,000 Th in bins of 0.02), in which the scoring kernel finds a match or a miss in O(1).
+Since queries are sorted by mass, neighbouring queries use the same part of the peptide dictionary. During scoring, the peaks of the
+current spectrum are a bit table of fragment bins (12.5 KB for 2,000 Th in bins of 0.02 Th), in which a fragment is looked up in O(1).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAXIMUM_CHARGE = 31
 
 
 class PreprocessingSettings(Protocol):
-    """Settings of the preprocessing, by the names that they have in the parameters of every search."""
+    """Settings of the preprocessing, by their names in the parameters of all searches."""
 
     fragment_tolerance: Tolerance
     ion_series: str
@@ -55,14 +55,15 @@ class SpectrumIndex:
     Attributes
     ----------
     arrays : SpectrumArrays
-        Preprocessed peaks of all spectra; those with too few peaks have none.
+        Preprocessed peaks of all spectra; spectra with too few peaks have none.
     queries : QueryArrays
-        Sorted by mass.
+        Queries, q of them, sorted by mass.
     n_searched : int
         Number of spectra with at least one query.
     ion_series : SpectrumSeries
+        Ion series of all spectra.
     measured_mass : ndarray of float64, shape (q,), optional
-        Mass of each query before corrections, dalton; None without corrections.
+        Mass of each query before corrections in dalton; None without corrections.
     """
 
     arrays: SpectrumArrays
@@ -73,23 +74,23 @@ class SpectrumIndex:
 
     @property
     def observed_mass(self) -> NDArray[np.float64]:
-        """Masses of the queries as measured, dalton, shape (q,)."""
+        """Masses of the queries as measured in dalton, shape (q,)."""
         return self.queries.mass if self.measured_mass is None else self.measured_mass
 
     def only(self, spectra: NDArray[np.integer]) -> SpectrumIndex:
-        """Return the queries of some spectra only; the peaks remain."""
+        """Return an index with only the queries of the given spectra; the peaks are unchanged."""
         is_selected = np.zeros(len(self.arrays.offsets) - 1, bool)
         is_selected[spectra] = True
         return self._select_queries(np.flatnonzero(is_selected[self.queries.spectrum]), self.queries.mass)
 
     @property
     def series(self) -> str:
-        """Ion series of all spectra, as characters."""
+        """Ion series as characters, if all spectra have the same."""
         (symbols,) = self.ion_series.symbols
         return symbols
 
     def by_series(self) -> list[SpectrumIndex]:
-        """Return the queries of each ion series, in the order of `SpectrumSeries.symbols`; a single index for a single series."""
+        """Return an index with the queries of each set of ion series, in the order of `SpectrumSeries.symbols`."""
         if self.ion_series.is_single:
             return [self]
         number = self.ion_series.number[self.queries.spectrum]
@@ -101,11 +102,11 @@ class SpectrumIndex:
         return indexes or [self.with_series(self.ion_series.symbols[0])]
 
     def with_series(self, symbols: str) -> SpectrumIndex:
-        """Return the same spectra with one ion series for all, regardless of their activation."""
+        """Return the same spectra with the same ion series for all, regardless of their activation."""
         return replace(self, ion_series=SpectrumSeries.of(symbols, self.ion_series.activation))
 
     def activation_counts(self) -> dict[tuple[str, str], int]:
-        """Return the number of searched spectra by name of the activation, '' if unknown, and ion series."""
+        """Return the number of searched spectra by (name of the activation, ion series); the name is '' if unknown."""
         spectrum = np.unique(self.queries.spectrum)
         pairs = np.stack((self.ion_series.activation[spectrum], self.ion_series.number[spectrum]))
         kinds, count = np.unique(pairs, axis=1, return_counts=True)
@@ -113,18 +114,18 @@ class SpectrumIndex:
         return {(name, self.ion_series.symbols[k]): n for name, k, n in zip(names, kinds[1].tolist(), count.tolist(), strict=True)}
 
     def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
-        """Return the same spectra with precursor masses corrected for errors.
+        """Return the same spectra with corrected precursor masses.
 
         Parameters
         ----------
         error : ndarray of float64, shape (n,)
-            Mass error of each precursor, parts per million; positive if measured too heavy.
+            Mass error of each precursor in parts per million, positive if the measured mass is too large.
         """
         mass = self.queries.mass / (1.0 + error[self.queries.spectrum] * 1e-6)
         return self._select_queries(np.argsort(mass, kind="stable"), mass)
 
     def _select_queries(self, rows: NDArray[np.integer], mass: NDArray[np.float64]) -> SpectrumIndex:
-        """Return some of the queries, in the given order; `mass` are the masses of all queries."""
+        """Return an index with the queries `rows`, in this order; `mass` are the masses of all queries."""
         queries = QueryArrays(self.queries.spectrum[rows], self.queries.charge[rows], mass[rows])
         is_corrected = self.measured_mass is not None or mass is not self.queries.mass
         measured = self.observed_mass[rows] if is_corrected else None
@@ -132,23 +133,31 @@ class SpectrumIndex:
 
 
 def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
-    """Return a tolerance as kernels take it: dalton, and fraction."""
+    """Return a tolerance as (absolute in dalton, relative as a fraction), which kernels expect; one of them is 0."""
     return (0.0, tolerance.value * 1e-6) if tolerance.unit == "ppm" else (tolerance.value, 0.0)
 
 
 def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
-    """Preprocess the spectra and list the queries.
+    """Preprocess the spectra and list their queries.
 
     Parameters
     ----------
     spectra : Spectra
+        Spectra, n of them.
     settings : PreprocessingSettings
+        Settings of a search.
     resources : Resources
+        Threads and progress.
+
+    Returns
+    -------
+    SpectrumIndex
+        Preprocessed spectra with queries.
     """
     n, progress = len(spectra), resources.progress
     charges = _charges(spectra.charge_mask, settings)
     ion_series = SpectrumSeries.of(settings.ion_series, spectra.activation)
-    # Only electron transfer leaves charge-reduced precursors; after collisions peaks at these m/z are fragments.
+    # Only electron transfer produces charge-reduced precursors; after collisions, peaks at these m/z are fragments.
     is_electron_transfer = ion_series.have(frozenset("cz"))
     reduced_charge = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
     progress.stage("Preprocessing spectra", n)
@@ -162,7 +171,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
         settings.minimum_fragment_mz,
     )
     counts, columns = [], (GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32))
-    # In batches, since the buffers of a batch have the size of all its peaks.
+    # Process batches, since buffers have the size of all peaks of a batch.
     for batch in batch_runs(spectra.offsets[:-1]):
         count, peaks = _preprocessed(spectra, reduced_charge, batch, rules, settings.minimum_peaks, resources)
         counts.append(count)
@@ -185,12 +194,12 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
 
 
 def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
-    """Preprocess the spectra of a search and list the queries; see `build_spectrum_index`.
+    """Preprocess the spectra of a search and list their queries (see `build_spectrum_index`).
 
     Raises
     ------
     InputError
-        No spectrum can be searched.
+        If no spectrum can be searched.
     """
     with resources.clock.stage("plan"):
         index = build_spectrum_index(spectra, settings, resources)
@@ -202,7 +211,7 @@ def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: 
 def _preprocessed(
     spectra: Spectra, reduced_charge: NDArray[np.int64], batch: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
 ) -> tuple[NDArray[np.int64], tuple[NDArray, NDArray, NDArray]]:
-    """Preprocess a batch of spectra; return the number of peaks of each, 0 for those with too few, and the columns of `SpectrumArrays`."""
+    """Preprocess a batch of spectra; return the number of peaks of each (0 for too few peaks), and the columns of `SpectrumArrays`."""
     first, last, _ = batch.indices(len(spectra))
     offsets = spectra.offsets[first : last + 1]
     peaks = slice(int(offsets[0]), int(offsets[-1]))
@@ -233,7 +242,7 @@ def _preprocessed(
 
 
 def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
-    """Return the error for spectra that cannot be searched, with the reasons that the spectra show."""
+    """Return the error for spectra of which none can be searched, with the reasons."""
     peaks = np.diff(spectra.offsets)
     n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
     path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
@@ -251,7 +260,7 @@ def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
 
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
-    """Return the known charges of spectra, or those to try if unknown, shape (n, charges)."""
+    """Return the mask of the known charges of spectra, or of the charges to try if unknown, shape (n, charges)."""
     table = (mask[:, None] >> np.arange(_MAXIMUM_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
     table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True

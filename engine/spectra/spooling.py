@@ -1,7 +1,7 @@
-"""Columns that grow while files are read, in memory or, when they become large, in a nameless file.
+"""Columns that grow while files are read, in memory or, if they become large, in a temporary file without a name.
 
-The file is memory-mapped: pages are loaded from disk on access, and `release_pages` frees them, so that a column larger than the memory
-can be processed block by block.
+The file is memory-mapped: pages are loaded from disk on access, and `release_pages` frees them, so that a column that is larger than the
+memory can be processed block by block.
 """
 
 from __future__ import annotations
@@ -20,17 +20,24 @@ from proteoscope.engine.files import storage_errors
 __all__ = ["GrowingColumn", "iterate_chunks", "release_pages"]
 
 _MAXIMUM_BYTES = 1 << 27
-"""Maximum of a column in memory if there is a folder: that of some 80,000 spectra."""
+"""Maximum size of a column in memory if there is a folder, which is the size for about 80,000 spectra."""
 _CHUNK_VALUES = 1 << 24
 _MAXIMUM_LISTED_BYTES = 1 << 25
-"""Maximum of values that are listed before joining: the system moves the pages of larger arrays as they grow, and copies smaller ones."""
+"""Maximum size of a column that is a list of arrays: the system moves the pages of larger arrays as they grow, but copies smaller arrays."""
 
 
 class GrowingColumn:
-    """A flat array that grows at its end.
+    """One-dimensional array that grows at its end.
 
-    In memory it is a list of arrays while it is small, and then grows in place where the system can move pages, so that little is stored
-    twice. With a `folder`, columns larger than `_MAXIMUM_BYTES` continue in a nameless file there, which disappears with the process.
+    A small column is a list of arrays in memory. A larger one grows in place if the system can move pages, so that little is stored twice.
+    With a `folder`, columns larger than `_MAXIMUM_BYTES` continue in a temporary file without a name, which disappears with the process.
+
+    Parameters
+    ----------
+    dtype : type
+        Type of the values.
+    folder : Path, optional
+        Folder of the temporary file; None to stay in memory.
     """
 
     def __init__(self, dtype: type, folder: Path | None = None) -> None:
@@ -40,18 +47,18 @@ class GrowingColumn:
         self._file: IO[bytes] | None = None
 
     def append(self, values: NDArray) -> None:
-        """Add values at the end; the array must not be changed afterwards.
+        """Append values; the array `values` must not be changed afterwards.
 
         Raises
         ------
         StorageError
-            The disk is full or not writable.
+            If the disk is full or not writable.
         """
         values = np.ascontiguousarray(values, self._values.dtype)
         stop = self._length + len(values)
         if self._listed is not None:
             if stop * self._values.itemsize <= min(_MAXIMUM_LISTED_BYTES, _MAXIMUM_BYTES):
-                # A view would keep the whole underlying array in memory.
+                # A view would retain the whole underlying array in memory.
                 self._listed.append(values if values.base is None else values.copy())
                 self._length = stop
                 return
@@ -72,12 +79,12 @@ class GrowingColumn:
         self._length = stop
 
     def _join(self) -> None:
-        """Join the values listed so far."""
+        """Concatenate the listed arrays."""
         self._values = np.concatenate([self._values, *(self._listed or [])])
         self._listed = None
 
     def finish(self) -> NDArray:
-        """Return the whole array; nothing can be added afterwards. Changes of a mapped array remain in this process."""
+        """Return the whole array; nothing can be appended afterwards. Changes of a mapped array do not reach the file."""
         if self._listed is not None:
             self._join()
             return self._values
@@ -92,7 +99,7 @@ class GrowingColumn:
 
 
 def release_pages(values: NDArray) -> None:
-    """Free the memory of a column mapped from a file until the next access, and discard changes of it; do nothing for other columns."""
+    """Free the memory of a column that is mapped from a file until its next access, and discard changes; do nothing for other columns."""
     base: object = values
     while isinstance(base, np.ndarray):
         base = base.base
@@ -103,7 +110,7 @@ def release_pages(values: NDArray) -> None:
 
 
 def iterate_chunks(values: NDArray) -> Iterator[NDArray]:
-    """Yield the values in chunks, and free the memory of mapped ones after each chunk."""
+    """Yield the values in chunks, and free the memory of a mapped column after each chunk."""
     for first in range(0, len(values), _CHUNK_VALUES):
         yield values[first : first + _CHUNK_VALUES]
         release_pages(values)

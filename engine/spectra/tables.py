@@ -1,4 +1,4 @@
-"""Table of a run's spectra with their peaks."""
+"""Table of the spectra of a run with their peaks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from proteoscope.engine.spectra.spooling import release_pages
 
 __all__ = ["PEAKS", "SPECTRA", "SPECTRUM_COLUMNS", "read_spectra_table", "spectra_table", "spectrum_columns", "write_spectra"]
 
-_SPECTRA_PER_GROUP = 256  # the window draws single spectra
+_SPECTRA_PER_GROUP = 256  # spectra per row group; small, since the window reads single spectra
 _SPECTRA_PER_BATCH = 16 * _SPECTRA_PER_GROUP
 
 
 def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "spectra") -> None:
-    """Write spectra with their peaks as the table `name` of a run, in batches, between which cancellation is checked.
+    """Write spectra with their peaks as the table `name` of a run, in batches between which cancellation is checked.
 
     Raises
     ------
     StorageError
-        The disk is full or not writable.
+        If the disk is full or not writable.
     Cancelled
         If the user cancels.
     """
@@ -89,7 +89,7 @@ _OTHER_PRECURSORS = ("other_precursor_mz", "other_charge_mask")
 
 
 PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity", "activation")))
-"""Columns of any table of spectra that are needed for drawing."""
+"""Columns of any table of spectra that are needed to draw a spectrum."""
 
 
 _FROM_SPECTRA: Mapping[str, Callable[[Spectra, NDArray[np.int64]], Any]] = {
@@ -102,21 +102,31 @@ _FROM_SPECTRA: Mapping[str, Callable[[Spectra, NDArray[np.int64]], Any]] = {
     "precursor_mz": lambda spectra, rows: spectra.precursor_mz[rows],
 }
 SPECTRUM_COLUMNS = tuple(_FROM_SPECTRA)
-"""Names of the columns that identify and place the spectrum of a row."""
+"""Names of the columns that identify the spectrum of a row and describe its precursor."""
 
 
 def spectrum_columns(spectra: Spectra, rows: NDArray[np.int64], names: Sequence[str] = SPECTRUM_COLUMNS) -> dict[str, Any]:
-    """Return columns of a table whose rows each have a spectrum.
+    """Return columns that describe the spectrum of each row of a table.
 
     Parameters
     ----------
-    rows : (n,) int64, the spectrum of each row. names : among `SPECTRUM_COLUMNS`.
+    spectra : Spectra
+        Spectra.
+    rows : ndarray of int64, shape (n,)
+        Index of the spectrum of each row.
+    names : sequence of str
+        Names of the columns, from `SPECTRUM_COLUMNS`.
+
+    Returns
+    -------
+    dict of str to array
+        Columns by name, length n.
     """
     return {name: _FROM_SPECTRA[name](spectra, rows) for name in names}
 
 
 def spectra_table(spectra: Spectra) -> pa.Table:
-    """Return the spectra with their peaks as read, a row each, so that they can be drawn without their file."""
+    """Return the spectra with their peaks as read, in a row each, so that they can be drawn without their file."""
     offsets = pa.array(spectra.offsets, pa.int64())
     others = _other_precursors(spectra)
     return SPECTRA.arrow(
@@ -135,7 +145,7 @@ def spectra_table(spectra: Spectra) -> pa.Table:
 
 
 def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
-    """Return the columns of further precursors, or none if no spectrum has any."""
+    """Return the columns of further precursors; an empty dict if no spectrum has any."""
     if not len(spectra.others.spectrum):
         return {}
     order = np.argsort(spectra.others.spectrum, kind="stable")
@@ -147,13 +157,13 @@ def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
 
 
 def _activation_texts(spectra: Spectra) -> pa.Array:
-    """Return the names of the activations, null where unknown."""
+    """Return the names of the activations, null if unknown."""
     names = pa.array(activation_names(np.arange(len(Activation), dtype=np.uint8)), pa.string())
     return names.take(pa.array(spectra.activation, mask=spectra.activation == 0))
 
 
 def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
-    """Return the columns that are computed from the peaks, by name, each of shape (n,); `offsets` (n + 1,) delimit the spectra."""
+    """Return the columns that are computed from the peaks, by name, each of shape (n,)."""
     count = np.diff(offsets)
     n = len(count)
     total, highest, place = np.zeros(n), np.zeros(n, np.float32), np.full(n, -1, np.int64)
@@ -167,7 +177,7 @@ def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: N
         starts = offsets[rows] - begin
         total[rows] = np.add.reduceat(heights, starts, dtype=np.float64)
         highest[rows] = np.maximum.reduceat(heights, starts)
-        # The first of the most intense peaks of each spectrum.
+        # If a spectrum has several most intense peaks, use the first.
         at = np.flatnonzero(heights == np.repeat(highest[rows], count[rows]))
         owner = np.repeat(rows, count[rows])[at]
         spectrum, first_peak = np.unique(owner, return_index=True)
@@ -184,12 +194,12 @@ def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: N
 
 
 def read_spectra_table(path: Path) -> Spectra:
-    """Return spectra with their peaks from a table of `write_spectra`, possibly from untrusted sources.
+    """Read spectra with their peaks from a table that `write_spectra` wrote; the table may come from an untrusted source.
 
     Raises
     ------
     InputError
-        It is not such a table.
+        If the file is not such a table.
     """
     with TableFile(path, SPECTRA, remedy="Run the identification again") as source:
         table = source.read(tuple(SPECTRA.by_name))
@@ -224,13 +234,13 @@ def _read_other_precursors(table: pa.Table) -> OtherPrecursors:
 
 
 def _activations(names: pa.DictionaryArray) -> NDArray[np.uint8]:
-    """Return activations by their names."""
+    """Return activations from their names."""
     codes = np.append(parse_activation_names(names.dictionary.to_pylist()), np.uint8(Activation.UNKNOWN))
     return codes[names.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
 
 
 def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:
-    """Return offsets and values of a column of lists."""
+    """Return the offsets and the values of a column of lists."""
     column = table[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)

@@ -1,4 +1,4 @@
-"""Settings of the vectors of spectra, and their values; `engine.spectra.vectors` computes the vectors."""
+"""Settings of the vectors of spectra and their values; `engine.spectra.vectors` computes the vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Merging: TypeAlias = Literal["sum", "mean", "largest"]
 
 
 class VectorSettings(Protocol):
-    """Settings of the vectors, by the names that they have in the parameters of every search."""
+    """Settings of the vectors, by their names in the parameters of all searches."""
 
     bin_width: float
     minimum_mz: float

@@ -1,7 +1,7 @@
-"""Spectra as sparse integer vectors, in the order of comparison: by type of ion, then by precursor m/z.
+"""Spectra as sparse integer vectors in the order of comparison: sorted by type of ion, then by precursor m/z.
 
-Li's thesis, 4.4.1: the m/z axis is divided into bins, and only bins with peaks are stored. Spectra of ions with different polarity or
-charge, or without a precursor, are never compared.
+As in Li's thesis, 4.4.1, the m/z axis is divided into bins, and only bins with peaks are stored. Spectra of ions with different polarity
+or charge, or without a precursor, are never compared.
 
 ::
 
@@ -31,26 +31,26 @@ __all__ = ["SpectrumVectors", "bin_factors", "spectrum_vectors", "windows"]
 
 _TRANSFORMS: tuple[Transform, ...] = ("none", "square-root", "logarithm", "rank")
 _WINDOW = 100.0
-"""Width of the windows of `peaks_per_window`, thomson."""
+"""Width of the windows of `peaks_per_window` in thomson."""
 _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 
 
 @dataclass(frozen=True)
 class SpectrumVectors:
-    """Spectra as vectors, in the order of comparison.
+    """Vectors of n spectra in the order of comparison.
 
     Attributes
     ----------
     order : ndarray of int64, shape (n,)
-        Spectrum at each position.
+        Index of the spectrum at each position.
     precursor_mz : ndarray of float64, shape (n,)
-        In this order, NaN where unknown.
+        Precursor m/z at each position in thomson, NaN if unknown.
     ion : ndarray of uint32, shape (n,)
-        In this order: type of ion, as in `Spectra.charge_mask`; spectra of different types are not compared.
+        Type of ion at each position, as in `Spectra.charge_mask`; spectra of different types are not compared.
     arrays : VectorArrays
-        Vectors, in this order.
+        Vector at each position.
     n_bins : int
-        Number of bins, larger than any bin in `arrays`.
+        Number of bins of the m/z axis.
     """
 
     order: NDArray[np.int64]
@@ -66,15 +66,23 @@ class SpectrumVectors:
 def spectrum_vectors(
     spectra: Spectra, settings: VectorSettings, resources: Resources, *, factor: NDArray[np.float64] | None = None
 ) -> SpectrumVectors:
-    """Return the vectors of all spectra; those with too few peaks, or with a precursor or charge out of the limits, are empty.
+    """Return the vectors of all spectra; vectors of spectra with too few peaks, or with precursor or charge out of the limits, are empty.
 
     Parameters
     ----------
     spectra : Spectra
+        Spectra, n of them.
     settings : VectorSettings
+        Settings of a search.
     resources : Resources
+        Threads and progress.
     factor : ndarray of float64, shape (bins,), optional
-        Factor of each bin's weight, for vectors to be compared with others; by default computed from these spectra.
+        Factor of the weight of each bin; by default computed from these spectra. Vectors that are compared need the same factors.
+
+    Returns
+    -------
+    SpectrumVectors
+        Vectors of the n spectra.
     """
     if factor is None:
         factor = bin_factors(spectra, settings, resources)
@@ -121,10 +129,11 @@ def spectrum_vectors(
 
 
 def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:
-    """Return the factor of each bin's weight, larger for bins with peaks in fewer spectra, shape (bins,).
+    """Return the factor of the weight of each bin, shape (bins,), which is larger for bins with peaks in fewer spectra.
 
     It is the logarithm of the ratio of all spectra to those with a peak in the bin, to the power of `rare_peak_weight` (the inverse
-    document frequency of Sparck Jones 1972, J Documentation 28:11); 1 if `rare_peak_weight` is 0.
+    document
+    frequency of Sparck Jones 1972, J Documentation 28:11); it is 1 if `rare_peak_weight` is 0.
     """
     n_bins = int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1
     ones = np.ones(n_bins)
@@ -136,7 +145,7 @@ def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources
 
 
 def _are_within_limits(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]:
-    """Return which spectra have a precursor and a charge within the limits, shape (n,); an unknown m/z is within them."""
+    """Return True for each spectrum whose precursor m/z and charge are within the limits, shape (n,); an unknown m/z counts as within."""
     mz, charges = spectra.precursor_mz, spectra.charge_mask >> np.uint32(1)
     allowed = np.uint32(sum(1 << charge for charge in range(max(0, settings.minimum_charge - 1), settings.maximum_charge)))
     has_charge = np.where(charges == 0, settings.minimum_charge == 0, charges & allowed > 0)
@@ -144,21 +153,23 @@ def _are_within_limits(spectra: Spectra, settings: VectorSettings) -> NDArray[np
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:
-    """Return the ends of the positions after each spectrum that it is compared with.
+    """Return the end index of the positions after each spectrum that it is compared with.
 
-    These are spectra of the same type of ion whose precursors are heavier by at most the tolerance (of the lighter one's m/z). An empty
-    vector is compared with none, but retains its position.
+    These are spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An empty vector is
+    not
+    compared, but retains its position.
 
     Returns
     -------
     ndarray of int64, shape (n,)
+        End indices (exclusive).
     """
     n = len(vectors)
     ends = np.arange(1, n + 1)
     cuts = np.flatnonzero(np.diff(vectors.ion)) + 1
     for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), n], strict=True):
         mz = vectors.precursor_mz[first:last]
-        n_known = int(np.searchsorted(mz, np.inf, side="right"))  # NaN is sorted to the end
+        n_known = int(np.searchsorted(mz, np.inf, side="right"))  # NaN values are at the end
         reached = first + np.searchsorted(mz[:n_known], mz[:n_known] + tolerance.width(mz[:n_known]), side="right")
         ends[first : first + n_known] = np.maximum(ends[first : first + n_known], reached)
     return ends
