@@ -30,7 +30,7 @@ class SearchedModification(NamedTuple):
     residues : str
         Residues that may have it, '' for any.
     at_front, at_back : bool
-        True if it is a modification of the N-terminus, and of the C-terminus.
+        True for a modification of the N-terminus (`at_front`) or the C-terminus (`at_back`).
     """
 
     name: str

@@ -32,7 +32,7 @@ _LABELLED, _UNLABELLED = 0.3, 0.02
 """Minimum fraction of spectra with reporter ions in labelled samples, and maximum in others; test files have 0.83 to 1 and 0.005."""
 _MINIMUM_SPECTRA, _MINIMUM_LABELLED = 30, 3
 _LOWEST_MZ, _RECORDED = 132.0, 0.5
-"""The range of reporter ions was recorded if at least the second number is the fraction of spectra with peaks below the first (thomson)."""
+"""m/z (thomson), and minimum fraction of spectra with peaks below it if the range of reporter ions was recorded."""
 _LYSINE_Y1, _SEEN, _TIMES = 147.112804, 0.05, 3.0
 """m/z of the unlabelled y1 ion (thomson), minimum fraction of spectra with a y1 ion, and minimum ratio of the two ions' fractions."""
 _FOUR_PLEX = frozenset((114, 115, 116, 117))

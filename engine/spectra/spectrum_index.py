@@ -242,7 +242,7 @@ def _preprocessed(
 
 
 def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
-    """Return the error for spectra of which none can be searched, with the reasons."""
+    """Return the error for spectra that cannot be searched, with the reasons."""
     peaks = np.diff(spectra.offsets)
     n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
     path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"

@@ -23,7 +23,7 @@ _MAXIMUM_BYTES = 1 << 27
 """Maximum size of a column in memory if there is a folder, which is the size for about 80,000 spectra."""
 _CHUNK_VALUES = 1 << 24
 _MAXIMUM_LISTED_BYTES = 1 << 25
-"""Maximum size of a column that is a list of arrays: the system moves the pages of larger arrays as they grow, but copies smaller arrays."""
+"""Maximum size of a column that is a list of arrays: the system moves the pages of larger arrays as they grow, but copies small arrays."""
 
 
 class GrowingColumn:

@@ -91,7 +91,7 @@ class PdbAtoms:
                 yield rows, name
 
     def _is_amid(self, rows: NDArray[np.int64], chain: int, names: set[str]) -> bool:
-        """Return True if a two-character chain of standard residues fills a gap in the chain without the first character."""
+        """Return True if a two-character chain of standard residues continues the numbering of the chain named by its second character."""
         if not all(residue_kind(name[:3].strip())[1] for name in names):
             return False
         near = []

@@ -147,7 +147,7 @@ def superpose_many(
     threads : int, optional
         Number of threads, by default one per CPU core; each pair of chains uses one.
     effort : Effort
-        ``quick`` suits near-optimal initial alignments and takes half the time; ``thorough`` finds what TM-align finds without any.
+        ``quick`` suits near-optimal initial alignments and takes half the time; ``thorough`` finds what TM-align finds even without them.
     progress : Progress, optional
         Advances by 1 per target; polled for cancellation.
 
