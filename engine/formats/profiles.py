@@ -18,8 +18,8 @@ _LOWEST_PART = 0.05
 def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True for each spectrum that appears to be sampled from a profile.
 
-    A summit is a point without a higher adjacent point within 0.15 thomson. In a profile, most summits, weighted by height, fall off over two near
-    points on each side. Centroids do not, including isobaric reporter ions in groups of three and four.
+    A summit is a point without a higher adjacent point within 0.15 thomson. In a profile, most summits, weighted by height, fall off over
+    two near points on each side. Centroids do not, including isobaric reporter ions in groups of three and four.
 
     Parameters
     ----------
