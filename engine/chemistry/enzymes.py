@@ -217,8 +217,8 @@ def digest(
 
     A specific peptide begins and ends at a site or at an end of the protein; a semi-specific peptide does so on at least one side; a
     non-specific peptide need not. Missed cleavages are counted but not limited for non-specific peptides and for an agent that cuts every
-    bond.
-    With `clip_methionine`, peptides may also begin after an initial M; for peptides that include the M, this is not a missed cleavage.
+    bond. With `clip_methionine`, peptides may also begin after an initial M; for peptides that include the M, this is not a missed
+    cleavage.
 
     Parameters
     ----------

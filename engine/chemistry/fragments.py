@@ -127,10 +127,8 @@ def fragment_ions(
     """Return the theoretical fragment ions of a peptide.
 
     An ion has at most one loss: water from a fragment with S, T, E or D, ammonia from a fragment with R, K, N or Q, any other formula from
-    any
-    fragment, and a loss of a modification from a fragment with this modification. Only a, b, y and precursor ions have losses. The c and z
-    ions
-    of the bond before proline are left out, since its ring connects both parts.
+    any fragment, and a loss of a modification from a fragment with this modification. Only a, b, y and precursor ions have losses. The c
+    and z ions of the bond before proline are left out, since its ring connects both parts.
 
     Parameters
     ----------

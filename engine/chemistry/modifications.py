@@ -240,8 +240,7 @@ class UnimodCatalogue:
         """Return the entries that match all criteria, the most likely first.
 
         Matches are ranked by the kind of match (whole names, starts, whole words, other parts; titles before descriptions), then by
-        Unimod's
-        classification and visibility (usual before rare modifications), then by mass difference and record number.
+        Unimod's classification and visibility (usual before rare modifications), then by mass difference and record number.
 
         Parameters
         ----------
@@ -523,8 +522,7 @@ def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[Sear
     """Return variable modifications with the masses of the fixed modifications that they replace.
 
     A modification whose residues have different fixed modifications is split. Modifications of a terminus replace fixed modifications of
-    the
-    terminus.
+    the terminus.
 
     Parameters
     ----------

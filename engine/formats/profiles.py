@@ -54,9 +54,8 @@ def centroid_profiles(
     """Replace the samples of profile spectra by peaks.
 
     A peak is a position where the signal exceeds the valleys on both sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its
-    m/z
-    and height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak.
-    A point without two near neighbours remains unchanged.
+    m/z and height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian
+    peak. A point without two near neighbours remains unchanged.
 
     Parameters
     ----------

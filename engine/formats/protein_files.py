@@ -34,10 +34,10 @@ def read_proteins(
     """Read the proteins of files, in the given order, from FASTA or an annotated format (see `proteoscope.engine.formats.registry`).
 
     Unprintable characters of accessions are escaped (`proteoscope.engine.escaped_names`). Records of nucleotides in GenBank or EMBL yield
-    the
-    proteins of their coding sequences. Residues become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence and ``*`` at its
-    end are removed. FASTA lines that begin with ``;`` are comments. Records without residues are skipped, and so are repeated records with
-    the same accession and sequence. The same accession with another sequence is an error, since results identify proteins by accession.
+    the proteins of their coding sequences. Residues become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence and ``*`` at
+    its end are removed. FASTA lines that begin with ``;`` are comments. Records without residues are skipped, and so are repeated records
+    with the same accession and sequence. The same accession with another sequence is an error, since results identify proteins by
+    accession.
 
     Parameters
     ----------

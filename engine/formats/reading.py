@@ -88,11 +88,9 @@ def read_spectra(
     """Read the MS2 spectra of files, in the given order, into one set of columns.
 
     The format (one of `proteoscope.engine.formats.registry`, plain or gzipped) is detected from the content. Files and folders of
-    instrument
-    vendors are converted if a converter is installed (`proteoscope.engine.formats.vendor`). Peaks are sorted by m/z; peaks without a
-    positive finite m/z and intensity are removed, and a message reports the number of peaks with negative or missing values. An MGF
-    spectrum
-    without SCANS gets its scan number from a title with ``scan=12`` or ``.12.12.2``.
+    instrument vendors are converted if a converter is installed (`proteoscope.engine.formats.vendor`). Peaks are sorted by m/z; peaks
+    without a positive finite m/z and intensity are removed, and a message reports the number of peaks with negative or missing values. An
+    MGF spectrum without SCANS gets its scan number from a title with ``scan=12`` or ``.12.12.2``.
 
     Parameters
     ----------
@@ -285,8 +283,7 @@ def _repeated_width(blocks: list[ParsedBlock]) -> float:
     """Return the median width of the isolation windows of a data-independent run, in thomson, or 0 for other runs.
 
     A data-independent run repeats a few windows that are far wider than needed to isolate one peptide. The precursors of data-dependent
-    runs
-    hardly ever repeat.
+    runs hardly ever repeat.
     """
     width = np.concatenate([block.isolation_width for block in blocks])
     is_wide = width > _WIDE_WINDOW
@@ -315,8 +312,7 @@ def mapped_blocks(
     """Apply a function to the blocks of a file in the threads of a pool; yield its results in file order, with the size of each block.
 
     At most ``n_threads + 2`` blocks are pending. The first block of a gzipped file is pending alone until the caller has received its
-    result,
-    since it may unpack to far more than any measured data.
+    result, since it may unpack to far more than any measured data.
 
     Parameters
     ----------

@@ -167,8 +167,7 @@ def _codons(genetic_code: int) -> NDArray[np.uint8]:
     """Return the residue of each triplet of base sets, numbered as in `proteoscope.kernels.cpu.translation`, shape (4096,).
 
     X means an invalid codon or several residues. A codon that may be both a stop and a residue (codes 27, 28 and 31) is read as the
-    residue,
-    as in Biopython.
+    residue, as in Biopython.
     """
     from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id  # slow to import: only annotated or translated sequences need it
 

@@ -8,8 +8,7 @@ actually (1 + f) / (1 - f) %: 1.1 % for f = 5 %, 1.5 % for f = 20 %. The limits 
 Names. A tag is a word that programs of the field use, with its separator, at the start or the end of the accession or of a part of it
 (``rev_sp|P1|N``, ``sp|rev_P1|N``, ``sp|P1_REVERSED|N``, ``##P1``). Real names contain such words too: ``sp|P04618|REV_HV1H2`` is the
 protein Rev of HIV. A tag therefore counts only if at least `_MINIMUM_NUMBER` proteins and the fraction `_SMALL_SHARE` of the database, or
-of
-the contaminants, have it; or if the name without it is the name of another protein, for `_MINIMUM_NUMBER` proteins or the fraction
+of the contaminants, have it; or if the name without it is the name of another protein, for `_MINIMUM_NUMBER` proteins or the fraction
 `_SMALL_SHARE`. UniProt's entry names after two bars never count; as whole accessions they count only if such another protein exists.
 
 Sequences. Reversal conserves the counts of residues, even if the first methionine or the residues at which an enzyme cuts stay in place.

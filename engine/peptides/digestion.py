@@ -90,8 +90,7 @@ class Digestion:
         """Return all settings that determine the peptides and their masses, for cache keys.
 
         The content has the bonds that are cut and the masses instead of the names of enzyme and modifications, so that a corrected rule or
-        mass
-        with an unchanged name gives another key.
+        mass with an unchanged name gives another key.
         """
         masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]
         return {

@@ -176,9 +176,8 @@ def _peptide_bounds(left: str, old: str, new: str, right: str, cleaves: NDArray[
     """Return the bounds `VariantEntries.peptide_bounds` for new residues between `left` and `right`.
 
     The bounds are those of the new residues, extended by a residue on a side where the enzyme cuts only after the change, since the
-    adjacent
-    peptide is changed too. If `is_start`, the protein begins with the first residue; if this is a methionine, it may be removed, so that a
-    peptide begins at the second residue.
+    adjacent peptide is changed too. If `is_start`, the protein begins with the first residue; if this is a methionine, it may be removed,
+    so that a peptide begins at the second residue.
     """
     first, stop = len(left), len(left) + len(new)
 

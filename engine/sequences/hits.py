@@ -116,8 +116,7 @@ class Hits:
     """Hits of queries, n of them, as columns with the names of ``hits.parquet``, which `HITS` describes.
 
     `query_index` and `subject_index` are indices in the files, from 0; `rank` counts the hits of a query, from 1. The aligned lines are as
-    in
-    `Alignment.lines`.
+    in `Alignment.lines`.
     """
 
     query: Texts
@@ -819,8 +818,7 @@ def expected_counts(
     """Return the expected number of subjects with each score by chance, from the statistics of the search.
 
     A score of at least x has the probability ``1 - exp(-E(x))``, where E is the E-value for this subject only. Subjects of similar lengths
-    are
-    counted together, with the median length of their group.
+    are counted together, with the median length of their group.
 
     Parameters
     ----------

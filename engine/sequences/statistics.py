@@ -165,8 +165,7 @@ class ScoreStatistics:
         """Return a score for each subject below which its E-value certainly exceeds `maximum_e_value`.
 
         With it, most E-values need not be computed. The scores are computed for groups of subjects of similar lengths and for twice the
-        maximum
-        E-value, since lengths differ within a group.
+        maximum E-value, since lengths differ within a group.
 
         Parameters
         ----------

@@ -132,8 +132,7 @@ def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources
     """Return the factor of the weight of each bin, shape (bins,), which is larger for bins with peaks in fewer spectra.
 
     It is the logarithm of the ratio of all spectra to those with a peak in the bin, to the power of `rare_peak_weight` (the inverse
-    document
-    frequency of Sparck Jones 1972, J Documentation 28:11); it is 1 if `rare_peak_weight` is 0.
+    document frequency of Sparck Jones 1972, J Documentation 28:11); it is 1 if `rare_peak_weight` is 0.
     """
     n_bins = int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1
     ones = np.ones(n_bins)
@@ -156,8 +155,7 @@ def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]
     """Return the end index of the positions after each spectrum that it is compared with.
 
     These are spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An empty vector is
-    not
-    compared, but retains its position.
+    not compared, but retains its position.
 
     Returns
     -------

@@ -182,8 +182,7 @@ class StructureDatabase:
         """Return the file from which a chain, given by index, was read.
 
         The database may come from an untrusted source and name any file. If size and time of the file are not the recorded ones, a path
-        that
-        cannot be opened is returned.
+        that cannot be opened is returned.
         """
         source = self.content.sources[int(self.content.source[chain])]
         path = Path(source.path)
