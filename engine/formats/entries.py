@@ -251,7 +251,17 @@ def clean_sequence(sequence: bytes) -> bytes:
 
 
 def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None:
-    """Return a feature from Biopython's positions (from 0, end exclusive); None if either position is unknown."""
+    """Return a feature from Biopython's positions; None if either position is unknown.
+
+    Parameters
+    ----------
+    kind : int
+        Index of the kind of feature in `FEATURE_KINDS`.
+    start, end : position of Biopython
+        Position of the first residue, from 0, and end position (exclusive).
+    text : str
+        Description of the feature.
+    """
     try:
         return FeatureRow(kind, int(start) + 1, int(end), text)
     except (TypeError, ValueError):

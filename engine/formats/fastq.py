@@ -101,7 +101,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
     progress : Progress, optional
         Receives the number of bytes read; polled for cancellation.
     spool : Path, optional
-        Folder for temporary files without a name, from which bases, qualities and names over some hundred megabytes are memory-mapped.
+        Folder for temporary files without a name, from which bases, qualities and names over several hundred megabytes are memory-mapped.
 
     Returns
     -------

@@ -90,7 +90,7 @@ def read_ms1_spectra(path: str | Path, *, progress: Progress | None = None, spoo
     progress : Progress, optional
         Receives the number of bytes read; polled for cancellation several times a second.
     spool : Path, optional
-        Folder for temporary files without a name, from which peaks over some hundred megabytes are memory-mapped.
+        Folder for temporary files without a name, from which peaks over several hundred megabytes are memory-mapped.
 
     Returns
     -------

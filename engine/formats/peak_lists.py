@@ -56,7 +56,7 @@ _AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:meth
 _SAME_MZ, _ISOLATED = 1e-6, 5.0
 """Maximum difference of two notations of the same m/z, and a distance that exceeds the isolation window of any peptide, in thomson."""
 MAXIMUM_LINES = 1 << 20
-"""Maximum number of lines in a block that are not peaks; blocks usually have some thousand."""
+"""Maximum number of lines in a block that are not peaks; blocks usually have a few thousand."""
 _LINES_AT_FIRST = 1 << 14
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Spectra; start and end (exclusive) of the lines of each spectrum in the line table; line numbers of lines outside of spectra."""

@@ -85,13 +85,20 @@ class ProteinRecords:
 
 
 def too_long_name(path: Path, line: int) -> InputError:
-    """Return the error for a sequence with too long a name in a line, from 1."""
+    """Return the error for a sequence whose name, in the given line (from 1) of the file, is too long."""
     reason = f"the name is longer than {MAXIMUM_ACCESSION_BYTES:,} bytes"
     return InputError(path, reason, place=f"line {line}", remedy="Put a blank after the name: the name ends there")
 
 
 def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins:
-    """Join the records of all blocks to columns; without `every_record`, repeated records are removed.
+    """Join the records of all blocks to columns.
+
+    Parameters
+    ----------
+    parts : list of ProteinRecords
+        Records of the blocks, in the order of the file.
+    every_record : bool
+        False to remove repeated records with the same accession and sequence.
 
     Raises
     ------

@@ -49,7 +49,45 @@ _REPEATS = 3
 
 @dataclass
 class FileState:
-    """Counts and parsed blocks of a file while it is read."""
+    """Counts and parsed blocks of a file while it is read.
+
+    Attributes
+    ----------
+    path : Path
+        File.
+    uses_all_precursors : bool
+        True if every precursor of a spectrum is searched, not only the first.
+    n_spectra : int
+        Number of spectra of all MS levels, including invalid spectra.
+    n_lines : int
+        Number of lines.
+    n_usable, n_skipped : int
+        Number of MS2 spectra that are used, and that are skipped.
+    n_profiles : int
+        Number of spectra that were profiles.
+    n_entries : int
+        Number of lines that are not peaks.
+    n_peaks_read : int
+        Number of peaks before any were removed.
+    n_noise_read : int
+        Maximum number of values that the arrays of noise unpack to.
+    n_with_mobility : int
+        Number of spectra with ion mobilities.
+    n_negative : int
+        Number of spectra skipped since their ions are negative.
+    n_escaped : int
+        Number of names with escaped characters.
+    n_ignored_peaks, n_with_ignored_peaks : int
+        Number of peaks with a negative or missing m/z or intensity, and of spectra with such peaks.
+    first_with_ignored_peaks : str
+        Name of the first spectrum with such peaks.
+    remarks : dict of RemarkCode to (int, str)
+        For each code the number of spectra, and the line or name of the first spectrum.
+    last_spectrum : str
+        Name of the last valid spectrum, '' if there is none.
+    parsed : list of ParsedBlock
+        Parsed blocks in the order of the file.
+    """
 
     path: Path
     uses_all_precursors: bool = False
@@ -111,7 +149,7 @@ def read_spectra(
     uses_all_precursors : bool
         True if the caller uses `Spectra.others`; otherwise a message reports the number of unused precursors.
     spool : Path, optional
-        Folder for temporary files without a name, from which peaks over some hundred megabytes are memory-mapped.
+        Folder for temporary files without a name, from which peaks over several hundred megabytes are memory-mapped.
 
     Returns
     -------
@@ -181,6 +219,13 @@ def n_processors() -> int:
 
 def create_parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
     """Return the parser for the format of a file.
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    takes_negative : bool
+        True to read spectra of negative ions.
 
     Raises
     ------
@@ -296,7 +341,23 @@ def _repeated_width(blocks: list[ParsedBlock]) -> float:
 def parse_blocks(
     source: ByteSource, parser: SpectrumParser, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, centroid: bool | str
 ) -> Iterator[tuple[ParsedBlock, int]]:
-    """Yield the parsed blocks of a file in order, each with its size in the file in bytes (see `mapped_blocks`)."""
+    """Yield the parsed blocks of a file in order, each with its size in the file in bytes (see `mapped_blocks`).
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    parser : SpectrumParser
+        Parser of the format of the file.
+    pool : ThreadPoolExecutor
+        Threads that parse blocks.
+    n_threads : int
+        Number of these threads.
+    progress : Progress
+        Polled for cancellation.
+    centroid : bool or str
+        Treatment of profiles, as in `read_spectra`.
+    """
     return mapped_blocks(source, parser.cut, parser.begin, lambda block: parser.parse(block, centroid), pool, n_threads, progress)
 
 

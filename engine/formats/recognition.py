@@ -99,7 +99,14 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
 
 
 def recognise_as(source: ByteSource, content: str) -> FileFormat:
-    """Return the format of a file that must contain ``spectra``, ``proteins``, ``libraries`` or ``identifications``.
+    """Return the format of a file that must have a certain content.
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    content : str
+        Expected content: ``spectra``, ``proteins``, ``libraries`` or ``identifications``.
 
     Raises
     ------

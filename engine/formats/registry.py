@@ -431,7 +431,7 @@ def bare_name(name: str) -> str:
 
 
 def has_suffix(name: str, content: str) -> bool:
-    """Return True if a file name has a suffix of one type of content, with or without ``.gz``."""
+    """Return True if a file name has a suffix of a type of content (``spectra``, ``proteins``, …), with or without ``.gz``."""
     return bare_name(name).endswith(list_suffixes(content))
 
 

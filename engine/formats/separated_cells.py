@@ -142,7 +142,27 @@ class Cells:
         return self.parse_numbers(self.text(name), name, skip_texts=skip_texts) if name else np.full(len(self), np.nan)
 
     def parse_numbers(self, texts: pa.StringArray, name: str, *, skip_texts: bool = False) -> NDArray[np.float64]:
-        """Convert texts that are derived from the column `name` to numbers; see `numbers`."""
+        """Convert texts that are derived from a column to numbers; see `numbers`.
+
+        Parameters
+        ----------
+        texts : StringArray
+            Texts, one per row.
+        name : str
+            Name of the column, for messages.
+        skip_texts : bool
+            True to return only NaN if more than half of the texts are not numbers.
+
+        Returns
+        -------
+        ndarray of float64
+            Numbers; NaN for missing values and texts that are not numbers.
+
+        Raises
+        ------
+        InputError
+            If none of the texts is a number.
+        """
         texts = pa.compute.utf8_trim_whitespace(texts)
         try:
             return _bounded(texts.cast(pa.float64()))

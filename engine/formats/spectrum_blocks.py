@@ -54,7 +54,7 @@ MAXIMUM_INTENSITY = 1e30
 MAXIMUM_SECONDS = 1e7
 """Maximum retention time in seconds: four months."""
 MAXIMUM_PEAKS = 1 << 21
-"""Maximum number of peaks of a spectrum; a profile of a time-of-flight instrument has some hundred thousand points."""
+"""Maximum number of peaks of a spectrum; a profile of a time-of-flight instrument has hundreds of thousands of points."""
 MAXIMUM_NAME_BYTES = 1 << 14
 """Maximum length of the name of a spectrum, since tables repeat it in each row of the results."""
 MAXIMUM_SCAN = 10**15
@@ -208,7 +208,19 @@ class SpectrumIssue:
 
     @classmethod
     def from_code(cls, code: int, *, spectrum: str = "", line: int = 0, is_fatal: bool = False) -> SpectrumIssue:
-        """Return the issue with the reason and the remedy of a code."""
+        """Return the issue with the reason and the remedy of a code.
+
+        Parameters
+        ----------
+        code : int
+            Value of an `IssueCode`.
+        spectrum : str
+            Name of the spectrum; '' if unknown or for an issue of the file as a whole.
+        line : int
+            Line of the issue, from 1; 0 if unknown.
+        is_fatal : bool
+            True if the file cannot be read further.
+        """
         reason, remedy = _REASONS[IssueCode(code)]
         return cls(reason, shortened(spectrum), line, remedy, is_fatal)
 
@@ -312,7 +324,17 @@ class SpectrumTable:
         self.precursor_intensity[~(self.precursor_intensity <= MAXIMUM_INTENSITY)] = 0.0
 
     def remark(self, code: RemarkCode, spectrum: int, line: int = 0) -> None:
-        """Record a remark on a spectrum; later remarks with the same code and spectrum are ignored."""
+        """Record a remark on a spectrum; later remarks with the same code and spectrum are ignored.
+
+        Parameters
+        ----------
+        code : RemarkCode
+            Kind of remark.
+        spectrum : int
+            Index of the spectrum in the table.
+        line : int
+            Line of the remark in the block, from 1; 0 if unknown.
+        """
         self.remarks.setdefault(code, {}).setdefault(spectrum, line)
 
     def take_precursors(self, spectrum: int, candidates: list[tuple[float, int]]) -> None:
@@ -525,7 +547,15 @@ class SpectrumParser(Protocol):
         """Return the end of the last complete record of a text as a byte offset, or 0 if no record is complete."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """Return the spectra of a block; `centroid` is as in `proteoscope.engine.formats.read_spectra`."""
+        """Return the spectra of a block.
+
+        Parameters
+        ----------
+        block : Block
+            Text with complete records.
+        centroid : bool or str
+            Treatment of profiles, as in `proteoscope.engine.formats.read_spectra`.
+        """
 
 
 def charge_bits(text: bytes) -> tuple[int, IssueCode]:

@@ -19,7 +19,7 @@ from proteoscope.engine.formats.numbers import POINT
 __all__ = ["MAXIMUM_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
 
 MAXIMUM_TAGS = 1 << 18
-"""Maximum number of tags in a block; blocks usually have some ten thousand."""
+"""Maximum number of tags in a block; blocks usually have tens of thousands."""
 _ROWS_AT_FIRST = 1 << 14
 _ENCODINGS = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_jp|gb2312|gbk|gb18030|big5")
 """Python's names of the supported encodings, all supersets of ASCII."""
@@ -83,7 +83,16 @@ class TagTable:
 
     @classmethod
     def scan(cls, data: bytes, names: Names, path: Path) -> TagTable:
-        """Find the tags of a text whose names are in `names`; `path` is the file of the text, for messages.
+        """Find the tags of a text whose names are in `names`.
+
+        Parameters
+        ----------
+        data : bytes
+            Text.
+        names : Names
+            Names of elements and attributes to find.
+        path : Path
+            File of the text, for messages.
 
         Raises
         ------
@@ -139,22 +148,57 @@ class TagTable:
         return self.rows[:, column], self.rows[:, column + 1]
 
     def values(self, attribute: str, at: NDArray[np.int64]) -> list[bytes]:
-        """Return the undecoded values of an attribute in the tags `at`, b'' if absent."""
+        """Return the undecoded values of an attribute in the given tags; b'' if absent.
+
+        Parameters
+        ----------
+        attribute : str
+            Name of the attribute, which must be in `names`.
+        at : ndarray of int64
+            Indices of the tags.
+        """
         start, stop = self.span(attribute)
         return [self.data[a:b] if a >= 0 else b"" for a, b in zip(start[at].tolist(), stop[at].tolist(), strict=True)]
 
     def lengths(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sizes in bytes of the values of an attribute in the tags `at`."""
+        """Return the sizes in bytes of the values of an attribute in the tags with the indices `at`; 0 if absent."""
         start, stop = self.span(attribute)
         return stop[at] - start[at]
 
     def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str, maximum_bytes: int) -> list[str]:
-        """Return the decoded values of an attribute in the tags `at`, each truncated to `maximum_bytes`."""
+        """Return the decoded values of an attribute in the given tags, with XML entities resolved.
+
+        Parameters
+        ----------
+        attribute : str
+            Name of the attribute, which must be in `names`.
+        at : ndarray of int64
+            Indices of the tags.
+        encoding : str
+            Encoding of the text, such as ``utf-8``.
+        maximum_bytes : int
+            Number of bytes to which each value is truncated before it is decoded.
+        """
         texts = [value[:maximum_bytes].decode(encoding, "replace") for value in self.values(attribute, at)]
         return [unescape(text, _ENTITIES) if "&" in text else text for text in texts]
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the values of an attribute in the tags `at` as numbers (NaN if absent), and True for each value that is not a number."""
+        """Return the values of an attribute in the given tags as numbers.
+
+        Parameters
+        ----------
+        attribute : str
+            Name of the attribute, which must be in `names`.
+        at : ndarray of int64, shape (k,)
+            Indices of the tags.
+
+        Returns
+        -------
+        values : ndarray of float64, shape (k,)
+            Values; NaN if absent or not a number.
+        broken : ndarray of bool, shape (k,)
+            True for each value that is present but not a number.
+        """
         start, stop = (column[at] for column in self.span(attribute))
         ends = np.empty(len(at), dtype=np.int64)
         values = kernels.cpu.text.parse_numbers(self.text, start, stop, ends, POINT)
@@ -163,13 +207,26 @@ class TagTable:
         return values, broken
 
     def whole_numbers(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values of an attribute in the tags `at` as whole numbers from 0; -1 for absent and other values."""
+        """Return the values of an attribute in the tags with the indices `at` as whole numbers from 0; -1 for absent and other values."""
         values, _ = self.numbers(attribute, at)
         usable = (values >= 0) & (values < 1e15) & (values == np.floor(values))
         return np.where(usable, values, -1).astype(np.int64)
 
     def terms(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the accessions of seven digits in the tags `at` as numbers (``MS:1000511`` -> 1000511); -1 for other values."""
+        """Return the accessions of seven digits in the values of an attribute as numbers.
+
+        Parameters
+        ----------
+        attribute : str
+            Name of the attribute, which must be in `names`.
+        at : ndarray of int64, shape (k,)
+            Indices of the tags.
+
+        Returns
+        -------
+        ndarray of int64, shape (k,)
+            Numbers, such as 1000511 for ``MS:1000511``; -1 for absent and other values.
+        """
         start, stop = (column[at] for column in self.span(attribute))
         usable = np.flatnonzero((start >= 0) & (stop - start == 10))
         digits = self.text[start[usable, None] + np.arange(3, 10)].astype(np.int64) - 48
@@ -180,7 +237,7 @@ class TagTable:
 
 
 def check_tags(n: int, path: Path) -> None:
-    """Raise an `InputError` if a block has more than `MAXIMUM_TAGS` tags."""
+    """Raise an `InputError` if the number of tags `n` of a block of the file `path` is larger than `MAXIMUM_TAGS`."""
     if n > MAXIMUM_TAGS:
         raise InputError(
             path,

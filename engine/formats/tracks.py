@@ -100,6 +100,13 @@ def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
 
     Features of the whole sequence are skipped, and so are invalid lines, which are counted.
 
+    Parameters
+    ----------
+    path : str or Path
+        File.
+    progress : Progress, optional
+        Receives progress; polled for cancellation.
+
     Raises
     ------
     InputError

@@ -39,7 +39,17 @@ MINIMUM_FRAME = parameter(
 
 
 class TranslationSettings(Protocol):
-    """Settings of the translation, by the names that they have in the parameters of every search."""
+    """Settings of the translation, by the names that they have in the parameters of every search.
+
+    Attributes
+    ----------
+    translation : str
+        Reading frames to translate: none, all six, or those of one strand.
+    genetic_code : int
+        NCBI number of the genetic code.
+    minimum_frame : int
+        Minimum number of residues of a reading frame between two stop codons.
+    """
 
     translation: Literal["none", "six-frame", "forward", "reverse"]
     genetic_code: int

@@ -308,7 +308,7 @@ class QueryHits:
         return Stack.of(name, description, sequence, query.hits.aligned)
 
     def batches(self) -> Iterator[QueryHits]:
-        """Yield batches of whole queries with some hundred hits each; a query with more hits is a batch of its own."""
+        """Yield batches of whole queries with several hundred hits each; a query with more hits is a batch of its own."""
         first = 0
         while first < len(self):
             limit = int(self.offsets[first]) + _BATCH_HITS
@@ -318,7 +318,7 @@ class QueryHits:
 
 
 class _Writer:
-    """Base of the writers of queries with their hits, which check for cancellation after some hundred hits."""
+    """Base of the writers of queries with their hits, which check for cancellation after several hundred hits."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress

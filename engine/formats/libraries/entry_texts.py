@@ -20,7 +20,20 @@ _CHARGES, _NUMBERS = 64, 256
 
 
 def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
-    """Format numbers with as many digits as needed to read the same numbers back, after rounding to `decimals` if given; null for NaN."""
+    """Format numbers with as many digits as needed to read the same numbers back.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Numbers; NaN becomes null.
+    decimals : int, optional
+        Number of decimals to which the numbers are first rounded.
+
+    Returns
+    -------
+    Array of string, length n
+        Texts.
+    """
     if decimals is not None:
         values = np.round(values, decimals)
     is_missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
@@ -38,12 +51,28 @@ def joined(parts: Sequence[Any]) -> bytes:
 
 
 def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
-    """Return the peptides with their charges, such as ``PEPTIDE/2``; `texts` are the peptides of the entries."""
+    """Return the peptides with their charges, such as ``PEPTIDE/2``.
+
+    Parameters
+    ----------
+    entries : LibraryEntries
+        Entries, n of them, with their charges.
+    texts : Array of string, length n
+        Peptide of each entry.
+    """
     return pa.compute.binary_join_element_wise(texts, number_texts(entries.charge), "/")
 
 
 def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
-    """Return a text per entry with a line per peak: m/z, intensity and ion, separated by tabs; ions are enclosed in `quote`."""
+    """Return a text per entry with a line per peak: m/z, intensity and ion, separated by tabs.
+
+    Parameters
+    ----------
+    entries : LibraryEntries
+        Entries with their peaks.
+    quote : str
+        Text around each ion, such as ``"``, or ''.
+    """
     ions = _ion_names(entries.ions)
     texts = ions if not quote else pa.compute.binary_join_element_wise(quote, ions, quote, "")
     lines = pa.compute.binary_join_element_wise(number_texts(entries.mz), number_texts(entries.intensity), texts, "\t")

@@ -37,7 +37,22 @@ def names_its_spectra(beginning: bytes) -> bool:
 
 
 def read_mgf(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
-    """Add the spectra of an MGF file to a library."""
+    """Add the spectra of an MGF file to a library.
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    library : LibraryCollector
+        Library that receives the spectra.
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+
+    Raises
+    ------
+    InputError
+        If the file as a whole is not in this format.
+    """
     MgfLibrary(source).read(library, progress)
 
 

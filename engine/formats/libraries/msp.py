@@ -71,7 +71,22 @@ _PEAK_CHARACTERS = b"0123456789.+-("
 
 
 def read_msp(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
-    """Add the entries of an MSP or sptxt file to a library."""
+    """Add the entries of an MSP or sptxt file to a library.
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    library : LibraryCollector
+        Library that receives the entries.
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+
+    Raises
+    ------
+    InputError
+        If the file as a whole is not in this format.
+    """
     MspLibrary(source).read(library, progress)
 
 
@@ -220,7 +235,15 @@ def _take_numbers(entry: Entry, fields: dict[str, str], pairs: dict[str, str], d
 
 
 def take_charge(entry: Entry, text: str) -> None:
-    """Set the charge of an entry from a text, or from its adduct if the text has none; set its issue if the text cannot be parsed."""
+    """Set the charge of an entry.
+
+    Parameters
+    ----------
+    entry : Entry
+        Entry; gets an issue if the charge cannot be parsed.
+    text : str
+        Charge, such as ``2+``; if it is empty, the charge of the adduct is used.
+    """
     try:
         entry.charge = read_charge(text) or adduct_charge(entry.adduct)
     except ValueError:
@@ -228,7 +251,15 @@ def take_charge(entry: Entry, text: str) -> None:
 
 
 def take_polarity(entry: Entry, text: str) -> None:
-    """Set the polarity of an entry from a text, and make the charge of negative ions negative."""
+    """Set the polarity of an entry, and make the charge of negative ions negative.
+
+    Parameters
+    ----------
+    entry : Entry
+        Entry with its charge.
+    text : str
+        Polarity, such as ``negative``; an empty text changes nothing.
+    """
     if not text:
         return
     entry.polarity = parse_polarity(text.encode())

@@ -21,12 +21,33 @@ _SET = re.compile(r"<AttributeSet (\w{1,40})=([^>]{0,1000})>")
 
 
 def read_mzspeclib_text(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
-    """Add the entries of an mzSpecLib text file to a library."""
+    """Add the entries of an mzSpecLib text file to a library.
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    library : LibraryCollector
+        Library that receives the entries.
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+
+    Raises
+    ------
+    InputError
+        If the file as a whole is not in this format.
+    """
     MzSpecLibText(source).read(library, progress)
 
 
 class MzSpecLibText(TextLibrary):
-    """Reader of mzSpecLib text."""
+    """Reader of mzSpecLib text.
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    """
 
     def __init__(self, source: ByteSource) -> None:
         super().__init__(source)

@@ -76,7 +76,13 @@ class _Scan(NamedTuple):
 
 
 class TextLibrary(ABC):
-    """Base of the readers of text formats, which find and interpret the lines of entries."""
+    """Base of the readers of text formats, which find and interpret the lines of entries.
+
+    Parameters
+    ----------
+    source : ByteSource
+        File.
+    """
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
@@ -123,10 +129,19 @@ class TextLibrary(ABC):
     def read(self, library: LibraryCollector, progress: Progress) -> None:
         """Add all entries of the file to a library.
 
+        Parameters
+        ----------
+        library : LibraryCollector
+            Library that receives the entries.
+        progress : Progress
+            Receives progress and messages; polled for cancellation.
+
         Raises
         ------
         InputError
             If the file as a whole is not in this format.
+        Cancelled
+            If the user cancels.
         """
         n_threads, n_lines = min(4, n_processors()), 0
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="library-reader")
@@ -301,5 +316,18 @@ def decoded(content: bytes) -> str:
 
 
 def find_last_line(text: bytes, words: tuple[bytes, ...]) -> int:
-    """Return the start of the last line, except the first line, that begins with one of the words, as a byte offset; 0 if there is none."""
+    """Return the start of the last line that begins with one of the given words.
+
+    Parameters
+    ----------
+    text : bytes
+        Text; its first line is ignored.
+    words : tuple of bytes
+        Words at the beginning of a line.
+
+    Returns
+    -------
+    int
+        Byte offset; 0 if there is no such line.
+    """
     return max(max(text.rfind(b"\n" + word), text.rfind(b"\r" + word)) for word in words) + 1
