@@ -157,12 +157,38 @@ def decoy_pattern(prefix: str, suffix: str = "") -> str:
 
 
 def are_tagged(accessions: Texts, prefix: str, suffix: str = "") -> NDArray[np.bool_]:
-    """Return True for each accession that matches `decoy_pattern`, shape (n,); always False if both texts are empty."""
+    """Return True for each accession that matches `decoy_pattern`.
+
+    Parameters
+    ----------
+    accessions : Texts
+        Accessions of n proteins.
+    prefix, suffix : str
+        Prefix or suffix of decoys, as in `decoy_pattern`; if both are empty, no accession matches.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        True for decoys.
+    """
     return _matches(accessions, decoy_pattern(prefix, suffix)) if prefix or suffix else np.zeros(len(accessions), np.bool_)
 
 
 def without_tag(accessions: Texts, prefix: str, suffix: str = "") -> list[pa.Array]:
-    """Return the accessions without the tag in three variants: removed from the accession, from its second part, and from all parts."""
+    """Return the accessions without the prefix or suffix of decoys.
+
+    Parameters
+    ----------
+    accessions : Texts
+        Accessions of n proteins.
+    prefix, suffix : str
+        Prefix or suffix of decoys, as in `decoy_pattern`.
+
+    Returns
+    -------
+    list of Array of string, length n
+        Three variants: without the tag of the whole accession, of its second part between bars, and of all its parts.
+    """
     text = re.escape(suffix or prefix)
     if suffix:
         ways = ((f"{text}$", ""), (rf"^([^|]*\|[^|]*){text}(\||$)", r"\1\2"), (rf"{text}(\||$)", r"\1"))

@@ -18,7 +18,23 @@ _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 
 
 class DigestionSettings(Protocol):
-    """Settings of the digestion, by their names in the parameters of all searches."""
+    """Settings of the digestion, by their names in the parameters of all searches.
+
+    Attributes
+    ----------
+    enzyme : str
+        Name of the enzyme.
+    missed_cleavages : int
+        Maximum number of missed cleavages.
+    minimum_length, maximum_length : int
+        Bounds of the peptide length in residues.
+    clip_methionine : bool
+        True to digest proteins also without their initial methionine.
+    minimum_mass, maximum_mass : float
+        Bounds of the peptide mass in dalton.
+    fixed_modifications : tuple of str
+        Fixed modifications, such as ``Carbamidomethyl (C)``.
+    """
 
     enzyme: str
     missed_cleavages: int

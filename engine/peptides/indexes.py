@@ -39,7 +39,15 @@ _MB = 1_000_000
 
 
 class IndexSettings(DigestionSettings, Protocol):
-    """Settings of the indexes, by their names in the parameters of all searches."""
+    """Settings of the indexes, by their names in the parameters of all searches.
+
+    Attributes
+    ----------
+    specificity : str
+        Ends of a peptide at which the enzyme must cut: both (``specific``), one (``semi-specific``) or none (``non-specific``).
+    index_memory : int
+        Memory for the peptide and fragment indexes in megabytes.
+    """
 
     specificity: Literal["specific", "semi-specific", "non-specific"]
     index_memory: int
@@ -179,7 +187,17 @@ def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progr
 
 
 def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
-    """Return the content of the cache key of indexes: digests of the files, and settings of decoys and digestion."""
+    """Return the content of the cache key of indexes: digests of the files, and settings of decoys and digestion.
+
+    Parameters
+    ----------
+    databases : Databases
+        Protein files with their digests.
+    parameters : IndexSettings
+        Settings of the decoys.
+    digestion : Digestion
+        Settings of the digestion.
+    """
     variants = {"known_variants": _VARIANT_RULES} if databases.has_variants else {}
     translated = {} if databases.translation is None else {"translation": databases.translation.content()}
     keys = {} if databases.forms is None else {"known_modifications": databases.forms.content()}
@@ -199,7 +217,19 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
 
 
 def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
-    """Build the protein and peptide indexes for one run in `folder`."""
+    """Build the protein and peptide indexes for one run.
+
+    Parameters
+    ----------
+    databases : Databases
+        Protein files.
+    folder : Path
+        Folder of the new indexes.
+    parameters : IndexSettings
+        Settings of the indexes.
+    resources : Resources
+        Threads and progress.
+    """
     digestion = Digestion.of(parameters, parameters.specificity)
     with storage_errors(folder, only_disk=True):
         _build(databases, folder, parameters, digestion, resources)

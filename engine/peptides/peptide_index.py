@@ -95,7 +95,15 @@ class PeptideIndex:
         return max(0, len(self.forms.site) - 1)
 
     def arrays(self, proteins: ProteinIndex, n_variable: int = 0) -> PeptideArrays:
-        """Return the index as an argument of kernels; known modifications are numbered after `n_variable` variable modifications."""
+        """Return the index as an argument of kernels.
+
+        Parameters
+        ----------
+        proteins : ProteinIndex
+            Proteins of the peptides.
+        n_variable : int
+            Number of variable modifications; known modifications are numbered after them.
+        """
         form, site, modification = self.forms
         numbered = np.where(modification == _NO_MODIFICATION, modification, modification + np.uint8(n_variable))
         for column in (form, site, numbered):

@@ -158,6 +158,13 @@ class ProteinIndex:
 def with_stops(offsets: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return offsets that also separate each stop from its neighbouring residues.
 
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        Start index of each protein, and the number of residues.
+    stops : ndarray of int64, shape (k,)
+        Indices of the stops among all residues.
+
     Examples
     --------
     >>> with_stops(np.array([0, 5, 8]), np.array([2])).tolist()

@@ -278,11 +278,17 @@ class Pairs:
         return self.query_places[:, 1] - self.query_places[:, 0], self.subject_places[:, 1] - self.subject_places[:, 0]
 
     def with_places(self, query_places: NDArray[np.int64], subject_places: NDArray[np.int64]) -> Pairs:
-        """Return the same pairs with other ranges of the sequences."""
+        """Return the same pairs with other ranges of the sequences.
+
+        Parameters
+        ----------
+        query_places, subject_places : ndarray of int64, shape (n, 2)
+            Start and end index in `queries` and `subjects`.
+        """
         return Pairs(self.queries, query_places, self.subjects, subject_places, self.scores)
 
     def part(self, first: int, last: int) -> Pairs:
-        """Return the pairs `first:last`."""
+        """Return the pairs with the indices `first` to `last` (exclusive)."""
         rows = slice(first, last)
         return Pairs(self.queries, self.query_places[rows], self.subjects, self.subject_places[rows], self.scores[rows])
 

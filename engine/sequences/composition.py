@@ -175,7 +175,22 @@ class QueryAdjustment:
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
     def masked_scores(self, subjects: NDArray[np.int64], is_masked: NDArray[np.bool_], scores: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the scores with masked residues as X for pairs with masked residues, limited to the original scores."""
+        """Return scores for which masked residues count as X.
+
+        Parameters
+        ----------
+        subjects : ndarray of int64, shape (n,)
+            Indices of the subjects in the database.
+        is_masked : ndarray of bool, shape (n,)
+            True for each pair with masked residues.
+        scores : ndarray of int32, shape (n,)
+            Original scores.
+
+        Returns
+        -------
+        ndarray of int32, shape (n,)
+            New scores of pairs with masked residues, at most the original scores; original scores of other pairs.
+        """
         whole, masked_scores, chosen = self._whole, scores.copy(), np.flatnonzero(is_masked)
         for part in _parts(whole.database, subjects[chosen]):
             rows = chosen[part]

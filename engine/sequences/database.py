@@ -194,7 +194,15 @@ def open_database(
 
 
 def key_parts(digests: Sequence[str], translation: Translation | None = None) -> dict[str, Any]:
-    """Return the cache key of a packed database: the digests of its files, the residue codes, and the translation of nucleotides."""
+    """Return the content of the cache key of a packed database.
+
+    Parameters
+    ----------
+    digests : sequence of str
+        SHA-256 of the files.
+    translation : Translation, optional
+        Translation of a database of nucleotides.
+    """
     codes = encode(np.frombuffer(SYMBOLS.encode(), np.uint8)).tolist()
     translated = {} if translation is None else {"translation": translation.content()}
     return {"format": _FORMAT, "files": list(digests), "letters": SYMBOLS, "codes": codes, **translated}

@@ -113,10 +113,38 @@ class SequenceEntries:
 
 @dataclass(frozen=True)
 class Hits:
-    """Hits of queries, n of them, as columns with the names of ``hits.parquet``, which `HITS` describes.
+    """Hits of queries, n of them, as columns with the names of ``hits.parquet``.
 
-    `query_index` and `subject_index` are indices in the files, from 0; `rank` counts the hits of a query, from 1. The aligned lines are as
-    in `Alignment.lines`.
+    Attributes
+    ----------
+    query, subject : Texts
+        Names in their files.
+    identity : ndarray of float64, shape (n,)
+        Fraction of the columns of the alignment with identical residues.
+    alignment_length, mismatches, positives : ndarray of int64, shape (n,)
+        Number of columns, of columns with two different residues, and of columns with a positive score.
+    gap_openings : ndarray of int64, shape (n,)
+        Number of gaps.
+    query_start, query_end, subject_start, subject_end : ndarray of int64, shape (n,)
+        First and last aligned residue, from 1.
+    e_value, bit_score : ndarray of float64, shape (n,)
+        E-values, and scores in bits; NaN if the scoring scheme has no statistics.
+    score : ndarray of int64, shape (n,)
+        Scores in units of the matrix.
+    query_coverage, subject_coverage : ndarray of float64, shape (n,)
+        Fraction of the residues in the alignment.
+    cigar : Texts
+        Alignments as operations: M two residues, I residue of the query only, D residue of the subject only.
+    description : Texts
+        Descriptions of the subjects.
+    query_index, subject_index : ndarray of int64, shape (n,)
+        Indices of query and subject in their files, from 0.
+    query_length, subject_length : ndarray of int64, shape (n,)
+        Number of residues.
+    rank : ndarray of int64, shape (n,)
+        Rank among the hits of the query, from 1.
+    aligned_query, aligned_middle, aligned_subject : Texts
+        Lines of the drawn alignment, as in `Alignment.lines`.
     """
 
     query: Texts

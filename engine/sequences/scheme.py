@@ -16,7 +16,15 @@ _MAXIMUM_SCORE = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class ScoringScheme:
-    """Matrix and gap costs; a gap of k residues costs ``gap_open + k * gap_extend``."""
+    """Matrix and gap costs; a gap of k residues costs ``gap_open + k * gap_extend``.
+
+    Attributes
+    ----------
+    matrix : Matrix
+        Scores of pairs of residues.
+    gap_open, gap_extend : int
+        Costs of a gap and of each of its residues, in units of the matrix.
+    """
 
     matrix: Matrix
     gap_open: int

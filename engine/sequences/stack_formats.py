@@ -46,7 +46,15 @@ _GRADES = 9
 
 
 def stack_text(stack: Stack, format: str) -> str:
-    """Return a stack in one of `STACK_FORMATS` or `PAIR_FORMATS`, without the header of the file."""
+    """Return a stack as text, without the header of the file.
+
+    Parameters
+    ----------
+    stack : Stack
+        Query and its aligned hits.
+    format : str
+        One of `STACK_FORMATS` or `PAIR_FORMATS`.
+    """
     if format == "a3m":
         # A3M is A2M without the full stops at insertions of other rows.
         alignment = stack_alignment(stack)
@@ -68,7 +76,15 @@ def file_header(format: str) -> str:
 
 
 def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | None = None) -> Alignment:
-    """Return a stack as an alignment of Bio.Align; `named` converts the names, by default `unique_names`."""
+    """Return a stack as an alignment of Bio.Align.
+
+    Parameters
+    ----------
+    stack : Stack
+        Query and its aligned hits.
+    named : callable, optional
+        Converts the names of the rows; by default `unique_names`.
+    """
     names = (named or unique_names)(stack.names)
     sequences, coordinates = Alignment.parse_printed_alignment([row.tobytes() for row in stack.gapped])
     descriptions = [stack.query_description, *stack.subjects.descriptions]
@@ -106,9 +122,16 @@ def grades(stack: Stack) -> str:
 
 
 def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment]:
-    """Yield the alignment of each hit with the query as in Bio.Align, in positions of the whole sequences, with the target first.
+    """Yield the alignment of each hit with the query as an alignment of Bio.Align, in positions of the whole sequences.
 
     Residues outside the alignment are not included but count in the positions.
+
+    Parameters
+    ----------
+    stack : Stack
+        Query and its aligned hits.
+    is_query_first : bool
+        True if the query is the first row (the target of Bio.Align), False if the hit is.
     """
     subjects = stack.subjects
     query = stack.gapped[0, ~stack.is_opened].tobytes()
@@ -127,7 +150,14 @@ def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment
 
 
 def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
-    """Return unique names that the formats accept, with at most `width` characters; repeated names get a number.
+    """Return unique names that the formats accept; repeated names get a number.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names.
+    width : int, optional
+        Maximum number of characters; by default unlimited.
 
     Examples
     --------

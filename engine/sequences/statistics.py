@@ -273,7 +273,22 @@ def ungapped_lambda(matrix: Matrix) -> float | None:
 
 
 def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return random sequences of the given lengths as residue codes, shape (total,), and offsets, shape (n + 1,)."""
+    """Return random sequences with the background composition.
+
+    Parameters
+    ----------
+    lengths : sequence of int, length n
+        Number of residues of each sequence.
+    seed : int
+        Seed of the random numbers.
+
+    Returns
+    -------
+    codes : ndarray of int8, shape (total,)
+        Residue codes of all sequences.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start index of each sequence in `codes`, and their length.
+    """
     generator = np.random.default_rng(seed)
     codes = generator.choice(len(SYMBOLS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
     return codes, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -139,12 +139,28 @@ class LibraryEntries:
 
 
 def rounded_peaks(mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Round peaks to the decimals with which libraries are written, so that all formats contain the same numbers."""
+    """Round peaks to the decimals with which libraries are written, so that all formats contain the same numbers.
+
+    Parameters
+    ----------
+    mz : ndarray of float64
+        m/z in thomson; rounded to five decimals.
+    intensity : ndarray of float32
+        Intensities; rounded to two decimals.
+    """
     return np.round(mz, 5), np.round(intensity, 2)
 
 
 def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibrary:
-    """Return entries as a library to search, as if it had been read from the file `source`."""
+    """Return entries as a library to search, as if it had been read from a file.
+
+    Parameters
+    ----------
+    parts : list of LibraryEntries
+        Entries, in several chunks.
+    source : Path
+        File that the library names as its source.
+    """
 
     def joined(name: str) -> NDArray:
         return np.concatenate([getattr(part, name) for part in parts])

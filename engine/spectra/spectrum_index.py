@@ -33,7 +33,31 @@ _MAXIMUM_CHARGE = 31
 
 
 class PreprocessingSettings(Protocol):
-    """Settings of the preprocessing, by their names in the parameters of all searches."""
+    """Settings of the preprocessing, by their names in the parameters of all searches.
+
+    Attributes
+    ----------
+    fragment_tolerance : Tolerance
+        Maximum error of the m/z of fragments.
+    ion_series : str
+        Fragment ions to match, such as ``by``, or a word to select them by the activation of the spectrum.
+    minimum_charge, maximum_charge : int
+        Bounds of the charges that are assumed for spectra of unknown charge.
+    peaks_per_window : int
+        Number of most intense peaks used in each m/z window.
+    window_width : float
+        Width of the windows in thomson.
+    precursor_removal : float
+        Peaks within this distance of the precursor, in thomson, are removed; 0 removes none.
+    deisotope : bool
+        True to remove isotope peaks.
+    intensity_transform : str
+        Transformation of the intensities.
+    minimum_fragment_mz : float
+        Minimum m/z of peaks in thomson.
+    minimum_peaks : int
+        Minimum number of peaks of a spectrum; spectra with fewer peaks are not searched.
+    """
 
     fragment_tolerance: Tolerance
     ion_series: str
@@ -195,6 +219,15 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
 
 def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
     """Preprocess the spectra of a search and list their queries (see `build_spectrum_index`).
+
+    Parameters
+    ----------
+    spectra : Spectra
+        Spectra of all files.
+    settings : PreprocessingSettings
+        Settings of the search.
+    resources : Resources
+        Threads, progress and clock.
 
     Raises
     ------

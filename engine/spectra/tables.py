@@ -26,7 +26,18 @@ _SPECTRA_PER_BATCH = 16 * _SPECTRA_PER_GROUP
 
 
 def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "spectra") -> None:
-    """Write spectra with their peaks as the table `name` of a run, in batches between which cancellation is checked.
+    """Write spectra with their peaks as a table of a run.
+
+    Parameters
+    ----------
+    run : Run
+        Run.
+    spectra : Spectra
+        Spectra.
+    progress : Progress
+        Polled for cancellation after each batch.
+    name : str
+        Name of the table.
 
     Raises
     ------

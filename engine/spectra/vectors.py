@@ -129,10 +129,24 @@ def spectrum_vectors(
 
 
 def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:
-    """Return the factor of the weight of each bin, shape (bins,), which is larger for bins with peaks in fewer spectra.
+    """Return the factor of the weight of each bin, which is larger for bins with peaks in fewer spectra.
 
     It is the logarithm of the ratio of all spectra to those with a peak in the bin, to the power of `rare_peak_weight` (the inverse
     document frequency of Sparck Jones 1972, J Documentation 28:11); it is 1 if `rare_peak_weight` is 0.
+
+    Parameters
+    ----------
+    spectra : Spectra
+        Spectra in which the peaks are counted.
+    settings : VectorSettings
+        Settings of the vectors.
+    resources : Resources
+        Threads and progress.
+
+    Returns
+    -------
+    ndarray of float64, shape (bins,)
+        Factors.
     """
     n_bins = int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1
     ones = np.ones(n_bins)
@@ -152,15 +166,22 @@ def _are_within_limits(spectra: Spectra, settings: VectorSettings) -> NDArray[np
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:
-    """Return the end index of the positions after each spectrum that it is compared with.
+    """Return the end of the range of positions with which each spectrum is compared; the range starts after the spectrum.
 
-    These are spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An empty vector is
-    not compared, but retains its position.
+    It contains the spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An empty
+    vector is not compared, but retains its position.
+
+    Parameters
+    ----------
+    vectors : SpectrumVectors
+        Vectors of n spectra, sorted by type of ion and precursor m/z.
+    tolerance : Tolerance
+        Maximum difference of the precursor m/z.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        End indices (exclusive).
+        End positions (exclusive).
     """
     n = len(vectors)
     ends = np.arange(1, n + 1)
