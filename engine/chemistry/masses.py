@@ -81,7 +81,20 @@ def mz(mass: float, charge: int) -> float: ...
 @overload
 def mz(mass: NDArray[np.float64], charge: int | NDArray[np.integer]) -> NDArray[np.float64]: ...
 def mz(mass: float | NDArray[np.float64], charge: int | NDArray[np.integer]) -> float | NDArray[np.float64]:
-    """Return the m/z (thomson) of a neutral mass (dalton) with `charge` protons; accepts numbers or arrays that broadcast."""
+    """Return the m/z of an ion; the arguments are numbers or arrays that broadcast.
+
+    Parameters
+    ----------
+    mass : float or ndarray of float64
+        Neutral mass in dalton.
+    charge : int or ndarray of int
+        Number of protons.
+
+    Returns
+    -------
+    float or ndarray of float64
+        m/z in thomson.
+    """
     return mass / charge + PROTON_MASS
 
 
@@ -90,5 +103,18 @@ def neutral_mass(mz: float, charge: int) -> float: ...
 @overload
 def neutral_mass(mz: NDArray[np.float64], charge: int | NDArray[np.integer]) -> NDArray[np.float64]: ...
 def neutral_mass(mz: float | NDArray[np.float64], charge: int | NDArray[np.integer]) -> float | NDArray[Any]:
-    """Return the neutral mass (dalton) of an ion of m/z (thomson) with `charge` protons; accepts numbers or arrays that broadcast."""
+    """Return the neutral mass of an ion; the arguments are numbers or arrays that broadcast.
+
+    Parameters
+    ----------
+    mz : float or ndarray of float64
+        m/z in thomson.
+    charge : int or ndarray of int
+        Number of protons.
+
+    Returns
+    -------
+    float or ndarray of float64
+        Mass in dalton.
+    """
     return (mz - PROTON_MASS) * charge

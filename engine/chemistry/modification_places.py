@@ -90,6 +90,20 @@ def move_to_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
 def terminal_position(position: int, sequence: str, unimod_id: int | None) -> int:
     """Return the position of a modification in mzIdentML's numbering, which is the inverse of `move_to_terminal_residues`.
 
+    Parameters
+    ----------
+    position : int
+        Position of the modified residue, from 1.
+    sequence : str
+        Residues of the peptide.
+    unimod_id : int, optional
+        Record number of the modification in Unimod; None if unknown.
+
+    Returns
+    -------
+    int
+        0 for the N-terminus, the length plus 1 for the C-terminus; otherwise `position`.
+
     Examples
     --------
     >>> terminal_position(1, "QAK", 28), terminal_position(1, "MAK", 35)

@@ -70,7 +70,14 @@ def is_sequence(text: str) -> bool:
 
 
 def noted_modification(position: int, text: str) -> NotedModification:
-    """Return a modification from the text in its brackets: a name, an added mass (with a sign), or a mass of unknown meaning.
+    """Return a modification from the text in its brackets.
+
+    Parameters
+    ----------
+    position : int
+        Position of the modification in the peptide, as in `NotedModification`.
+    text : str
+        Name, added mass (with a sign), or mass of unknown meaning.
 
     Examples
     --------

@@ -305,7 +305,20 @@ class _Reader:
 
 
 def tag(name: str, mass: float) -> str:
-    """Return the text of a modification in brackets: its name if it is in Unimod or a composition, else its mass, such as ``+15.9949``."""
+    """Return the text of a modification in brackets.
+
+    Parameters
+    ----------
+    name : str
+        Name of the modification.
+    mass : float
+        Its mass in dalton.
+
+    Returns
+    -------
+    str
+        Name if it is in Unimod or a composition, else the mass, such as ``+15.9949``.
+    """
     if name in unimod() or name.startswith(("Formula:", "Glycan:")):
         return name
     return write_mass(mass)

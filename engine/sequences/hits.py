@@ -128,7 +128,7 @@ class Hits:
     query_start, query_end, subject_start, subject_end : ndarray of int64, shape (n,)
         First and last aligned residue, from 1.
     e_value, bit_score : ndarray of float64, shape (n,)
-        E-values, and scores in bits; NaN if the scoring scheme has no statistics.
+        E-values, and scores in bits.
     score : ndarray of int64, shape (n,)
         Scores in units of the matrix.
     query_coverage, subject_coverage : ndarray of float64, shape (n,)

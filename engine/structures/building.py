@@ -147,7 +147,33 @@ def build_database(
 def add_to_database(
     requested: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
 ) -> StructureDatabase:
-    """Add the chains of files to a database, and read changed files again; parameters and errors are as in `build_database`."""
+    """Add the chains of files to a database, and read changed files again.
+
+    Parameters
+    ----------
+    requested : sequence of str or Path
+        Files, folders and lists of files, as in `structure_files`.
+    folder : str or Path
+        Folder of an existing database.
+    processes : int, optional
+        Number of reading processes; by default one per CPU core.
+    progress : Progress, optional
+        Receives progress and messages; polled for cancellation.
+
+    Returns
+    -------
+    StructureDatabase
+        Written database.
+
+    Raises
+    ------
+    InputError
+        If `folder` is not a database, or for the reasons listed for `build_database`.
+    StorageError
+        If writing fails, or if another process is changing the database.
+    Cancelled
+        If the user cancels; chains already read are stored for the next build.
+    """
     database = open_database(folder)
     return _changed(
         requested, Path(folder), (database.minimum_plddt, database.models), processes, progress or Progress(), keeps_others=True

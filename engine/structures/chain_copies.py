@@ -13,7 +13,15 @@ __all__ = ["copies_note", "copy_name", "free_codes", "models_note", "molecule_st
 
 
 def models_note(n_models: int, n_atoms: int) -> str:
-    """Return the message about models that are not read."""
+    """Return the message about models that are not read.
+
+    Parameters
+    ----------
+    n_models : int
+        Number of models of the file.
+    n_atoms : int
+        Number of atoms of the models that are not read.
+    """
     return (
         f"only the first of {n_models:,} models is read ({counted(n_atoms, 'atom')} of the others left out). "
         "A structure search, a superposition and a structure database read all of them as chains with models=all"
@@ -21,7 +29,14 @@ def models_note(n_models: int, n_atoms: int) -> str:
 
 
 def copy_name(name: str, used: set[str]) -> str:
-    """Return an unused name for another chain with this name, and add it to the used names.
+    """Return an unused name for another chain with the given name, and add it to the used names.
+
+    Parameters
+    ----------
+    name : str
+        Name of the first chain.
+    used : set of str
+        Names in use; changed in place.
 
     Examples
     --------

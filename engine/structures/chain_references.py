@@ -82,7 +82,17 @@ def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = 
 def read_chain(requested: str, models: Models = "first") -> StructureFile:
     """Read the protein chain that a user requested, or the only protein chain of a file.
 
-    Parameters and results are as in `read_chains`.
+    Parameters
+    ----------
+    requested : str
+        File, with or without ``:CHAIN``.
+    models : Models
+        Models to read, as in `read_structure`.
+
+    Returns
+    -------
+    StructureFile
+        File with this chain only.
 
     Raises
     ------

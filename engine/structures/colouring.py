@@ -638,7 +638,20 @@ def _needs_homologues(scene: ColouredScene) -> str:
 
 
 def quantity_colours(values: NDArray[np.float64], scale: QuantityScale) -> Colours:
-    """Return the colours of quantities on their scale, shape (n, 3); `UNALIGNED` for NaN."""
+    """Return the colours of quantities on their scale.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        Quantities; the colour of NaN is `UNALIGNED`.
+    scale : QuantityScale
+        Range and colours.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n, 3)
+        Red, green and blue.
+    """
     return scale_colours(values, scale.low, scale.high, scale.stops)
 
 
@@ -698,7 +711,14 @@ def scheme_named(name: str) -> Scheme:
 
 
 def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
-    """Return colours, shape (n, 3), with `LIT` in place of the colours of residues that are selected elsewhere.
+    """Return colours with `LIT` in place of the colours of residues that are selected elsewhere.
+
+    Parameters
+    ----------
+    colours : ndarray of uint8, shape (n, 3)
+        Colours of residues.
+    is_lit : ndarray of bool, shape (n,)
+        True for selected residues.
 
     Examples
     --------
@@ -710,8 +730,15 @@ def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
 
 
 def coloured(scene: ColouredScene, scheme: str) -> Coloured:
-    """Return the colours of a scene by the scheme with this name, and their legend.
+    """Return the colours of a scene and their legend.
 
     If the scheme lacks data, residues are grey, and `Scheme.needs` returns the reason.
+
+    Parameters
+    ----------
+    scene : ColouredScene
+        Scene.
+    scheme : str
+        Name of the colour scheme.
     """
     return scheme_named(scheme).colour(scene)

@@ -420,7 +420,23 @@ def write_database(
     *,
     drops: frozenset[str] = frozenset(),
 ) -> StructureDatabase:
-    """Replace the content of a database by the retained chains of collections (see `write_merged`)."""
+    """Replace the content of a database by the retained chains of collections.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the database.
+    collections : sequence of Collection
+        Collections to merge, as in `write_merged`.
+    is_retained : sequence of ndarray of bool
+        Mask of the retained chains of each collection.
+    minimum_plddt : float
+        Minimum pLDDT with which the chains were read, from 0 to 100.
+    models : Models
+        Models that were read.
+    drops : frozenset of str
+        Paths of files to leave out, which have no retained chains.
+    """
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, is_retained, drops=drops)
     # The new files are read again before any old file is removed.

@@ -46,7 +46,18 @@ ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
 
 @dataclass(frozen=True)
 class Alphabets:
-    """Discretisation of conformation, neighbour, separation and burial; see `proteoscope.kernels.cpu.structure_descriptors`."""
+    """Discretisation of conformation, neighbour, separation and burial; see `proteoscope.kernels.cpu.structure_descriptors`.
+
+    Attributes
+    ----------
+    conformations : ndarray of float64, shape (k, 8)
+        Centres of the classes of conformations.
+    neighbours : ndarray of float64, shape (k, 10)
+        Centres of the classes of the nearest neighbour.
+    separations, burials : ndarray of int64
+        Ascending bounds of the codes: the code of a value is the number of bounds below it. Separations have bounds on either side of the
+        residue.
+    """
 
     conformations: NDArray[np.float64]
     neighbours: NDArray[np.float64]

@@ -116,7 +116,15 @@ class Mesh:
         )
 
     def moved(self, rotation: Places, translation: Places) -> Mesh:
-        """Return the mesh with each position x transformed to R x + t; `rotation` must not be a reflection."""
+        """Return the mesh with each position x transformed to R x + t.
+
+        Parameters
+        ----------
+        rotation : ndarray, shape (3, 3)
+            Rotation R; must not be a reflection.
+        translation : ndarray, shape (3,)
+            Translation t in Å.
+        """
         turn = np.asarray(rotation, np.float32).T
         return Mesh(self.vertices @ turn + np.asarray(translation, np.float32), self.normals @ turn, self.triangles, self.residue)
 

@@ -225,7 +225,15 @@ def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[n
 
 
 def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None = None) -> dict[str, str]:
-    """Return a superposition as a row of `ROW_COLUMNS`; `extra` adds values that a search provides, such as its score."""
+    """Return a superposition as a row of `ROW_COLUMNS`.
+
+    Parameters
+    ----------
+    aligned : AlignedChains
+        Query and superposed target.
+    extra : mapping of str to object, optional
+        Values of columns that only a search provides, such as the score; other columns are empty.
+    """
     query, target, result, k, pairs = aligned.query, aligned.target, aligned.superpositions, aligned.k, aligned.pairs
     i, j = aligned.query_number, aligned.target_number
     n_query, n_target = int(query.lengths[i]), int(target.lengths[j])
@@ -249,7 +257,15 @@ def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """Write rows of `ROW_COLUMNS` as tab-separated text with a header."""
+    """Write rows as tab-separated text with a header.
+
+    Parameters
+    ----------
+    path : Path
+        File to write.
+    rows : sequence of mapping of str to str
+        Value of each of `ROW_COLUMNS`.
+    """
     table = pa.table({name: [row[name].encode("utf-8", "replace").decode() for row in rows] for name in ROW_COLUMNS})
     write_separated(path, table, [Column(name) for name in ROW_COLUMNS], Progress(), UNQUOTED)
 
@@ -258,6 +274,13 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
     """Read all atoms of a chain as a structure with one chain.
 
     The chain is taken from the first model or, if only another model has a chain of this name, from that model.
+
+    Parameters
+    ----------
+    path : Path
+        Structure file.
+    chain : str
+        Name of the chain.
 
     Raises
     ------
@@ -306,7 +329,15 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
 
 
 def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
-    """Return the Cα atoms of a chain as a structure, from its columns."""
+    """Return the Cα atoms of a chain as a structure.
+
+    Parameters
+    ----------
+    chains : Chains
+        Columns that contain the chain.
+    number : ChainRow
+        Index of the chain.
+    """
     import gemmi  # slow to import: only structures need it
 
     structure, model, chain = gemmi.Structure(), gemmi.Model(1), gemmi.Chain("A")

@@ -109,20 +109,44 @@ class PdbAtoms:
         return np.array([int(text) if DECIMAL_NUMBER.fullmatch(text := self._text(row, _NUMBER)) else 0 for row in rows.tolist()], np.int64)
 
     def rename(self, rows: NDArray[np.int64], name: str) -> None:
-        """Set the residue name of atoms (three characters), and reduce their chain name to its last character."""
+        """Set the residue name of atoms, and reduce their chain name to its last character.
+
+        Parameters
+        ----------
+        rows : ndarray of int64
+            Indices of the atoms.
+        name : str
+            Residue name, at most three characters.
+        """
         self._cells[rows, _NAME] = np.frombuffer(f"{name:>3.3}".encode("latin-1"), np.uint8)
         self._cells[rows, 20] = ord(" ")
         self._is_changed[rows] = True
         self._set_runs()
 
     def rechain(self, rows: NDArray[np.int64], code: str) -> None:
-        """Set the chain name of atoms (two characters)."""
+        """Set the chain name of atoms.
+
+        Parameters
+        ----------
+        rows : ndarray of int64
+            Indices of the atoms.
+        code : str
+            Chain name of exactly two characters.
+        """
         self._cells[rows, _CHAIN] = np.frombuffer(code.encode(), np.uint8)
         self._is_changed[rows] = True
         self.chain[rows] = ord(code[0]) << 8 | ord(code[1])
 
     def renumber(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
-        """Set the residue numbers of atoms, in hybrid-36 beyond 9999."""
+        """Set the residue numbers of atoms, in hybrid-36 beyond 9999.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (k,)
+            Indices of the atoms.
+        numbers : ndarray of int64, shape (k,)
+            Residue number of each of these atoms.
+        """
         for number in np.unique(numbers).tolist():
             here = rows[numbers == number]
             self._cells[here, _NUMBER] = np.frombuffer(hybrid_36(number).encode(), np.uint8)
@@ -166,7 +190,20 @@ class PdbAtoms:
         return numbers[rows] << 8 | self._cells[rows, _INSERTION]
 
     def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
-        """Return the chains in which a Cα occurs again, in another residue segment than at first, or which continue in another model."""
+        """Return the chains in which a Cα occurs again, in another residue segment than at first, or which continue in another model.
+
+        Parameters
+        ----------
+        numbers : ndarray of int64, shape (n,)
+            Residue number of each atom.
+        is_forced : ndarray of bool, shape (p,)
+            True for each part of the file that is a model, whose chains differ from the chains of earlier parts.
+
+        Returns
+        -------
+        list of int
+            Values of `chain`, ascending.
+        """
         rows = self._alpha(np.arange(len(self.lines)))
         if not len(rows):
             return []
@@ -181,7 +218,20 @@ class PdbAtoms:
         return sorted(repeated)
 
     def unwrap(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> bool:
-        """Continue the numbers of a chain that restart after 9999, in `numbers`; return True if any do."""
+        """Continue the residue numbers of a chain that restart after 9999.
+
+        Parameters
+        ----------
+        rows : ndarray of int64
+            Indices of the atoms of the chain.
+        numbers : ndarray of int64, shape (n,)
+            Residue number of each atom; changed in place.
+
+        Returns
+        -------
+        bool
+            True if a number was changed.
+        """
         here = numbers[rows]
         is_wrap = (here[:-1] == LAST_DECIMAL) & ((here[1:] == 0) | (here[1:] == 1)) & (self.part[rows[1:]] == self.part[rows[:-1]])
         if not is_wrap.any():
@@ -196,7 +246,21 @@ class PdbAtoms:
     ) -> list[int]:
         """Return the first atoms of the second and further molecules of a chain, as `molecule_starts` finds them.
 
-        `breaks` changes at each TER and END, where a molecule may end.
+        Parameters
+        ----------
+        rows : ndarray of int64
+            Indices of the atoms of the chain.
+        numbers : ndarray of int64, shape (n,)
+            Residue number of each atom.
+        breaks : ndarray of int64, shape (n,)
+            Number that changes at each TER and END, where a molecule may end.
+        is_forced : ndarray of bool, shape (p,)
+            True for each part of the file that is a model, whose chains differ from the chains of earlier parts.
+
+        Returns
+        -------
+        list of int
+            Indices of the atoms.
         """
         alpha = self._alpha(rows)
         if not len(alpha):

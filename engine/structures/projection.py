@@ -64,7 +64,17 @@ class Projected(NamedTuple):
 
 
 def projected(position: NDArray[np.floating], camera: Projection, width: int, height: int) -> Projected:
-    """Project coordinates, shape (n, 3) in Å, into a picture of `width` x `height` pixels."""
+    """Project coordinates into a picture.
+
+    Parameters
+    ----------
+    position : ndarray, shape (n, 3)
+        Coordinates in Å.
+    camera : Projection
+        View.
+    width, height : int
+        Size of the picture in pixels.
+    """
     offset = np.asarray(position, np.float32) - np.asarray(camera.centre, np.float32)
     x, y, depth = np.asarray(camera.rotation, np.float32) @ offset.T
     scale: Any = np.float32(camera.scale)

@@ -200,6 +200,13 @@ def read_structure(path: str | Path, *, minimum_plddt: float = 0.0, models: Mode
 def gemmi_structure(path: Path, models: Models = "first") -> gemmi.Structure:
     """Read a whole structure file with gemmi.
 
+    Parameters
+    ----------
+    path : Path
+        Structure file.
+    models : Models
+        Models to read, as in `read_structure`.
+
     Raises
     ------
     InputError

@@ -40,7 +40,17 @@ _MATRIX = "BLOSUM62"
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the terms of the score; 1 is the published or learned weight."""
+    """Weights of the terms of the score; 1 is the published or learned weight.
+
+    Attributes
+    ----------
+    length, angle : float
+        Weights of lengths and of angles.
+    sse : float
+        Weight of secondary structure elements; used in the published mode only.
+    residue : float
+        Weight of the similarity of amino acids.
+    """
 
     length: float = 1.0
     angle: float = 1.0
@@ -113,7 +123,24 @@ def element_similarity() -> NDArray[np.float64]:
 
 
 def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """Return the published rewards of a query as integers, and the integer value of a reward of 1."""
+    """Return the published rewards of a query as integers.
+
+    Parameters
+    ----------
+    query : StructureArrays
+        Descriptors of the query.
+    weights : Weights
+        Weights of the terms.
+    gaps : GapCosts
+        Gap costs in units of the rewards.
+
+    Returns
+    -------
+    rewards : Rewards
+        Rewards and gap costs as integers.
+    units : float
+        Integer value of a reward of 1.
+    """
     matrix = read_matrix(_MATRIX).scores.astype(np.float64)
     tables = np.zeros((2, CODES, CODES))
     tables[0, : len(matrix), : len(matrix)] = weights.residue * (matrix - matrix.min()) / (matrix.max() - matrix.min())
@@ -124,10 +151,28 @@ def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) 
 
 
 def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """Return the learned rewards of a query as integers, and the integer value of a reward of 1 bit.
+    """Return the learned rewards of a query as integers.
 
     The length weight applies to the distances (separation, burial and neighbour), and the angle weight to the conformation, which includes
     secondary structure. The weight of secondary structure applies to the published mode only.
+
+    Parameters
+    ----------
+    query : StructureArrays
+        Descriptors of the query.
+    tables : SensitiveTables
+        Learned tables.
+    weights : Weights
+        Weights of the terms.
+    gaps : GapCosts
+        Gap costs in bits.
+
+    Returns
+    -------
+    rewards : Rewards
+        Rewards and gap costs as integers.
+    units : float
+        Integer value of a reward of 1 bit.
     """
     factors = {
         "residue": weights.residue,

@@ -121,7 +121,17 @@ def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:
 
 
 def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
-    """Return a PyMOL script that loads ``NAME.cif`` of each chain from the folder of the script."""
+    """Return a PyMOL script that loads ``NAME.cif`` of each chain from the folder of the script.
+
+    Parameters
+    ----------
+    chains : sequence of ScriptedChain
+        Chains to show.
+    style : Style
+        Representation of the chains.
+    background : Colour
+        Colour of the background: red, green and blue, from 0 to 255.
+    """
     lines = ["# Open in PyMOL from this folder.", *(f"load {chain.name}.cif, {chain.name}" for chain in chains), "hide everything"]
     lines += _PYMOL_STYLES[style]
     for chain in chains:
@@ -142,7 +152,17 @@ def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", backg
 
 
 def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
-    """Return a ChimeraX script for a new session that opens ``NAME.cif`` of each chain from the folder of the script."""
+    """Return a ChimeraX script for a new session that opens ``NAME.cif`` of each chain from the folder of the script.
+
+    Parameters
+    ----------
+    chains : sequence of ScriptedChain
+        Chains to show.
+    style : Style
+        Representation of the chains.
+    background : Colour
+        Colour of the background: red, green and blue, from 0 to 255.
+    """
     lines = ["# Open in a new session of ChimeraX.", *(f"open {chain.name}.cif" for chain in chains), "hide atoms"]
     for number, chain in enumerate(chains, 1):
         lines.append(f"setattr #{number} residues ss_type 0")

@@ -68,7 +68,20 @@ class Superpositions:
         return len(self.rmsd)
 
     def moved(self, i: int, position: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Transform coordinates of target `i`, shape (r, 3), onto the query."""
+        """Transform coordinates of a target onto the query.
+
+        Parameters
+        ----------
+        i : int
+            Index of the target.
+        position : ndarray, shape (r, 3)
+            Coordinates in Å.
+
+        Returns
+        -------
+        ndarray of float64, shape (r, 3)
+            Transformed coordinates.
+        """
         moved: NDArray[np.float64] = position @ self.rotation[i].T + self.translation[i]
         return moved
 
@@ -168,7 +181,19 @@ def superpose_many(
 
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
-    """Superpose pairs of chains on the CPU; see `superpose_many`."""
+    """Superpose pairs of chains on the CPU; see `superpose_many`.
+
+    Parameters
+    ----------
+    pairs : ChainPairs
+        Pairs of chains.
+    threads : int
+        Number of CPU threads.
+    effort : Effort
+        Thoroughness of the search, as in `superpose_many`.
+    progress : Progress
+        Advances by one for each pair; polled for cancellation.
+    """
     result, done = FoundSuperpositions.empty(pairs), 0
     with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
         for end in ends:
@@ -203,7 +228,17 @@ def pairs_with_query(
 
 
 def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
-    """Return the results of the pairs `first:last`, by default of all pairs."""
+    """Return the results of consecutive pairs.
+
+    Parameters
+    ----------
+    superpositions : FoundSuperpositions
+        Results of all pairs.
+    first : int
+        Index of the first pair.
+    last : int, optional
+        End index (exclusive); by default all further pairs are included.
+    """
     some = slice(first, last)
     counts, scores = superpositions.counts[some], superpositions.scores[some]
     retained = np.repeat(superpositions.places[:-1][some] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
