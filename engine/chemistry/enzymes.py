@@ -79,7 +79,7 @@ class Enzyme:
 
     @property
     def is_unspecific(self) -> bool:
-        """True if it cuts every bond, so that missed cleavages are meaningless."""
+        """True if the agent cuts every bond, so that missed cleavages are meaningless."""
         return self.after == _ALPHABET and not self.not_before
 
     @property

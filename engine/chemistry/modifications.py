@@ -398,7 +398,7 @@ class SearchModification:
 
     @property
     def takes_residue(self) -> bool:
-        """True if it replaces the fixed modifications of its residue, not only those of the terminus."""
+        """True if the modification replaces the fixed modifications of its residue, not only those of the terminus."""
         return self.position == "anywhere" or self.name in _RESIDUE_AND_TERMINUS
 
     @property
@@ -408,7 +408,7 @@ class SearchModification:
 
     @property
     def added_mass(self) -> float:
-        """Mass in dalton that it adds to a peptide with all fixed modifications."""
+        """Mass in dalton that the modification adds to a peptide with all fixed modifications."""
         return self.mass - self.replaced_mass
 
     def __str__(self) -> str:

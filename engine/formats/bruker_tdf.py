@@ -44,7 +44,7 @@ _PRECURSORS_OF_RUN = (
 
 
 def read_tdf(folder: Path, progress: Progress) -> Spectra:
-    """Read the MS2 spectra of a run, one for each precursor, in order of precursor number.
+    """Read the MS2 spectra of a run, a spectrum for each precursor, in order of precursor number.
 
     Parameters
     ----------

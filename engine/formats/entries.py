@@ -104,7 +104,7 @@ class EntryFormat(Protocol):
         Parameters
         ----------
         block : Block
-            Part of the file.
+            Section of the file.
         with_chromosomes : bool
             True to yield the nucleotide sequences of records, False for the proteins that they encode.
 

@@ -154,7 +154,7 @@ def parse_fasta(
     path : Path
         File of the block, for messages.
     block : Block
-        Part of the file that consists of complete records.
+        Section of the file that consists of complete records.
     n_lines : int
         Number of lines of the file before the block.
     every_record : bool

@@ -196,7 +196,7 @@ def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) ->
 
 
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[ReadBlock, int]:
-    """Return the complete reads of a text and its number of lines, given the number `n_lines` of lines before the text."""
+    """Return the complete reads of a text and its number of lines; `n_lines` is the number of lines of the file before the text."""
     text = np.frombuffer(data, np.uint8)
     # Upper bounds: most @ are qualities, and each record has a minimum size; the last may lack its line end.
     maximum = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)

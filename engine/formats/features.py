@@ -172,7 +172,7 @@ class Features:
         return len(self.kind)
 
     def take(self, proteins: NDArray[np.int64]) -> Features:
-        """Return the features of the proteins with these indices, in the order of `proteins`."""
+        """Return the features of the proteins with the given indices, in the order of `proteins`."""
         rows, offsets = take_runs(np.arange(len(self)), self.offsets, proteins)
         return Features(offsets, self.kind[rows], self.first[rows], self.last[rows], self.texts.take(rows))
 

@@ -61,7 +61,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
     is_high = intensity >= _MINIMUM_HEIGHT * base[owner]
 
     def share_with(ions: NDArray[np.float64], channels: int) -> float:
-        """Return the fraction of spectra with peaks at `channels` or more nominal masses of these ions."""
+        """Return the fraction of spectra with peaks at the nominal masses of at least `channels` of the given ions."""
         n_channels = np.zeros(n, np.int64)
         for nominal in np.unique(np.floor(ions)):
             has = np.zeros(n, bool)

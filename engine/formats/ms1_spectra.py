@@ -59,7 +59,7 @@ class Ms1Spectra:
 
     @property
     def voltages(self) -> list[float]:
-        """Distinct FAIMS compensation voltages, ascending; a last NaN if there are spectra without one."""
+        """Distinct FAIMS compensation voltages, ascending; the last is NaN if there are spectra without a voltage."""
         return np.unique(self.voltage).tolist() if len(self.voltage) else [float("nan")]
 
     def at_voltage(self, voltage: float) -> NDArray[np.bool_]:

@@ -295,7 +295,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
 
 
 def _read_filters(texts: list[bytes], spectrum: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Add the activations that filter strings name to those of their spectra."""
+    """Add the activations that filter strings name to the activations of their spectra."""
     for text, row in zip(texts, spectrum.tolist(), strict=True):
         named = parse_filter_activation(text.decode("latin-1"))
         table.activation[row] = combine_activations((Activation(table.activation[row]), named))
@@ -449,7 +449,7 @@ def collect_level(
     centroid: bool | str,
     level: int = 2,
 ) -> ParsedBlock:
-    """Decode the valid spectra of an MS level in a block of XML, and count the other spectra of this level and those of unknown level.
+    """Decode the valid spectra of an MS level in a block of XML, and count the other spectra of this level and spectra of unknown level.
 
     Parameters
     ----------

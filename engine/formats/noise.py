@@ -67,7 +67,7 @@ def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
 
 
 def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
-    """Return, for each notation of noise, True for each spectrum that has it, shape (n,), and the terms of its arrays.
+    """Return, for each notation of noise, a mask of the spectra that use it, shape (n,), and the terms of its arrays.
 
     The notations are samples with a baseline, samples without a baseline, and ratios.
     """

@@ -312,7 +312,7 @@ def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
 def _select_peaks(
     lines: _Lines, starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the joined m/z and intensities of the spectra with these ranges of peaks, and their offsets."""
+    """Return the joined m/z and intensities of the given ranges of peaks, and their offsets."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(stops - starts, out=offsets[1:])
     if offsets[-1] == len(lines.mz):
@@ -391,7 +391,7 @@ class _MgfRecords:
         self._known[filled] = _COMMENTS[lines.text[lines.start[filled]]]
 
     def _whole(self, words: bytes) -> NDArray[np.int64]:
-        """Return the indices of the lines that equal these words."""
+        """Return the indices of the lines that consist exactly of the given words."""
         at = self._lines.beginning_with(words)
         return at[self._lines.stop[at] - self._lines.start[at] == len(words)]
 
@@ -546,7 +546,7 @@ class _MgfRecords:
             activation[row] = parse_filter_activation(title) or parse_activation(" ".join(_AFTER_WORD.findall(title)))
 
     def _stray(self) -> NDArray[np.int64]:
-        """Record issues of unknown lines within spectra, and return the line numbers of those outside of spectra."""
+        """Record issues of unknown lines within spectra, and return the line numbers of unknown lines and peaks outside of spectra."""
         lines, inside = self._lines, self._inside
         unknown = np.flatnonzero(~self._known)
         unknown = unknown[~lines.contain(unknown, b"=")]

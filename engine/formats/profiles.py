@@ -93,7 +93,10 @@ def centroid_profiles(
 def _vertices(
     mz: NDArray[np.float64], height: NDArray[np.float64], at: NDArray[np.int64], first: NDArray[np.int64], stop: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return m/z and height of the parabola through each summit and its neighbours; of the summit if they are not near and lower."""
+    """Return the m/z and the height of each peak from the parabola through its summit and both neighbours.
+
+    A summit retains its own m/z and height unless both neighbours are near and at least one is lower.
+    """
     places, tops = mz[at], height[at]
     inside = np.flatnonzero((at > first) & (at + 1 < stop))
     middle = at[inside]

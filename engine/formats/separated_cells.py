@@ -96,14 +96,14 @@ class Cells:
         return name.lower() in self._columns
 
     def text(self, *names: str) -> pa.StringArray:
-        """Return the first existing column of these names; empty texts if there is none."""
+        """Return the first existing column with one of the given names; empty texts if there is none."""
         for name in names:
             if self.has(name):
                 return self._columns[name.lower()]
         return pa.array([""], pa.string()).take(pa.array(np.zeros(len(self), np.int64)))
 
     def required(self, *names: str) -> pa.StringArray:
-        """Return the first existing column of these names.
+        """Return the first existing column with one of the given names.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Cells:
         return self.text(*names)
 
     def numbers(self, *names: str, skip_texts: bool = False) -> NDArray[np.float64]:
-        """Return the first existing column of these names as numbers.
+        """Return the first existing column with one of the given names as numbers.
 
         Rows with other texts are marked in `is_broken`.
 
@@ -208,7 +208,7 @@ class Cells:
         return True
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
-        """Return the first existing column of these names as whole numbers, `missing` for empty cells; see `numbers`.
+        """Return the first existing column with one of the given names as whole numbers, `missing` for empty cells; see `numbers`.
 
         Rows with other numbers are marked in `is_broken`.
         """

@@ -171,7 +171,7 @@ class ByteSource:
 
 @dataclass(frozen=True)
 class Block:
-    """Part of a file that begins and ends between records.
+    """Section of a file that begins and ends between records.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def blocks(
     Yields
     ------
     Block
-        Part of the file with complete records; the last block has the rest of the file.
+        Section of the file with complete records; the last block has the rest of the file.
 
     Raises
     ------

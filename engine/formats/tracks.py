@@ -193,7 +193,10 @@ def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
 
 
 def _place(first: str, last: str, counted_from: int) -> tuple[int, int] | None:
-    """Return first and last position, from 1, or None; `counted_from` is added to the first."""
+    """Return the first and the last position, from 1, of texts with numbers; None if they are not a valid range.
+
+    `counted_from` is added to the first number: 0 if the file counts from 1, 1 if it counts from 0.
+    """
     if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit() and len(first) < 11 and len(last) < 11):
         return None
     begin, end = int(first) + counted_from, int(last)

@@ -94,7 +94,7 @@ def vendor_format(path: Path) -> VendorFormat | None:
 
 
 def find_converter(vendor: VendorFormat) -> tuple[str, str] | None:
-    """Return name and executable of the installed converter for a format, or None; the executable is '' for a Python package."""
+    """Return the name and the executable of the installed converter for a format ('' for a Python package); None if there is none."""
     for converter in vendor.converters:
         if converter == OPENTIMSPY and find_spec(OPENTIMSPY) is not None:
             return converter, ""

@@ -363,7 +363,7 @@ def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Pa
 
 
 def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:
-    """Return the protein index with the annotated modifications of the database, as far as their masses are known."""
+    """Return the protein index with the annotated modifications of known mass of the database."""
     if parameters.decoys == "existing":
         raise ParameterError(
             "known_modifications: a database with its own decoys has none for known modifications; generate decoys (decoys=reverse)"

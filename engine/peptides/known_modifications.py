@@ -250,7 +250,17 @@ def find_known_modifications(
 
 @dataclass(frozen=True)
 class _Ends:
-    """Ends of peptides in a protein and its decoy, which are residues of shape (length,)."""
+    """Positions of the ends of peptides in a protein and its decoy.
+
+    Attributes
+    ----------
+    target, decoy : ndarray of uint8, shape (length,)
+        Residues of the protein and of its decoy.
+    cleaves : ndarray of bool, shape (26, 26)
+        True for bonds that the enzyme cuts, by the residues before and after the bond.
+    clip_methionine : bool
+        True if proteins are digested also without their initial methionine.
+    """
 
     target: NDArray[np.uint8]
     decoy: NDArray[np.uint8]

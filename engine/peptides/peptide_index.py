@@ -386,7 +386,7 @@ class _Digest:
             yield from run_on_threads(merge, batch, self._threads, self._progress, steps=lambda run: sizes[run])
 
     def _counting(self, entries: PeptideEntries) -> PeptideEntries:
-        """Return all entries, except those of variants outside their bounds."""
+        """Return all entries, except entries of variants outside their bounds."""
         if self._peptide_bounds is None:
             return entries
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1

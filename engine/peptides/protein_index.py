@@ -74,7 +74,7 @@ class ProteinIndex:
     n_left_out : int
         Number of proteins that were left out as decoys.
     stops : ndarray of int64, shape (s,)
-        Positions of stops (``*``) in `proteins.residues`; the parts between them are digested as separate proteins.
+        Positions of stops (``*``) in `proteins.residues`; the segments between them are digested as separate proteins.
     """
 
     proteins: Proteins
@@ -202,7 +202,7 @@ def build_protein_index(
     decoy_prefix : str
         Prefix of the accessions of decoys.
     cleaves : ndarray of bool, shape (26, 26)
-        True for bonds that the enzyme cuts, by the residues before and after the bond; pseudo-reversal and shuffling leave the residues
+        True for bonds that the enzyme cuts, by the residues before and after the bond; pseudo-reversal and shuffling keep the residues
         before them in place.
     contaminants : Proteins, optional
         Proteins of contaminant databases.
@@ -461,7 +461,7 @@ class _Texts:
         return _Texts(*take_runs(self.characters, self.offsets, order))
 
     def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
-        """Return True for each text that begins with `prefix`; False for all if it is empty."""
+        """Return True for each text that begins with `prefix`; False for all texts if the prefix is empty."""
         if not prefix:
             return np.zeros(len(self.offsets) - 1, bool)
         starts, result = self.offsets[:-1], np.diff(self.offsets) >= len(prefix)

@@ -380,7 +380,10 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return (bits, indices of pairs) of groups with the same query whose ends are found in parallel lanes, the largest groups first."""
+    """Return groups of pairs with the same query whose ends are found in parallel lanes, the largest groups first.
+
+    Each group is a tuple of the number of bits of a score and the indices of its pairs.
+    """
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
     result = []

@@ -57,7 +57,7 @@ class SignificantHits:
     bit_scores: NDArray[np.float64]
 
     def take(self, rows: NDArray[np.integer]) -> SignificantHits:
-        """Return the hits with these indices."""
+        """Return the hits with the given indices."""
         return SignificantHits(self.subjects[rows], self.e_values[rows], self.bit_scores[rows])
 
 

@@ -251,7 +251,7 @@ class Hits:
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def taken(self, rows: Integers) -> Hits:
-        """Return the hits with these indices, in this order."""
+        """Return the hits with the given indices, in this order."""
         return type(self)(**{name: column.take(rows) for name, column in vars(self).items()})
 
     @property
@@ -494,7 +494,7 @@ class _Blocks:
 
 
 def _repeated(values: Sequence[Any], places: Integers) -> list[Any]:
-    """Return the values with these indices."""
+    """Return the values with the given indices."""
     return list(map(values.__getitem__, places.tolist()))
 
 
@@ -860,7 +860,7 @@ def expected_counts(
     Returns
     -------
     scores : ndarray of int32, shape (s,)
-        Scores 1, 2, … up to the last that a thousandth of a subject is expected to reach.
+        Scores 1, 2, … up to the largest score that at least 0.001 subjects are expected to reach.
     counts : ndarray of float64, shape (s,)
         Expected number of subjects with each score.
     """

@@ -116,7 +116,7 @@ def _stacked_class() -> type[Alignment]:
 
 
 def grades(stack: Stack) -> str:
-    """Return a digit per column, 0 to 9: the tenths of its conservation (`proteoscope.engine.sequences.conservation`)."""
+    """Return a digit from 0 to 9 per column, which grades its conservation (`proteoscope.engine.sequences.conservation`)."""
     digits = np.minimum((conservation(stack.symbols) * (_GRADES + 1)).astype(np.int64), _GRADES)
     return "".join(map(str, digits.tolist()))
 

@@ -221,7 +221,10 @@ def _table() -> dict[tuple[str, str, str], dict[str, float]]:
 
 
 def tabulated(scheme: ScoringScheme) -> ScoreStatistics | None:
-    """Return NCBI's constants for a matrix and gap costs, or None; a matrix file counts as NCBI's matrix if the scores are equal."""
+    """Return NCBI's constants for a matrix and gap costs; None if NCBI has none.
+
+    A matrix file counts as NCBI's matrix if the scores are equal.
+    """
     name = next((name for name in _GAP_COSTS if scheme.matrix.scores_as(read_matrix(name))), "")
     row = _table().get((name, str(scheme.gap_open), str(scheme.gap_extend)))
     if row is None:
@@ -249,7 +252,7 @@ def _complete(
 
 
 def default_gap_costs(matrix: str) -> tuple[int, int]:
-    """Return the default gap opening and extension costs of a matrix: NCBI's if it has them, otherwise 11 and 1."""
+    """Return the default gap opening and extension costs of a matrix: NCBI's default costs if the matrix has any, otherwise 11 and 1."""
     return _GAP_COSTS.get(matrix, (11, 1))
 
 

@@ -50,7 +50,7 @@ class SpectrumSeries(NamedTuple):
 
     @classmethod
     def of(cls, ion_series: str, activation: NDArray[np.uint8]) -> SpectrumSeries:
-        """Return the ion series of spectra: those of the parameter, or those of the activation if the parameter is ``activation``.
+        """Return the ion series of spectra: the given series, or the series of each activation if ``activation`` is given.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ class SpectralLibrary:
         return np.where(self.charge == 0, named, np.sign(self.charge))
 
     def take(self, rows: NDArray[np.int64]) -> SpectralLibrary:
-        """Return the entries with these indices, in any order or repeated; `skipped` is unchanged."""
+        """Return the entries with the given indices, in any order or repeated; `skipped` is unchanged."""
         mz, offsets = take_runs(self.mz, self.offsets, rows)
         intensity, _ = take_runs(self.intensity, self.offsets, rows)
         return replace(

@@ -157,7 +157,7 @@ class SpectrumIndex:
 
 
 def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
-    """Return a tolerance as (absolute in dalton, relative as a fraction), which kernels expect; one of them is 0."""
+    """Return a tolerance as (absolute in dalton, relative as a fraction), which kernels expect; one of the two is 0."""
     return (0.0, tolerance.value * 1e-6) if tolerance.unit == "ppm" else (tolerance.value, 0.0)
 
 

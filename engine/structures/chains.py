@@ -116,7 +116,7 @@ class Chains:
         return Texts(_STATE_SYMBOLS[self.secondary], self.offsets)
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
-        """Return the chains with these indices, in this order."""
+        """Return the chains with the given indices, in this order."""
         order = np.asarray(order, np.int64)
         offsets = run_offsets(self.lengths[order])
         columns = {name: take_runs(getattr(self, name), self.offsets, order)[0] for name in RESIDUE_COLUMNS if name != "position"}

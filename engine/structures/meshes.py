@@ -187,7 +187,7 @@ class _Curve(NamedTuple):
 
 
 def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
-    """Return the curves that tubes follow, one per unbroken part of the chain.
+    """Return the curves that tubes follow, a curve for each unbroken segment of the chain.
 
     Parameters
     ----------

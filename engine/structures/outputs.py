@@ -180,7 +180,7 @@ def identities(
     pairs: NDArray[np.integer],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the `identity` of many alignments with one query.
+    """Return the `identity` of each of many alignments with one query.
 
     Parameters
     ----------

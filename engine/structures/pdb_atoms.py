@@ -36,7 +36,7 @@ class PdbAtoms:
     cells : ndarray of uint8, shape (n, ATOM_COLUMNS)
         Characters of each record; changed in place.
     part : ndarray of int64, shape (n,)
-        Part of the file, as in `_Rewriting._parts`.
+        Index of the section of the file, as in `_Rewriting._parts`.
 
     Attributes
     ----------

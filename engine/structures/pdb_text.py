@@ -137,10 +137,10 @@ class _Rewriting:
         return PlainPdb(self._written(), self._names, tuple(self._notes))
 
     def _parts(self) -> NDArray[np.int64]:
-        """Return the part of the file of each line, -1 for models that are not read.
+        """Return the index of the section of the file to which each line belongs; -1 for lines of models that are not read.
 
-        Parts end at END and at models; between two ENDs only the first model is read. Atoms that repeat those before the first END are a
-        trajectory frame, which counts as a model.
+        Sections are separated by END and by the beginnings of models; between two ENDs only the first model is read. A section with the
+        same atoms as the first section is a trajectory frame, which counts as a model.
         """
         section = np.cumsum(self._is_end) - self._is_end
         group = np.cumsum(self._is_model)

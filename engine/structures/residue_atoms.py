@@ -139,7 +139,7 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
-    """Return True if all these residues are glycine, which has no side-chain heavy atom."""
+    """Return True if all given residues are glycine, which has no heavy atom in its side chain."""
     return bool((chains.residue[owner] == SYMBOLS.index("G")).all())
 
 

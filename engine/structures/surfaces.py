@@ -89,7 +89,17 @@ def _at_spacing(position: NDArray[np.float64], radius: NDArray[np.float64], resi
 def _field(
     position: NDArray[np.float64], radius: NDArray[np.float64], spacing: float
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return the sum at each grid point, the atom that contributes most (-1 for none), and the coordinates of the first grid point."""
+    """Return a sum of Gaussian-like contributions of the atoms on a grid.
+
+    Returns
+    -------
+    total : ndarray of float32, shape (x, y, z)
+        Sum at each grid point.
+    nearest : ndarray of int32, shape (x, y, z)
+        Index of the atom that contributes most, -1 for none.
+    low : ndarray of float64, shape (3,)
+        Coordinates of the first grid point in Å.
+    """
     margin = _REACH * float(radius.max()) + 2 * spacing
     low = position.min(axis=0) - margin
     shape = tuple(int(n) for n in np.ceil((position.max(axis=0) + margin - low) / spacing) + 1)
@@ -145,7 +155,10 @@ def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDA
 
 
 def _squares(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return two triangles around each crossed edge of the grid, shape (t, 3); the border of the grid is outside the surface."""
+    """Return two triangles for each edge of the grid that crosses the surface, as indices of vertices, shape (t, 3).
+
+    The border of the grid must be outside the surface.
+    """
     result = []
     for axis in range(3):
         across, beyond = (axis + 1) % 3, (axis + 2) % 3

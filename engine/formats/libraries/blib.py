@@ -238,7 +238,7 @@ def _take_peptide(entry: Entry, sequence: str, noted: str, modifications: list[N
 
 
 def _unpacked(packed: object, n: int, dtype: type) -> NDArray | None:
-    """Return the `n` numbers in a blob, or None if it does not contain exactly that number."""
+    """Return the `n` numbers in a blob; None if the blob does not contain exactly `n` numbers."""
     if not isinstance(packed, bytes):
         return None
     size = n * np.dtype(dtype).itemsize

@@ -126,7 +126,10 @@ def _insert(connection: sqlite3.Connection, batches: Iterable[LibraryEntries], p
 
 
 def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...], tuple[int, bytes, bytes], list[tuple[int, int, float]]]]:
-    """Yield the rows of each entry for the tables of spectra, peaks and modifications; `before` entries precede these."""
+    """Yield the rows of each entry for the tables of spectra, peaks and modifications.
+
+    `before` is the number of entries before the given entries.
+    """
     placed, precursor_mz, score = entries.modifications, entries.precursor_mz.tolist(), entries.q_value
     minutes = np.where(np.isnan(entries.retention_time), 0.0, entries.retention_time / 60.0).tolist()
     file = (entries.file + 1).tolist() if len(entries.file) else [1] * len(entries)

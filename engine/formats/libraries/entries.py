@@ -308,7 +308,7 @@ class LibraryCollector:
 
 
 def first_charge(text: str) -> int:
-    """Return the first charge in a text such as ``2``, ``2+`` or ``-1``; 0 if it has none.
+    """Return the first charge in a text such as ``2``, ``2+`` or ``-1``; 0 if the text has none.
 
     >>> first_charge("2+"), first_charge("1-"), first_charge("-1"), first_charge("many")
     (2, -1, -1, 0)

@@ -101,7 +101,7 @@ class MgfLibrary(TextLibrary):
 
 
 def _take_peptide(entry: Entry, text: str, *, is_compound: bool) -> None:
-    """Set the peptide from ``SEQ``; libraries of compounds have placeholders in it, such as ``*..*``."""
+    """Set the peptide from the text of ``SEQ``, unless it is empty or a placeholder such as ``*..*``."""
     if not text.strip("*.-_ ") or text.lower() in MISSING:
         return
     try:
