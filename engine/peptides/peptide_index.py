@@ -138,8 +138,8 @@ def build_peptide_index(
     """Digest proteins and write their index into `folder`.
 
     The first pass over the digest counts peptides, on the first available GPU or on threads; the second pass enumerates them on threads and
-    sorts them in runs. The maximum memory is about `memory_bytes` in addition to the proteins, unless a single mass bucket needs more. On
-    disk, a distinct peptide takes 22 bytes and an occurrence 4.
+    sorts them in runs (mass ranges). The maximum memory is about `memory_bytes` in addition to the proteins, unless a single mass bucket
+    needs more. On disk, a distinct peptide takes 22 bytes and an occurrence 4.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
 
 def _passes(buckets: NDArray[np.int64], limit: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
-    """Yield, for each pass over the digest, the run of every mass bucket; -1 for buckets of other passes.
+    """Yield, for each pass over the digest, the run (mass range) of every mass bucket; -1 for buckets of other passes.
 
     A pass has at most `limit` peptides, unless a single bucket has more, in at most about `n_runs` runs with similar numbers of peptides.
     """
@@ -397,7 +397,7 @@ class _Digest:
 
 
 def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntries) -> dict[str, NDArray]:
-    """Return the dictionary and the inverted lists of a run."""
+    """Return the dictionary and the inverted lists of a run (mass range)."""
     mass, signature, dictionary = entries.mass, entries.signature, PeptideDictionary.empty(len(entries.mass))
     # A mass up to 17,000 Da takes 44 bits; with 20 bits of the signature below it, one sort resolves most ties.
     order = np.argsort((mass.view(np.uint64) << (np.uint64(64) - SIGNATURE_TAIL)) | (signature >> SIGNATURE_TAIL))

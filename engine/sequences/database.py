@@ -122,7 +122,7 @@ def decode(codes: NDArray[np.int8]) -> str:
 
 
 def cache_store() -> IndexStore:
-    """Return the part of the user's cache that stores packed databases."""
+    """Return the store of packed databases in the user's cache."""
     return index_store(_NAME)
 
 

@@ -155,7 +155,10 @@ class Stack:
 
     @cached_property
     def gapped(self) -> NDArray[np.uint8]:
-        """Rows with gaps also beyond the ends, and with X for ``*``, which alignment formats do not support."""
+        """Rows as ASCII characters, shape (rows, columns), with gaps before and after the alignments.
+
+        ``*``, which alignment formats do not support, is replaced by X.
+        """
         symbols = self.symbols.copy()
         symbols[symbols == OUTSIDE] = _GAP
         symbols[symbols == ord("*")] = ord("X")
@@ -183,7 +186,10 @@ class Stack:
 def _fit(
     subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], place: NDArray[np.int64], length: int
 ) -> bool:
-    """Return True if all alignments lie within their sequences, and begin and end with residues of the query (of this length)."""
+    """Return True if all alignments lie within their sequences, and begin and end with residues of the query.
+
+    `length` is the number of residues of the query.
+    """
     if not (np.diff(offsets) > 0).all():
         return False
     is_in_query = (place[offsets[:-1]] >= 0).all() and (place < length).all()

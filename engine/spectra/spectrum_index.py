@@ -109,7 +109,7 @@ class SpectrumIndex:
 
     @property
     def series(self) -> str:
-        """Ion series as characters, if all spectra have the same."""
+        """Ion series of all spectra as characters; a `ValueError` if spectra have different series."""
         (symbols,) = self.ion_series.symbols
         return symbols
 

@@ -102,7 +102,7 @@ def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
 
 
 class _Columns:
-    """Columns of the category by name."""
+    """Columns of the category ``_atom_site`` by name."""
 
     def __init__(self, block: gemmi.cif.Block, loop: gemmi.cif.Loop) -> None:
         self._block, self._loop = block, loop

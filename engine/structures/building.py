@@ -287,7 +287,7 @@ def _part_prefix(settings: _Settings) -> str:
 
 
 def _parts(folder: Path, settings: _Settings) -> list[Collection]:
-    """Return the valid parts of an interrupted build."""
+    """Return the valid collections that an interrupted build has written."""
     result = []
     if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
         for path in sorted((folder / PARTS).iterdir()):

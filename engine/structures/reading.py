@@ -551,7 +551,10 @@ class _StructureReader:
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the residue code of each residue, and True for each name of an amino acid and of a nucleotide."""
+        """Return the code of each residue, and masks of the amino acids and of the nucleotides.
+
+        `residue_names` has the name of each atom's residue, and `first` is the index of the first atom of each residue.
+        """
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
         kinds = [_decode_kind(number) for number in numbers.tolist()]
         if self._parents:
