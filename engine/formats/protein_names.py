@@ -36,12 +36,12 @@ _KEY = "\x1f"
 """Marks the keys of UniProt within `name_columns`; control characters of headers have become spaces before."""
 
 
-def name_columns(descriptions: Iterable[str | None]) -> dict[str, pa.Array]:
+def name_columns(descriptions: Iterable[str | None] | pa.Array) -> dict[str, pa.Array]:
     """Return the columns of `NAMES` for rows with these descriptions, as `header_names` finds them, but for all rows at once.
 
     Parameters
     ----------
-    descriptions : iterable of str or None
+    descriptions : StringArray, or iterable of str or None
         Headers without their accessions.
 
     Returns
@@ -49,7 +49,7 @@ def name_columns(descriptions: Iterable[str | None]) -> dict[str, pa.Array]:
     dict of str to StringArray
         null where a description has no such name.
     """
-    rows = pa.array(descriptions, pa.string()).dictionary_encode()
+    rows = (descriptions if isinstance(descriptions, pa.Array) else pa.array(descriptions, pa.string())).dictionary_encode()
     text, marked = _marked(rows.dictionary)
     genes = pa.compute.coalesce(_value(marked, "GN"), _in_brackets(text, "gene"))
     organisms = pa.compute.coalesce(_value(marked, "OS"), _in_brackets(text, "organism"), _last_in_brackets(text))
