@@ -32,6 +32,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
+from proteoscope.gui.plots.page_choice import FigureDialog
 from proteoscope.gui.results.identification_view import IdentificationView
 from proteoscope.gui.settings import SettingsFile
 from proteoscope.gui.tables.panel import TablePanel
@@ -139,11 +140,18 @@ def test_best_spectrum_of_second_protein_is_shown(shared_results: Identification
     assert results.spectrum.isVisible() and results.spectrum.text == ""
 
 
-def test_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
-    named_in_dialog(hand, tmp_path / "best.svg", qtbot)
+def test_spectrum_is_saved_as_a_figure(
+    results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Width and file name are offered: opening, width and file are three actions."""
+    monkeypatch.chdir(tmp_path)
     hand.press("ctrl", "e")
-    qtbot.waitUntil((tmp_path / "best.svg").exists)
-    assert (tmp_path / "best.svg").read_text(encoding="utf-8").startswith("<svg ")
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeWindow(), FigureDialog))
+    hand.when(lambda: isinstance(QApplication.activeModalWidget(), QFileDialog), lambda: hand.press("enter"))
+    hand.press("enter")
+    qtbot.waitUntil(lambda: bool(list(tmp_path.glob("*.svg"))))
+    (figure,) = tmp_path.glob("*.svg")
+    assert figure.read_text(encoding="utf-8").startswith("<svg ")
 
 
 def test_coverage_and_mass_errors_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
