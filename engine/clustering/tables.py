@@ -33,7 +33,7 @@ _MZ = Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 1
 _TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True, low=-1e12, high=1e12)
 _FILE = Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False)
 _CLUSTER = Column("cluster", "Cluster", "Number of the cluster", "identifier", 8)
-_N_MEMBERS = Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7, low=0, high=1 << 40)
+_N_MEMBERS = Column("n_members", "Spectra", "Number of spectra of the cluster", "integer", 7, low=0, high=1 << 40)
 
 CLUSTERS = Table.of(
     "clusters",
@@ -43,18 +43,20 @@ CLUSTERS = Table.of(
         _N_MEMBERS,
         _MZ,
         _CHARGE,
-        Column("mean_similarity", "Similarity", "Mean cosine of its spectra and its consensus spectrum", "number", 9, 3, is_nullable=True),
         Column(
-            "least_similarity", "Least", "Cosine of the consensus spectrum and the member least like it", "number", 7, 3, is_nullable=True
+            "mean_similarity", "Similarity", "Mean cosine between the spectra and the consensus spectrum", "number", 9, 3, is_nullable=True
+        ),
+        Column(
+            "least_similarity", "Least", "Minimum cosine between the spectra and the consensus spectrum", "number", 7, 3, is_nullable=True
         ),
         _TIME,
         Column("title", "Consensus spectrum", "Name of the member that represents the cluster", width=36),
         Column("consensus", meaning="Row of the table of consensus spectra", kind="identifier", rows_of="consensus"),
-        Column("label", "Label", "Most frequent label of its spectra, where labels were given", width=24, is_shown=False, is_nullable=True),
+        Column("label", "Label", "Most frequent label of the spectra, if labels were given", width=24, is_shown=False, is_nullable=True),
         Column(
             "label_share",
             "Share",
-            "Part of its labelled spectra with that label",
+            "Fraction of the labelled spectra with that label",
             "percent",
             7,
             unit="%",
@@ -81,15 +83,15 @@ MEMBERS = Table.of(
         Column(
             "similarity_to_consensus",
             "Similarity",
-            "Cosine of the spectrum and its cluster's consensus spectrum",
+            "Cosine between the spectrum and the consensus spectrum of the cluster",
             "number",
             9,
             3,
             saved=".4f",
             is_nullable=True,
         ),
-        Column("is_consensus", "Consensus", "Whether it represents the cluster", "truth", 9),
-        Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7, is_shown=False, low=0, high=1 << 40),
+        Column("is_consensus", "Consensus", "True for the spectrum that represents the cluster", "truth", 9),
+        Column("n_members", "Spectra", "Number of spectra of the cluster", "integer", 7, is_shown=False, low=0, high=1 << 40),
     ),
     shown="cluster title precursor_mz charge similarity_to_consensus retention_time is_consensus n_members spectrum_id spectrum_file",
     links="spectrum",
@@ -123,11 +125,20 @@ EXPLAINED = Table.of(
         Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
         Column("peptide", "Peptide", "Identified peptide that the spectrum resembles, in ProForma", width=26),
         _CHARGE,
-        Column("similarity", "Similarity", "Cosine of the spectrum and the identified one", "number", 9, 3, saved=".4f", is_nullable=True),
+        Column(
+            "similarity",
+            "Similarity",
+            "Cosine between the spectrum and the identified spectrum",
+            "number",
+            9,
+            3,
+            saved=".4f",
+            is_nullable=True,
+        ),
         Column(
             "mass_difference",
             "Mass difference",
-            "Measured less the peptide's mass; beyond the tolerance a probable modification",
+            "Measured mass minus the peptide's mass; beyond the tolerance probably a modification",
             "number",
             10,
             4,
@@ -140,13 +151,13 @@ EXPLAINED = Table.of(
         Column(
             "q_value",
             "q-value",
-            "Smallest false discovery rate at which the explanation is accepted",
+            "Minimum false discovery rate at which the explanation is accepted",
             "probability",
             8,
             saved=".6f",
             is_nullable=True,
         ),
-        Column("nearest_spectrum", "Identified spectrum", "The identified spectrum that is most similar", width=30, is_nullable=True),
+        Column("nearest_spectrum", "Identified spectrum", "Most similar identified spectrum", width=30, is_nullable=True),
         Column("nearest", meaning="Its row", kind="identifier", low=0),
         _MZ,
         _TIME,

@@ -28,14 +28,14 @@ __all__ = [
 
 _PROTEIN = Column("protein", meaning="Row of the table of proteins", kind="identifier", rows_of="proteins")
 _ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18, entries="proteins")
-_CHAIN = Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, is_nullable=True, entries="structures")
+_CHAIN = Column("chain", "Chain", "Structure: file and chain, separated by a colon", width=16, is_nullable=True, entries="structures")
 _CHAIN_ROW = Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains", is_nullable=True)
 _POSITION = Column("position", "Position", "Residue of the protein, from 1", "integer", 8, low=1)
 _RESIDUE = Column("residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]")
 _AUTHOR = Column(
     "author_number",
     "In structure",
-    "Number that the structure's authors gave the residue, with its insertion code",
+    "Residue number in the structure, with insertion code",
     width=10,
     is_nullable=True,
 )
@@ -54,7 +54,7 @@ _EXPOSURE = Column(
 _CONSERVATION = Column(
     "conservation",
     "Conservation",
-    "Of the residue among the protein's homologues: Jensen-Shannon divergence, 0 to 1",
+    "Conservation of the residue among the protein's homologues: Jensen-Shannon divergence, 0 to 1",
     "number",
     9,
     3,
@@ -67,7 +67,7 @@ _INTENSITY = replace(
     SPECTRA.by_name["precursor_intensity"],
     name="intensity",
     title="Intensity",
-    meaning="Total of the precursors of its spectra, where files contain it",
+    meaning="Total precursor intensity of the spectra, if files contain it",
     width=10,
     type="double",
     low=0,
@@ -85,26 +85,28 @@ _E_VALUE = replace(_HIT["e_value"], is_nullable=True, low=0)
 _BITS = _HIT["bit_score"]
 _STATE = Column("secondary_structure", "Structure", "H helix, E strand, C coil", width=8, pattern="[HEC]", is_nullable=True)
 _PSMS = Column("n_psms", "PSMs", "Spectra", "integer", 6, low=0)
-_Q = Column("q_value", "q-value", "Least false discovery rate at which a spectrum of it is accepted", "probability", 8, is_nullable=True)
+_Q = Column(
+    "q_value", "q-value", "Minimum false discovery rate at which a spectrum with the site is accepted", "probability", 8, is_nullable=True
+)
 
 PROTEINS = Table.of(
     "proteins",
     "Proteins",
     (
         _ACCESSION,
-        Column("other_accessions", "Others", "Proteins that the same peptides prove", "texts", 20, is_shown=False),
+        Column("other_accessions", "Others", "Other proteins of the group, which have the same peptides", "texts", 20, is_shown=False),
         Column("description", "Description", "Description in the database", width=40),
         Column("length", "Length", "Residues", "integer", 7, low=1),
-        Column("n_peptides", "Peptides", "Peptidoforms that lie in it", "integer", 8, low=0),
+        Column("n_peptides", "Peptides", "Number of peptidoforms of the protein", "integer", 8, low=0),
         _PSMS,
-        Column("coverage", "Coverage", "Part of the residues that peptides cover", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
+        Column("coverage", "Coverage", "Fraction of the residues covered by peptides", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
         Column("n_sites", "Sites", "Modified residues", "integer", 6, low=0),
         Column("n_chains", "Chains", "Near chains", "integer", 7, low=0),
         _CHAIN,
         Column(
             "identity",
             "Identity",
-            "Of the aligned residues of the nearest chain",
+            "Fraction of identical residues among those aligned with the nearest chain",
             "percent",
             8,
             unit="%",
@@ -116,7 +118,7 @@ PROTEINS = Table.of(
         Column(
             "mapped",
             "On structure",
-            "Part of the residues aligned with the nearest chain",
+            "Fraction of the residues aligned with the nearest chain",
             "percent",
             10,
             unit="%",
@@ -126,8 +128,8 @@ PROTEINS = Table.of(
         ),
         Column(
             "mapped_coverage",
-            "Seen on it",
-            "Part of those that peptides cover",
+            "Covered on structure",
+            "Fraction of the aligned residues covered by peptides",
             "percent",
             9,
             unit="%",
@@ -135,8 +137,10 @@ PROTEINS = Table.of(
             low=0,
             saved=".4f",
         ),
-        Column("n_homologues", "Homologues", "Among which conservation is counted", "integer", 9, low=0, is_shown=False),
-        Column("q_value", "q-value", "Of its group", "probability", 8, is_nullable=True),
+        Column(
+            "n_homologues", "Homologues", "Number of homologues from which conservation is computed", "integer", 9, low=0, is_shown=False
+        ),
+        Column("q_value", "q-value", "q-value of the protein group", "probability", 8, is_nullable=True),
         Column("sequence", meaning="Its residues", pattern="[A-Z]+"),
     ),
     shown="accession n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage description length q_value "
@@ -151,28 +155,46 @@ CHAINS = Table.of(
     (
         _PROTEIN,
         _ACCESSION,
-        Column("rank", "Rank", "Place among the chains of the protein, by score", "integer", 5, low=1),
-        Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, entries="structures"),
+        Column("rank", "Rank", "Rank among the chains of the protein, by score", "integer", 5, low=1),
+        Column("chain", "Chain", "Structure: file and chain, separated by a colon", width=16, entries="structures"),
         _KIND,
-        Column("identity", "Identity", "Share of aligned residues that are the same", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
-        Column("n_aligned", "Aligned", "Residues of the protein aligned with it", "integer", 8, low=0),
-        Column("n_gaps", "Gaps", "Residues of either without an aligned residue", "integer", 6, low=0),
-        Column("n_unseen", "Unseen", "Residues of its sequence without coordinates", "integer", 7, low=0),
+        Column(
+            "identity",
+            "Identity",
+            "Fraction of identical residues among the aligned ones",
+            "percent",
+            8,
+            unit="%",
+            low=0,
+            high=1,
+            saved=".4f",
+        ),
+        Column("n_aligned", "Aligned", "Number of aligned residues of the protein", "integer", 8, low=0),
+        Column("n_gaps", "Gaps", "Number of residues of either that are aligned with a gap", "integer", 6, low=0),
+        Column("n_unseen", "Unseen", "Number of residues of the chain without coordinates", "integer", 7, low=0),
         Column("first", "From", "First aligned residue of the protein, from 1", "integer", 6, low=1),
         Column("last", "To", "Last aligned residue of the protein", "integer", 6, low=1),
         Column(
-            "covered", "Seen on it", "Part of its aligned residues that peptides cover", "percent", 9, unit="%", low=0, high=1, saved=".4f"
+            "covered",
+            "Covered on structure",
+            "Fraction of the aligned residues covered by peptides",
+            "percent",
+            9,
+            unit="%",
+            low=0,
+            high=1,
+            saved=".4f",
         ),
         _E_VALUE,
         _BITS,
         replace(
             STRUCTURE_HITS.by_name["tm_score_query"],
             name="tm_score",
-            meaning="Of a remote chain and the near one by whose fold it was found, by the length of that one",
+            meaning="TM-score of a remote chain and the near chain by whose fold it was found, normalised by the near chain's length",
             low=0,
         ),
-        Column("through", "Found by", "Of a remote chain: the near one by whose fold it was found", width=16, is_nullable=True),
-        Column("has_atoms", "Atoms", "True if its file has more atoms than Cα, which exposure needs", "truth", 6),
+        Column("through", "Found by", "Near chain by whose fold a remote chain was found", width=16, is_nullable=True),
+        Column("has_atoms", "Atoms", "True if the file has more atoms than Cα, which exposure requires", "truth", 6),
         Column("description", "Description", "Description in the file", width=40),
         Column("path", meaning="Its file"),
     ),
@@ -191,10 +213,17 @@ SITES = Table.of(
         _POSITION,
         _RESIDUE,
         Column("modification", "Modification", "Modification of the residue", width=18),
-        Column("mass", "Mass", "Of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
+        Column("mass", "Mass", "Mass of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
         _PSMS,
-        Column("n_covering", "Covered by", "PSMs of all peptides that cover the residue, with and without it", "integer", 9, low=0),
-        Column("n_peptides", "Peptides", "Peptidoforms that carry it there", "integer", 8, low=0),
+        Column(
+            "n_covering",
+            "Covered by",
+            "Number of PSMs of all peptides that cover the residue, with and without the modification",
+            "integer",
+            9,
+            low=0,
+        ),
+        Column("n_peptides", "Peptides", "Number of peptidoforms with the modification at this site", "integer", 8, low=0),
         _INTENSITY,
         _Q,
         SHIFTED_PSMS.by_name["site_probability"],
@@ -206,9 +235,21 @@ SITES = Table.of(
         _EXPOSURE,
         Column("place", "Place", "surface, buried, or unknown", width=8, pattern="surface|buried|unknown"),
         Column("nearest_site", "Next site", "Position of the nearest other modified residue", "integer", 8, is_nullable=True),
-        Column("site_distance", "Distance", "To it, from Cα to Cα", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"),
-        Column("ligand", "Ligand", "The nearest ligand of the file", width=10, is_nullable=True),
-        Column("ligand_distance", "To ligand", "Between the nearest atoms", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"),
+        Column(
+            "site_distance", "Distance", "Distance to the next site, from Cα to Cα", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"
+        ),
+        Column("ligand", "Ligand", "Nearest ligand in the file", width=10, is_nullable=True),
+        Column(
+            "ligand_distance",
+            "To ligand",
+            "Distance to the ligand, between the nearest atoms",
+            "number",
+            8,
+            1,
+            unit="Å",
+            is_nullable=True,
+            saved=".2f",
+        ),
         _CHAIN_ROW,
     ),
     shown="accession position residue modification place exposure n_psms n_covering site_probability author_number secondary_structure "
@@ -219,16 +260,22 @@ SITES = Table.of(
 )
 MISSED = Table.of(
     "missed",
-    "Never seen",
+    "Uncovered regions",
     (
         _PROTEIN,
         _ACCESSION,
-        Column("first", "From", "First residue that no peptide covers, from 1", "integer", 6, low=1),
-        Column("last", "To", "Last such residue", "integer", 6, low=1),
+        Column("first", "From", "First residue without peptides, from 1", "integer", 6, low=1),
+        Column("last", "To", "Last residue without peptides", "integer", 6, low=1),
         Column("length", "Length", "Residues", "integer", 7, low=1),
-        Column("n_mapped", "On structure", "Residues aligned with the nearest chain", "integer", 10, low=0),
+        Column("n_mapped", "On structure", "Number of residues aligned with the nearest chain", "integer", 10, low=0),
         _EXPOSURE,
-        Column("enzymes", "Enzymes that would see it", "With how many of its residues, in peptides of 7 to 30 residues", "texts", 44),
+        Column(
+            "enzymes",
+            "Enzymes to cover it",
+            "Enzymes that would cover residues of the region by peptides of 7 to 30 residues, with the number of residues",
+            "texts",
+            44,
+        ),
     ),
     shown="accession first last enzymes length n_mapped exposure",
     links="protein",
@@ -248,7 +295,7 @@ CONTACTS = Table.of(
         Column(
             "atom_distance",
             "Nearest atoms",
-            "Distance of the nearest atoms",
+            "Distance between the nearest atoms",
             "number",
             10,
             1,
@@ -272,13 +319,13 @@ PARALOGUES = Table.of(
         _PROTEIN,
         _ACCESSION,
         Column("other", "Other protein", "Accession of a protein that shares peptides with it", width=18),
-        Column("n_shared", "Shared", "Sequences that both have", "integer", 7, low=0),
-        Column("n_own", "Its own", "Sequences that the first has and the other has not", "integer", 7, low=0),
-        Column("n_of_other", "Of other", "Sequences that the other has and the first has not", "integer", 8, low=0),
+        Column("n_shared", "Shared", "Number of peptide sequences that both proteins have", "integer", 7, low=0),
+        Column("n_own", "Only in first", "Number of peptide sequences of the first protein only", "integer", 7, low=0),
+        Column("n_of_other", "Of other", "Number of peptide sequences of the other protein only", "integer", 8, low=0),
         Column(
             "supported",
             "Supported",
-            "Which of both sequences of their own support: first, other, both or neither",
+            "Protein that is supported by its own sequences: first, other, both or neither",
             width=9,
             pattern="first|other|both|neither",
         ),
@@ -289,7 +336,7 @@ PARALOGUES = Table.of(
 )
 PEPTIDE_PLACES = Table.of(
     "peptide_places",
-    "Peptides at their places",
+    "Mapped peptides",
     (
         _PROTEIN,
         _ACCESSION,
@@ -300,7 +347,7 @@ PEPTIDE_PLACES = Table.of(
         _PSMS,
         _INTENSITY,
         _Q,
-        Column("n_places", "Places", "Where it lies in all proteins of this table", "integer", 6, low=1),
+        Column("n_places", "Places", "Number of positions of the peptide in all proteins of the table", "integer", 6, low=1),
     ),
     shown="accession peptide first last n_psms intensity q_value n_places sequence",
     links="protein sequence",
@@ -332,7 +379,7 @@ HOMOLOGUES = Table.of(
                     "aligned_subject",
                 )
             ),
-            rank={"meaning": "Place among the homologues of the protein, by score"},
+            rank={"meaning": "Rank among the homologues of the protein, by score"},
             subject={"title": "Homologue"},
         ),
     ),

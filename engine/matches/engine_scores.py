@@ -83,7 +83,7 @@ ENGINE_SCORES = (
     EngineScore(
         "spectrum_e_value",
         "Spectrum E-value",
-        "Matches by chance in one spectrum: MS-GF+",
+        "Expected number of matches by chance in the spectrum, by MS-GF+",
         ("ms:1002052", "ms-gf:specevalue", "specevalue", "ms-gf:specprob"),
         -1,
         is_logarithmic=True,
@@ -91,7 +91,7 @@ ENGINE_SCORES = (
     EngineScore(
         "e_value",
         "Engine's E-value",
-        "Matches that chance lets score as well, by the engine that searched",
+        "Expected number of equally good matches by chance, by the search engine",
         (
             "e-value",
             "evalue",
@@ -152,14 +152,14 @@ ENGINE_SCORES = (
     EngineScore(
         "dia_nn_pep", "Engine's PEP", "Posterior error probability by the engine", ("engine pep",), -1, is_logarithmic=True, has_learnt=True
     ),
-    EngineScore("main", "Engine's score", "What the file ranks its matches by", ("main score", "score")),
+    EngineScore("main", "Engine's score", "Score by which the file ranks its matches", ("main score", "score")),
     EngineScore(
         "expectation_feature", "Expectation feature", "Proteoscope's -log10 of the E-value, as a feature", ("feature_expectation",)
     ),
     EngineScore(
         "delta_cn",
         "ΔCn",
-        "Lead over the next candidate, as a part of XCorr",
+        "Score difference to the next candidate, as a fraction of XCorr",
         (
             "delta_cn",
             "deltacn",
@@ -171,11 +171,13 @@ ENGINE_SCORES = (
     ),
     EngineScore("sp", "Sp", "Preliminary score of Comet or SEQUEST", ("sp_score", "spscore", "sp", "ms:1002255", "comet:spscore")),
     EngineScore("next", "Next score", "Score of the next candidate", ("nextscore", "next score"), 0),
-    EngineScore("delta", "Engine's delta", "Lead over the next candidate", ("delta score", "delta_score", "delta_next", "deltascore"), 0),
+    EngineScore(
+        "delta", "Engine's delta", "Score difference to the next candidate", ("delta score", "delta_score", "delta_next", "deltascore"), 0
+    ),
     EngineScore(
         "matched_ions",
         "Engine's matched",
-        "Fragments that the engine found",
+        "Number of fragment ions matched by the search engine",
         (
             "ions_matched",
             "num_matched_ions",
@@ -190,7 +192,7 @@ ENGINE_SCORES = (
     EngineScore(
         "peptide_q_value",
         "Engine's peptide q",
-        "q-value of the peptide, by the engine",
+        "q-value of the peptide, by the search engine",
         (
             "peptide_q",
             "peptide q-value",
@@ -203,15 +205,20 @@ ENGINE_SCORES = (
     EngineScore(
         "protein_q_value",
         "Engine's protein q",
-        "q-value of the protein, by the engine",
+        "q-value of the protein, by the search engine",
         ("protein_q", "protein.q.value"),
         0,
         has_learnt=True,
     ),
     EngineScore(
-        "protein_group_q_value", "Engine's group q", "q-value of the protein group, by the engine", ("pg.q.value",), 0, has_learnt=True
+        "protein_group_q_value",
+        "Engine's group q",
+        "q-value of the protein group, by the search engine",
+        ("pg.q.value",),
+        0,
+        has_learnt=True,
     ),
-    EngineScore("global_q_value", "Global q", "q-value over all runs, by the engine", ("global.q.value",), 0, has_learnt=True),
+    EngineScore("global_q_value", "Global q", "q-value over all runs, by the search engine", ("global.q.value",), 0, has_learnt=True),
 )
 """Known scores in order of preference: the first one in a file that can rank matches is used."""
 

@@ -21,15 +21,17 @@ __all__ = [
 ]
 
 _ACCESSION = Column("accession", "Protein", "Accession of the first protein of the group", width=18, entries="proteins")
-_OF_PROTEIN = Column("accession", "Protein", "Accession of the protein that it counts for", width=18, is_nullable=True, entries="proteins")
-_DESCRIPTION = Column("description", "Description", "What the database says of it", width=40)
-_SAMPLE = Column("sample", "Sample", "Its name in the design", width=16)
+_OF_PROTEIN = Column(
+    "accession", "Protein", "Accession of the protein to which it is assigned", width=18, is_nullable=True, entries="proteins"
+)
+_DESCRIPTION = Column("description", "Description", "Description in the database", width=40)
+_SAMPLE = Column("sample", "Sample", "Name of the sample in the design", width=16)
 _CONDITION = Column("condition", "Condition", "Condition of the sample, from the design", width=12, is_nullable=True)
 _REPLICATE = Column("replicate", "Replicate", "Number of the sample in its condition", "integer", 8, is_nullable=True)
 _QUANTITY = Column(
     "quantity",
     "Quantity",
-    "How much there is: an area, or a number of spectra, of proteins NSAF; areas are normalised",
+    "Quantity: normalised area, reporter ion intensity or number of spectra; for proteins by spectra NSAF",
     "number",
     12,
     is_nullable=True,
@@ -41,23 +43,23 @@ _STATES = "measured|transferred|too low|refused|no shared ion|not seen"
 _STATE = Column(
     "state",
     "State",
-    "measured, transferred from another file, too low to be measured, refused as another ion's, without an ion that other samples share, so"
-    " that it has no ratio to them, or not seen",
+    "measured; transferred from another file; too low to be measured; refused as the trace of another ion;"
+    " without an ion shared with other samples, and thus without a ratio to them; or not observed",
     width=11,
     pattern=_STATES,
 )
-_PSMS = Column("n_psms", "PSMs", "Spectra that identify it in the sample", "integer", 6, low=0)
+_PSMS = Column("n_psms", "PSMs", "Number of spectra that identify it in the sample", "integer", 6, low=0)
 _PEPTIDE = Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=26)
 _CHARGE = Column("charge", "z", "Charge", "integer", 3, type="int8", low=1)
 _FILE = Column("file", "File", "File of spectra", width=20)
-_IDENTIFIED = "shown by spectra of this file (identified), or where another file showed it (transferred)"
+_IDENTIFIED = "identified by spectra of this file, or transferred at the retention time of another file"
 
 PROTEINS = Table.of(
     "protein_quantities",
     "Proteins by sample",
     (
         _ACCESSION,
-        Column("other_accessions", "Others", "Proteins that the same peptides prove", "texts", 20, is_shown=False),
+        Column("other_accessions", "Others", "Other proteins of the group, which have the same peptides", "texts", 20, is_shown=False),
         _DESCRIPTION,
         _SAMPLE,
         _CONDITION,
@@ -65,12 +67,12 @@ PROTEINS = Table.of(
         _QUANTITY,
         _LOG,
         _STATE,
-        Column("n_peptides", "Peptides", "Peptides with a quantity in the sample", "integer", 8, low=0),
+        Column("n_peptides", "Peptides", "Number of peptides with a quantity in the sample", "integer", 8, low=0),
         _PSMS,
         Column(
             "nsaf",
             "NSAF",
-            "Spectra for each residue, as a part of that of all proteins of the sample",
+            "Normalised spectral abundance factor: spectra per residue, as a fraction of the sum over all proteins of the sample",
             "number",
             10,
             6,
@@ -91,13 +93,13 @@ CHANGES = Table.of(
     "protein_changes",
     "Changed proteins",
     (
-        Column("comparison", "Comparison", "Condition, and the one that it is compared with", width=20),
+        Column("comparison", "Comparison", "Condition, and the condition that it is compared with", width=20),
         _ACCESSION,
         _DESCRIPTION,
         Column(
             "log2_fold_change",
             "log2 change",
-            "Mean log2 quantity less that of the condition that it is compared with",
+            "Mean log2 quantity minus that of the condition that it is compared with",
             "number",
             10,
             3,
@@ -105,9 +107,9 @@ CHANGES = Table.of(
             saved=".4f",
         ),
         Column("low", "From", "Lower end of the 95 % interval of the log2 change", "number", 8, 3, is_nullable=True, saved=".4f"),
-        Column("high", "To", "Upper end of it", "number", 8, 3, is_nullable=True, saved=".4f"),
+        Column("high", "To", "Upper end of the 95 % interval of the log2 change", "number", 8, 3, is_nullable=True, saved=".4f"),
         Column("t", "t", "Moderated t statistic", "number", 8, 3, is_nullable=True, saved=".4f"),
-        Column("p_value", "p-value", "Of the moderated t-test, on both sides", "probability", 9, is_nullable=True),
+        Column("p_value", "p-value", "Two-sided p-value of the moderated t-test", "probability", 9, is_nullable=True),
         Column(
             "q_value",
             "q-value",
@@ -119,16 +121,23 @@ CHANGES = Table.of(
         Column(
             "outcome",
             "Outcome",
-            "changed or unchanged at the requested rate; only in one condition, without a test; not tested with fewer than two values in"
-            " a condition; no shared ion, so that the conditions have no ratio; absent",
+            "changed or unchanged at the requested rate; only in one condition (no test); not tested (fewer than two"
+            " values in a condition); no shared ion, and thus no ratio of the conditions; absent",
             width=12,
             pattern="changed|unchanged|only here|only there|not tested|no shared ion|absent",
         ),
-        Column("n_first", "Values", "Samples of the condition with a quantity", "integer", 6, low=0),
-        Column("n_second", "Of other", "Samples with a quantity of the condition that it is compared with", "integer", 7, low=0),
-        Column("n_too_low", "Too low", "Samples of both in which it was seen, too low to be measured", "integer", 7, low=0),
-        Column("n_not_seen", "Not seen", "Samples of both in which nothing of it was seen", "integer", 8, low=0),
-        Column("n_imputed", "Imputed", "Samples of both whose quantity was imputed, in addition to those with one", "integer", 8, low=0),
+        Column("n_first", "Values", "Number of samples of the condition with a quantity", "integer", 6, low=0),
+        Column("n_second", "Of other", "Number of samples with a quantity in the condition that it is compared with", "integer", 7, low=0),
+        Column("n_too_low", "Too low", "Number of samples of both conditions in which it is too low to be measured", "integer", 7, low=0),
+        Column("n_not_seen", "Not seen", "Number of samples of both conditions in which it was not observed", "integer", 8, low=0),
+        Column(
+            "n_imputed",
+            "Imputed",
+            "Number of samples of both conditions with an imputed quantity, in addition to measured ones",
+            "integer",
+            8,
+            low=0,
+        ),
         *NAMES,
     ),
     shown="comparison accession gene log2_fold_change low high q_value p_value t outcome n_first n_second n_too_low n_not_seen n_imputed "
@@ -184,7 +193,7 @@ ION_TRACES = Table.of(
         Column(
             "voltage",
             "CV",
-            "FAIMS compensation voltage of the MS1 spectra in which it is followed",
+            "FAIMS compensation voltage of the MS1 spectra in which the ion is traced",
             "number",
             6,
             1,
@@ -196,30 +205,30 @@ ION_TRACES = Table.of(
         Column(
             "source",
             "Source",
-            f"Whether it is {_IDENTIFIED}, or measured between borders set by hand (manual)",
+            f"{_IDENTIFIED}, or manual: measured between limits set by the user",
             width=11,
             pattern="identified|transferred|manual",
         ),
         Column(
             "area",
             "Area",
-            "Under the trace of all isotopes, intensity times seconds, not normalised",
+            "Area under the trace of all isotopes, intensity x s, not normalised",
             "number",
             12,
             is_nullable=True,
             low=0,
             saved=".6g",
         ),
-        Column("apex", "Apex", "Highest intensity of the isotopes together", "number", 12, is_nullable=True, low=0, saved=".6g"),
-        Column("retention_time", "RT", "Time of the apex", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
-        Column("begin", "From", "Time at which the trace begins", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
-        Column("end", "To", "Time at which it ends", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
-        Column("width", "Width", "At half of the height", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
-        Column("n_points", "Points", "MS1 spectra that show it", "integer", 6, low=0),
+        Column("apex", "Apex", "Maximum summed intensity of the isotopes", "number", 12, is_nullable=True, low=0, saved=".6g"),
+        Column("retention_time", "RT", "Retention time of the apex", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column("begin", "From", "Retention time of the start of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column("end", "To", "Retention time of the end of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column("width", "Width", "Width at half height", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
+        Column("n_points", "Points", "Number of MS1 spectra with the ion", "integer", 6, low=0),
         Column(
             "agreement",
             "Isotopes",
-            "Cosine between the isotopes' areas and the pattern of the formula",
+            "Cosine between the isotopes' areas and the expected pattern",
             "number",
             8,
             3,
@@ -236,7 +245,7 @@ ION_TRACES = Table.of(
             8,
             is_nullable=True,
         ),
-        Column("refused", "Refused", "Why it has no quantity", width=30, is_nullable=True),
+        Column("refused", "Refused", "Reason why the trace has no quantity", width=30, is_nullable=True),
     ),
     shown="peptide charge mz voltage file source area apex retention_time width n_points agreement q_value refused begin end",
     links="peptide",
@@ -249,15 +258,15 @@ REPORTER_IONS = Table.of(
         _PEPTIDE,
         _CHARGE,
         _FILE,
-        Column("spectrum_id", "Spectrum", "Its name in the file", width=24),
-        Column("level", "MS", "2, or 3 where the spectrum of MS3 made from it shows the reporter ions", "integer", 4),
+        Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=24),
+        Column("level", "MS", "2, or 3 if the reporter ions were measured in the MS3 spectrum made from it", "integer", 4),
         Column("channel", "Channel", "Channel of the isobaric label", width=7),
         _SAMPLE,
         Column("measured", "Measured", "Intensity of the peak of the channel", "number", 12, is_nullable=True, low=0, saved=".8g"),
         Column(
             "intensity",
             "Intensity",
-            "That without the impurities of other channels, where a table of them was given; not normalised",
+            "Intensity after correction for impurities of other channels, if a table of them was given; not normalised",
             "number",
             12,
             is_nullable=True,
@@ -267,18 +276,18 @@ REPORTER_IONS = Table.of(
         Column(
             "signal_to_noise",
             "S/N",
-            "Height of the peak above the baseline over the noise there, if the file contains them",
+            "Height of the peak above the baseline divided by the noise, if the file contains them",
             "number",
             7,
             1,
             is_nullable=True,
             saved=".6g",
         ),
-        Column("mz_error", "Error", "m/z of the peak less that of the channel", "number", 8, 4, is_nullable=True, saved=".5f"),
+        Column("mz_error", "Error", "m/z of the peak minus that of the channel", "number", 8, 4, is_nullable=True, saved=".5f"),
         Column(
             "interference",
             "Interference",
-            "Part of the isolation window that is not the precursor, by MS1 before and after",
+            "Fraction of the isolation window that is not the precursor, from the MS1 spectra before and after",
             "number",
             9,
             3,
@@ -287,7 +296,7 @@ REPORTER_IONS = Table.of(
             high=1,
             saved=".4f",
         ),
-        Column("refused", "Refused", "Why the spectrum does not count", width=24, is_nullable=True),
+        Column("refused", "Refused", "Reason why the spectrum is not used", width=24, is_nullable=True),
     ),
     shown="peptide charge file spectrum_id level channel sample intensity measured signal_to_noise mz_error interference refused",
     links="peptide",
@@ -302,16 +311,22 @@ SAMPLES = Table.of(
         _CONDITION,
         _REPLICATE,
         *(
-            Column(name, name.capitalize(), f"Its {name} in the design, a block of the comparison", width=10, is_nullable=True)
+            Column(
+                name,
+                name.capitalize(),
+                f"{name.capitalize()} of the sample in the design, a block of the comparison",
+                width=10,
+                is_nullable=True,
+            )
             for name in BLOCKS
         ),
-        Column("parts", "Files", "Files that it was measured in", "texts", 30),
-        Column("n_psms", "PSMs", "Spectra that identify something in it", "integer", 7, low=0),
-        Column("n_peptidoforms", "Peptidoforms", "With a quantity", "integer", 11, low=0),
-        Column("n_peptides", "Peptides", "With a quantity", "integer", 8, low=0),
-        Column("n_proteins", "Proteins", "With a quantity", "integer", 8, low=0),
-        Column("n_transferred", "Transferred", "Peptidoforms with a quantity by transfers alone", "integer", 10, low=0),
-        Column("factor", "Factor", "What its quantities were multiplied by, to normalise them", "number", 9, 4, low=0, saved=".6g"),
+        Column("parts", "Files", "Files of the sample", "texts", 30),
+        Column("n_psms", "PSMs", "Number of accepted PSMs in the sample", "integer", 7, low=0),
+        Column("n_peptidoforms", "Peptidoforms", "Number of peptidoforms with a quantity", "integer", 11, low=0),
+        Column("n_peptides", "Peptides", "Number of peptides with a quantity", "integer", 8, low=0),
+        Column("n_proteins", "Proteins", "Number of proteins with a quantity", "integer", 8, low=0),
+        Column("n_transferred", "Transferred", "Number of peptidoforms with a quantity only by transfers", "integer", 10, low=0),
+        Column("factor", "Factor", "Normalisation factor of the quantities", "number", 9, 4, low=0, saved=".6g"),
     ),
     shown=_OF_SAMPLES,
     saved=_OF_SAMPLES,

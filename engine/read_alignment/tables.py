@@ -14,7 +14,7 @@ _CIGAR = "(?:[0-9]{1,9}[=XID])*"
 _MATE = Column(
     "mate",
     "Mate",
-    "1 or 2: which of a pair of reads; empty where reads have no mates",
+    "1 or 2: first or second read of a pair; empty for reads without mates",
     "integer",
     6,
     is_shown=False,
@@ -69,18 +69,18 @@ ALIGNMENTS = Table.of(
         Column(
             "score",
             "Score",
-            "Score of the best alignment; empty where there is none with so few gaps",
+            "Score of the best alignment; empty if there is none within the maximum number of gaps",
             "integer",
             8,
             type="int32",
             is_nullable=True,
             saved_null="-inf",
         ),
-        Column("gaps", "Gaps", "Gaps of the alignment", "integer", 6, type="int32", is_nullable=True, low=0, high=1 << 20),
+        Column("gaps", "Gaps", "Number of gaps", "integer", 6, type="int32", is_nullable=True, low=0, high=1 << 20),
         Column(
             "identity",
             "Identity",
-            "Part of the alignment's columns with equal bases or residues",
+            "Fraction of the alignment's columns with equal bases or residues",
             "percent",
             8,
             unit="%",
@@ -124,7 +124,7 @@ ALIGNMENTS = Table.of(
         Column(
             "mapping_quality",
             "Mapping quality",
-            "-10 log10 of the probability that the place is wrong, 0 to 60; empty for unmapped pairs",
+            "-10 log10 of the probability that the position is wrong, 0 to 60; empty for unmapped pairs",
             "integer",
             8,
             is_shown=False,
@@ -137,7 +137,7 @@ ALIGNMENTS = Table.of(
         Column(
             "md",
             "MD",
-            "Bases of the reference where they differ, as in SAM's field MD",
+            "Bases of the reference at differences, as in the field MD of SAM",
             width=24,
             is_shown=False,
             is_nullable=True,
@@ -168,11 +168,11 @@ PATTERNS = Table.of(
     "Reads",
     (
         Column("pattern", "Read", "Name of the read", width=18),
-        Column("letters", "Sequence", "The read as given, in capitals", width=40, pattern="[A-Z*]*"),
+        Column("letters", "Sequence", "Sequence of the read as given, in capitals", width=40, pattern="[A-Z*]*"),
         Column(
             "qualities",
             "Qualities",
-            "The qualities as the FASTQ file has them; empty where there are none",
+            "Qualities as in the FASTQ file; empty without qualities",
             width=40,
             pattern="[!-~]*",
         ),

@@ -15,9 +15,9 @@ QUERIES = Table.of(
         Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
         Column("query", "Query", "Name of the query in its file", width=20),
         Column("description", "Description", "Description of the query in the file", width=40),
-        Column("length", "Length", "Residues of the query", "integer", 7, type="int32", low=0),
-        Column("sequence", meaning="Residues of the query", pattern="[A-Z*]*"),
-        Column("n_hits", "Hits", "Hits up to the largest E-value", "integer", 6, type="int32", low=0),
+        Column("length", "Length", "Number of residues of the query", "integer", 7, type="int32", low=0),
+        Column("sequence", meaning="Number of residues of the query", pattern="[A-Z*]*"),
+        Column("n_hits", "Hits", "Number of hits up to the maximum E-value", "integer", 6, type="int32", low=0),
         Column("best_e_value", "Best E-value", "E-value of the best hit", "e_value", 10, is_nullable=True),
         Column("lambda", meaning="Lambda of its E-values", kind="number", is_nullable=True),
         Column("K", meaning="K of its E-values", kind="number", is_nullable=True),
@@ -37,7 +37,7 @@ SCORES = Table.of(
 )
 EXPECTATIONS = Table.of(
     "score_expectations",
-    "Scores that chance gives",
+    "Expected scores by chance",
     (
         Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
         Column("score", meaning="A score of the query with a subject", kind="integer", type="int32", low=-(1 << 30), high=1 << 30),

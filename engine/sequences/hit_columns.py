@@ -50,7 +50,7 @@ HITS = Table.of(
         Column(
             "mismatches", "Mismatches", "Number of columns with two different residues", "integer", 9, is_shown=False, type="int32", low=0
         ),
-        Column("gap_openings", "Gap openings", "Number of runs of gaps", "integer", 8, is_shown=False, type="int32", low=0),
+        Column("gap_openings", "Gap openings", "Number of gaps", "integer", 8, is_shown=False, type="int32", low=0),
         _place("query_start", "Query from", "First residue of the query in the alignment"),
         _place("query_end", "Query to", "Last residue of the query in the alignment"),
         _place("subject_start", "Subject from", "First residue of the subject in the alignment"),

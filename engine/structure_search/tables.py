@@ -13,16 +13,16 @@ from proteoscope.engine.structures.outputs import ROW_COLUMNS
 __all__ = ["COMPLEXES", "HITS", "QUERIES", "TABLES"]
 
 _SAME_FOLD = (
-    "Probability that the target has the query's fold (SCOPe), by both TM-scores and length, where one chain in 76 of a database has it; "
-    "empty for chains under 30 residues"
+    "Probability that the target has the query's fold (SCOPe), from both TM-scores and the length, if one"
+    " chain in 76 of the database has it; empty for chains under 30 residues"
 )
 _E_VALUE = (
-    "Unrelated chains that a database of this size has with such a score; empty in the published mode and with other weights or gap costs, "
-    "for which no statistics exist"
+    "Expected number of unrelated chains with such a score in a database of this size; empty in the published"
+    " mode and with other weights or gap costs, for which there are no statistics"
 )
 _Z_SCORE = (
-    "Standard deviations by which the score is above that of the database's other chains of this length; not a probability: of pairs at 4 "
-    "to 5, seven in eight have different folds"
+    "Number of standard deviations of the score above those of chains of this length in the database; not a"
+    " probability: of pairs with 4 to 5, seven in eight have different folds"
 )
 
 _STATES = "[A-Za-z-]*"
@@ -43,14 +43,22 @@ QUERIES = Table.of(
     "Queries",
     (
         Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
-        Column("query", "Query", "Name of the query: the stem of its file, and its chain where the file has several", width=18),
+        Column("query", "Query", "Name of the query: the stem of its file, and its chain if the file has several", width=18),
         Column("description", "Description", "Description of the query in the file", width=40),
-        Column("length", "Length", "Residues of the query", "integer", 7, type="int32", low=0),
-        Column("sequence", meaning="Residues of the query", pattern="[A-Z*]*"),
+        Column("length", "Length", "Number of residues of the query", "integer", 7, type="int32", low=0),
+        Column("sequence", meaning="Number of residues of the query", pattern="[A-Z*]*"),
         Column("states", meaning="Their secondary structure", pattern=_STATES),
-        Column("n_hits", "Hits", "Hits that are reported", "integer", 6, type="int32", low=0),
-        Column("n_aligned", "Qualified", "Chains of the database that phase 1 admitted to phase 2", "integer", 9, low=0, high=1 << 40),
-        Column("best_tm_score", "Best TM-score", "Greatest TM-score of a hit, by the query's length", "number", 10, 3, is_nullable=True),
+        Column("n_hits", "Hits", "Number of reported hits", "integer", 6, type="int32", low=0),
+        Column("n_aligned", "Qualified", "Number of chains in the database that passed phase 1", "integer", 9, low=0, high=1 << 40),
+        Column(
+            "best_tm_score",
+            "Best TM-score",
+            "Maximum TM-score of a hit, normalised by the query's length",
+            "number",
+            10,
+            3,
+            is_nullable=True,
+        ),
     ),
     shown="query n_hits best_tm_score length n_aligned description",
     links="query_index query sequence states",
@@ -63,17 +71,17 @@ HITS = Table.of(
     (
         Column("query", "Query", "Name of the query", width=16, is_shown=False),
         Column("target", "Target", "Name of the chain in the database", width=18, entries="structures"),
-        Column("score", "Score", "Score of the alignment of residues: bits, or as published", "number", 8, 1, is_nullable=True),
+        Column("score", "Score", "Score of the residue alignment, in bits or as published", "number", 8, 1, is_nullable=True),
         Column("z_score", "z-score", _Z_SCORE, "number", 8, 1, is_nullable=True),
         Column("e_value", "E-value", _E_VALUE, "e_value", 8, is_nullable=True, low=0),
         Column("same_fold_probability", "Same fold", _SAME_FOLD, "percent", 9, unit="%", is_nullable=True, low=0, high=1),
-        Column("aligned_length", "Pairs", "Pairs of residues that are aligned", "integer", 7, type="int32", low=0),
-        Column("identity", "Identity", "Part of the pairs that are the same residue", "percent", 8, unit="%", low=0, high=1),
-        Column("rmsd", "RMSD", "Root mean square distance of the aligned pairs of Cα", "number", 7, 2, unit="Å", is_nullable=True),
+        Column("aligned_length", "Pairs", "Number of aligned pairs of residues", "integer", 7, type="int32", low=0),
+        Column("identity", "Identity", "Fraction of the pairs with identical residues", "percent", 8, unit="%", low=0, high=1),
+        Column("rmsd", "RMSD", "Root mean square distance of the aligned Cα", "number", 7, 2, unit="Å", is_nullable=True),
         Column(
             "tm_score_query",
             "TM-score",
-            "TM-score by the query's length; above 0.5 mostly the same fold",
+            "TM-score normalised by the query's length; above 0.5 mostly the same fold",
             "number",
             8,
             3,
@@ -82,17 +90,17 @@ HITS = Table.of(
         Column(
             "tm_score_target",
             "TM-score, target",
-            "TM-score of the superposition by the target's length",
+            "TM-score normalised by the target's length",
             "number",
             8,
             3,
             is_nullable=True,
         ),
-        Column("query_coverage", "Coverage", "Part of the query's residues that are aligned", "percent", 8, unit="%", low=0, high=1),
+        Column("query_coverage", "Coverage", "Fraction of the query's residues that are aligned", "percent", 8, unit="%", low=0, high=1),
         Column(
             "target_coverage",
             "Target coverage",
-            "Part of the target's residues that are aligned",
+            "Fraction of the target's residues that are aligned",
             "percent",
             8,
             is_shown=False,
@@ -103,7 +111,7 @@ HITS = Table.of(
         Column(
             "phase1_ratio",
             "Phase 1",
-            "Score of the elements of secondary structure, by the query's own",
+            "Score of the secondary structure elements, as a fraction of the query's self-score",
             "number",
             8,
             2,
@@ -113,7 +121,7 @@ HITS = Table.of(
         Column(
             "rotation",
             "Rotation",
-            "R of x' = R x + t, which moves the target onto the query, row by row",
+            "Rotation matrix R, row by row, of x' = R x + t, which superposes the target onto the query",
             "numbers",
             20,
             7,
@@ -126,7 +134,7 @@ HITS = Table.of(
         Column(
             "translation",
             "Translation",
-            "Three numbers, in Å: t of x' = R x + t",
+            "Translation t in Å of x' = R x + t",
             width=20,
             is_shown=False,
             is_own_text=True,
@@ -135,7 +143,7 @@ HITS = Table.of(
         Column(
             "cigar",
             "CIGAR",
-            "Both whole chains: M two residues, I only the query's, D only the target's",
+            "Alignment of both whole chains: M two residues, I residue of the query only, D residue of the target only",
             width=20,
             is_shown=False,
             pattern="(?:[0-9]{1,9}[MID])*",
@@ -145,16 +153,16 @@ HITS = Table.of(
         Column(
             "rank",
             "Rank",
-            "Place among the hits of its query: by the mean of both TM-scores and two hundredths of the z-score (mode sensitive), or by"
-            " the score (published)",
+            "Rank among the hits of the query: by the mean of both TM-scores plus 0.02 times the z-score (sensitive"
+            " mode), or by the score (published mode)",
             "integer",
             9,
             type="int32",
         ),
         Column("query_index", meaning="Place of the query in its files, from 0", kind="integer", type="int32", low=0),
         Column("target_index", meaning="Place of the chain in the database, from 0", kind="integer", type="int32", low=0),
-        Column("target_length", "Length", "Residues of the target", "integer", 7, is_shown=False, type="int32", low=0),
-        Column("target_sequence", meaning="Residues of the target", pattern="[A-Z*]*"),
+        Column("target_length", "Length", "Number of residues of the target", "integer", 7, is_shown=False, type="int32", low=0),
+        Column("target_sequence", meaning="Number of residues of the target", pattern="[A-Z*]*"),
         Column("target_states", meaning="Their secondary structure", pattern=_STATES),
         *NAMES,
     ),

@@ -60,7 +60,7 @@ _ITEMS: dict[str, tuple[Column, ...]] = {
     "peptidoforms": (Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=34),),
     "peptides": (Column("sequence", "Sequence", "Residues without modifications", width=34),),
     "groups": (
-        Column("name", "Protein group", "Accessions of the proteins that the same peptides prove", width=28),
+        Column("name", "Protein group", "Accessions of the proteins of the group, which have the same peptides", width=28),
         Column("description", "Description", "Description of the first protein in the database", width=44, is_nullable=True),
     ),
     "proteins": (

@@ -72,7 +72,7 @@ def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
             Column("peptide", "Peptide", peptide, width=24),
             Column("q_value", "q-value", q_value, "probability", 8),
             Column("spectrum_file", "File", "Its file", width=24, is_shown=False),
-            Column("spectrum_id", "Spectrum", "Its name in the file", width=30, is_shown=False),
+            Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
             Column("psm", meaning=match, kind="identifier"),
             *(() if column.name == identified.name else (identified,)),
         ),

@@ -147,7 +147,7 @@ def check_pages(folder: Path, project: Project) -> None:
         peptides = [peptide for peptide in placed if peptide.accession == accession]
         tables = html_tables(html.read_text())
         assert f"<h1>{accession}</h1>" in html.read_text() and f"<p>{summary}</p>" in html.read_text()
-        rows = [(row["Peptide"], row["From"], row["To"], row["PSMs"]) for row in tables["Peptides at their places"]]
+        rows = [(row["Peptide"], row["From"], row["To"], row["PSMs"]) for row in tables["Mapped peptides"]]
         assert Counter(rows) == Counter(
             (peptide.peptide, str(peptide.first), str(peptide.last), str(peptide.n_psms)) for peptide in peptides
         )
@@ -158,9 +158,9 @@ def check_pages(folder: Path, project: Project) -> None:
         assert len("".join(re.findall("<b>([A-Z]*)</b>", marked))) == n_covered
         texts = pdf_texts(pdf)
         assert pdf.read_bytes().startswith(b"%PDF-") and texts[0] == accession and summary in texts
-        assert "".join(re.sub("[^A-Z]", "", text) for text in between(texts, "     1 ", "Near chains", "Never seen")) == sequence
+        assert "".join(re.sub("[^A-Z]", "", text) for text in between(texts, "     1 ", "Near chains", "Uncovered regions")) == sequence
         # A long peptide wraps within its cell.
-        cells = "".join(texts[texts.index("Peptides at their places") :])
+        cells = "".join(texts[texts.index("Mapped peptides") :])
         assert all(peptide.peptide in cells for peptide in peptides) and len(sites) == sum(str(site) in texts for site in sites)
     assert {Path(name).stem.split("_")[-1] for name in written if name.endswith(".pdf")} == set(sequences)
 
