@@ -1,4 +1,4 @@
-"""Chromatograms of a run, from the list of its MS2 spectra and, on request, from the MS1 spectra of its file."""
+"""Page of chromatograms of a run, computed from its list of MS2 spectra or, on request, from the MS1 spectra in its file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WIDEST = 5.0
 
 
 class ChromatogramPage(QWidget):
-    """A chromatogram of one file of a run."""
+    """Page that draws one chromatogram of a file of a run; the user chooses its type and file."""
 
     spectrumChosen = Signal(int)  # noqa: N815 - Qt's way of naming signals
     message = Signal(str)
@@ -99,9 +99,9 @@ class ChromatogramPage(QWidget):
         Parameters
         ----------
         source : TableSource
-            The list of spectra; this page closes it.
+            Source of the list of spectra; this page closes it.
         files : sequence of Path
-            Files of the spectra.
+            Spectrum files of the run.
         check : callable
             Raises InputError if a file may not be read.
         """
@@ -114,7 +114,7 @@ class ChromatogramPage(QWidget):
         self._draw()
 
     def close_run(self, text: str = "") -> None:
-        """Release the data and show only a text."""
+        """Release the data and show only `text`."""
         self._progress.cancel()
         self._worker.close()
         self._progress = Progress()
@@ -126,7 +126,17 @@ class ChromatogramPage(QWidget):
         self.plot.mark_time(None)
 
     def show_spectrum(self, file: str | None, seconds: float | None, mz: float | None) -> None:
-        """Mark the time of a spectrum in its own file, and use its m/z for the next extraction."""
+        """Mark the retention time of a spectrum in the chromatogram of its file, and preset its m/z for extracted chromatograms.
+
+        Parameters
+        ----------
+        file : str or None
+            Path of the spectrum's file; if it is one of the files of the page, it is selected.
+        seconds : float or None
+            Retention time in seconds. None removes the mark.
+        mz : float or None
+            Precursor m/z in Th.
+        """
         at = next((at for at in range(self.file.count()) if file and self.file.itemText(at) == PurePath(file).name), None)
         is_other = at is not None and at != self.file.currentIndex()
         if is_other and at is not None:

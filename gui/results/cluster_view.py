@@ -1,4 +1,4 @@
-"""The results of a clustering: clusters, their spectra, and the selected spectrum mirrored with its consensus spectrum."""
+"""View of the results of a clustering: clusters, their spectra, and the selected spectrum mirrored with its cluster's consensus."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_SPECTRA = 10_000_000
 
 
 class ClusterFilterBar(FilterBar):
-    """Filter of clusters and spectra."""
+    """Filter bar for clusters and spectra."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -70,7 +70,7 @@ class ClusterFilterBar(FilterBar):
         return ClusterFilter(self.text.text(), self.minimum_spectra.value(), self.lowest_mz.entered, self.highest_mz.entered)
 
     def open(self) -> None:
-        """Show all rows of a run without emitting a signal."""
+        """Reset the filter for a new run, without emitting a signal."""
         self._reset_quietly()
 
     def _usual(self) -> None:
@@ -148,7 +148,7 @@ class ClusterView(RunView):
         )
 
     def show_all(self, name: str) -> None:
-        """Show all rows of a table; spectra of all clusters are shown with cluster numbers."""
+        """Show all rows of the table `name`; the spectra of all clusters get a column with cluster numbers."""
         super().show_all(name)
         if name == "members":
             self._show_numbers(True)
@@ -178,7 +178,7 @@ class ClusterView(RunView):
         self.mirror.show_text(str(error))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, int | None]:
-        """Return the compared spectra and the row of the cluster; runs in the only thread that uses the readers and their source."""
+        """Return the mirrored spectra and the cluster's row, or None. Runs in the reader thread, the only one that uses `_details`."""
         if self._details is None:
             self._details = run.tables.source("members")
         result = compared_member(self._details, row, run)

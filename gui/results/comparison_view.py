@@ -1,4 +1,4 @@
-"""Comparison of finished runs: overlaps, counts by q-value, scores, the items of a bar, and a spectrum matched by two runs, mirrored."""
+"""View that compares finished runs: overlaps, counts by q-value, scores, tables of items, and one spectrum as matched by two runs."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ __all__ = ["ComparisonView"]
 
 _PERCENT = 100
 _WITH_SPECTRA = ("spectra", "psms", "peptidoforms", "peptides")
-"""Levels whose items have a spectrum."""
+"""Levels (types of compared items) whose items have a spectrum."""
 _OVERLAPS, _CURVES, _SCORES = QSizeF(*OVERLAPS_SIZE), QSizeF(*CURVES_SIZE), QSizeF(*SCORES_SIZE)
 
 
 class _ThresholdBox(WheelAfterFocus, QDoubleSpinBox):
-    """A rate in percent."""
+    """Number box for the FDR threshold in percent."""
 
 
 class ComparisonView(PaneView):
@@ -69,9 +69,9 @@ class ComparisonView(PaneView):
         self._opener, self._computer, self._reader = TableWorker(None, self), TableWorker(None, self), TableWorker(None, self)
         self._pair: tuple[int, int] | None = None
         self._dot: int | None = None
-        """Row of the spectrum of the clicked dot, until its table is available."""
+        """Row of the spectrum of the dot clicked in the scores, until the table of spectra has been filtered; otherwise None."""
         self.panels: dict[str, TablePanel] = {}
-        """Tables of the visited levels, by level."""
+        """Tables of the levels shown so far, by name of the level."""
         self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
         self.curves = DrawingView("Items by q-value", _CURVES)
         self.scores = DrawingView("Scores of two runs", _SCORES)
@@ -90,7 +90,7 @@ class ComparisonView(PaneView):
 
     @property
     def mirror(self) -> MirrorView:
-        """View of a spectrum matched by two runs, created on first use."""
+        """Mirror view of one spectrum with the matches of two runs, created on first use."""
         self._deferred.finish()
         assert self._mirror is not None
         return self._mirror
@@ -103,7 +103,7 @@ class ComparisonView(PaneView):
 
     @property
     def threshold(self) -> float:
-        """Maximum q-value of counted items."""
+        """Maximum q-value of counted items, as a fraction."""
         return self.threshold_box.value() / _PERCENT
 
     @property
@@ -128,11 +128,11 @@ class ComparisonView(PaneView):
             drawing.show_drawing(None)
 
     def state(self) -> str:
-        """Return sizes and collapsed panes as a text to store."""
+        """Return the sizes and collapsed panes as JSON, for storage."""
         return json.dumps(self._panes_state())
 
     def restore_state(self, text: str) -> None:
-        """Restore a text returned by `state`; unreadable text is ignored."""
+        """Restore sizes and panes from a text returned by `state`; invalid text is ignored."""
         try:
             self._restore_panes_state(dict(json.loads(text)))
         except (ValueError, TypeError):
@@ -325,7 +325,7 @@ class ComparisonView(PaneView):
             self.panel.show_rows(scope=scope, scope_text=f"only in {comparison.names_of(runs)}")
 
     def _show_spectrum_of_dot(self, row: int) -> None:
-        """Select the spectrum of a dot in its table, or only show it if the table is filtered."""
+        """Select the spectrum of the clicked dot in the table of spectra; if the filter hides it there, only show it."""
         self._pair = self.pair_box.currentData()
         spectra = next(place for place, level in enumerate(LEVELS) if level.name == "spectra")
         if self.level_box.currentIndex() != spectra:
@@ -349,7 +349,7 @@ class ComparisonView(PaneView):
     def _show_spectrum(self, level: str, row: int, values: Mapping[str, Any]) -> None:
         comparison, pair = self._comparison, self._pair
         if level != self._level.name:
-            # A row of a table that is about to be replaced by that of another level.
+            # The row is from a table that is about to be replaced by the table of another level.
             return
         self._pair = self._dot = None
         if comparison is None:
@@ -367,7 +367,7 @@ class ComparisonView(PaneView):
         self.mirror.show_spectra(mirrored)
 
     def _mirrored(self, comparison: RunComparison, spectrum: int, pair: tuple[int, int] | None) -> MirroredSpectra:
-        """Return the mirrored spectra; runs in the only thread that uses their source and the peaks of the runs."""
+        """Return the mirrored spectra. Runs in the reader thread, the only one that uses `_details` and the peaks of the runs."""
         if self._details is None:
             self._details = comparison.source("spectra")
         return compared_answers(comparison, self._details, spectrum, pair)

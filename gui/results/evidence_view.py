@@ -1,6 +1,6 @@
-"""The results of evidence on structures: proteins, details of the selected protein, coverage, alignment to a chain, and 3D structure.
+"""View of evidence on structures: proteins, details of the selected protein, coverage, alignment to a chain, and 3D structure.
 
-A selection in one of them is shown in all.
+A selection in one of them is highlighted in the others.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ _TABS = {
 
 
 class _ProteinFilter(FilterBar):
-    """Filter by text only."""
+    """Filter bar with only a text field."""
 
     def __init__(self) -> None:
         super().__init__("Protein or chain", "Show only proteins with this text in name, description or chain", "Show all proteins")
 
     def _usual(self) -> None:
-        """Set nothing, since there are no other fields."""
+        """Do nothing: there are no other fields to reset."""
 
 
 class EvidenceView(RunView):
@@ -92,7 +92,7 @@ class EvidenceView(RunView):
         self._wanted_form = ""
         self._wanted_peptide: int | None = None
         self._place: int | None = None
-        """Index of the last picked residue of the protein while the peptides over it are shown, or None."""
+        """Index of the last picked residue while the table shows the peptides that cover it; otherwise None."""
         self._is_picking = False
         self._deferred = DeferredTasks(self)
         self._last_folder = ""
@@ -137,7 +137,7 @@ class EvidenceView(RunView):
         self.alignment.plot.columnPicked.connect(self._pick_column)
 
     def show_peptide(self, peptide: str) -> None:
-        """Select the first protein that contains a peptide, and the peptide in it, once the run is open."""
+        """Select a peptide and the first protein that contains it, as soon as the run is open."""
         self._wanted_form = peptide
         self._go_to_wanted()
 
@@ -150,7 +150,7 @@ class EvidenceView(RunView):
         self.header.show_counts([SummaryNumber(self.panels[name].total, singular, plural) for name, singular, plural in names], "")
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
-            # Creating the 3D panel takes time: the tables are shown before, and its content after.
+            # Creating the 3D panel is slow: the tables are shown first, then the panel is created and filled.
             self._deferred.add(self._make_wanted_structures, self._show_wanted_structures)
         self.proteins.show_rows(takes_first=not self._wanted_form)
         self._go_to_wanted()
@@ -168,7 +168,7 @@ class EvidenceView(RunView):
             self.structures.close_renderer()
 
     def _filter(self) -> None:
-        # The other tables come first: those that follow a protein are narrowed when it is selected.
+        # The proteins come last: filtering them may select another protein, which narrows the other tables to it.
         text = self.filter_bar.text.text()
         for name in _OF_PROTEIN:
             self.panels[name].show_rows(filter=of_proteins(text))
@@ -232,7 +232,7 @@ class EvidenceView(RunView):
             protein = protein_evidence(self._source, row, self._quantities.newest())
             return protein, read_shown_structure(run, protein, protein.folds[0]) if protein.folds else None
 
-        # A pending chain of the previous protein would be shown after it.
+        # Otherwise a pending chain of the previous protein would replace the structure of the new one.
         self._reader.cancel("chain")
         self._reader.submit("protein", read, self._take_protein, self._fail_protein)
 
@@ -278,7 +278,7 @@ class EvidenceView(RunView):
     # ------------------------------------------------------------------------------------------------------------ the selection
 
     def _choose_peptide(self, row: int) -> None:
-        """Select a peptide by its row of the table."""
+        """Select the peptide of a row of the peptide table."""
         self.tabs.setCurrentWidget(self.peptides)
         if self.peptides.model.position_of(row) is not None:
             self._choose_row(self.peptides, row)
@@ -294,7 +294,7 @@ class EvidenceView(RunView):
             self._light_residues(range(values["first"] - 1, values["last"]), row)
 
     def _is_of_protein(self, values: Mapping[str, Any]) -> bool:
-        """Return True if a row belongs to the selected protein; otherwise clear the highlights and report its protein."""
+        """Return True if a row belongs to the selected protein; otherwise clear the highlights and report the row's protein."""
         if self._protein is not None and values["protein"] == self._protein.row:
             return True
         self._light_residues(())
@@ -326,7 +326,7 @@ class EvidenceView(RunView):
     def _light_residues(self, places: Sequence[int], row: int | None = None) -> None:
         """Highlight residues of the protein in the coverage map, the alignment and the structure.
 
-        `row` is the row of their peptide, if any.
+        `places` are residue indices; `row` is the row of the peptide that consists of them, if any.
         """
         protein, fold = self._protein, self._fold
         if protein is None:
@@ -348,11 +348,11 @@ class EvidenceView(RunView):
     def _mark_alignment(self, chosen: NDArray[np.bool_]) -> None:
         assert self._fold is not None
         columns = self._fold.pair.columns_of(chosen).tolist()
-        # The first column is scrolled into view.
+        # The plot scrolls to the last key: the first column.
         self.alignment.plot.mark(dict.fromkeys(reversed(columns), (True, True)))
 
     def _pick_places(self, places: Sequence[int]) -> None:
-        """Pick the residues of the shown chain that are aligned with some residues of the protein."""
+        """Pick the residues of the shown chain that are aligned with the given residues of the protein."""
         panel, fold = self.structures, self._fold
         if panel is None or fold is None or fold.trace is None or panel.scene.query is not fold.trace:
             return
@@ -362,7 +362,7 @@ class EvidenceView(RunView):
         self._is_picking = False
 
     def _take_picks(self) -> None:
-        """Select the peptides over a residue picked in 3D, and its modified residue."""
+        """Show the peptides that cover the residue last picked in 3D, or its row in the table of sites (see `_show_over`)."""
         panel, protein = self.structures, self._protein
         if self._is_picking or panel is None or protein is None or not panel.scene.picks:
             return
@@ -377,7 +377,7 @@ class EvidenceView(RunView):
         self._show_over(place)
 
     def _pick_column(self, column: int) -> None:
-        """Show the peptides over a column picked in the alignment."""
+        """Pick the residue of a clicked column of the alignment in 3D, and show the peptides that cover it."""
         fold = self._fold
         if fold is None or column < 0 or fold.pair.place[column] < 0:
             return
@@ -386,7 +386,7 @@ class EvidenceView(RunView):
         self._show_over(place)
 
     def _show_over(self, place: int) -> None:
-        """Show the peptides over a residue, and select its modified residue."""
+        """Show the peptides that cover a residue or, if the table of sites is visible and has it, select it there."""
         protein = self._protein
         assert protein is not None
         self._place = place
@@ -398,7 +398,7 @@ class EvidenceView(RunView):
         first = protein.first_over(place)
         self._light_residues([place] if first is None else range(first.start, first.end), first.row if first else None)
         self.tabs.setCurrentWidget(self.peptides)
-        # The previous selection is emitted again, so that it is highlighted.
+        # Without a previous selection, the signal is emitted even if the same row is selected again.
         self.peptides.view.forget_choice()
         self.peptides.show_rows(
             scope=over_residue(protein.row, place), scope_text=f"over {protein.name_of(place)} of {protein.accession}", takes_first=True
@@ -431,7 +431,7 @@ class EvidenceView(RunView):
         self._show_structures(self.structures_action.isChecked())
 
     def _make_structures(self) -> structure.structure_panel.StructurePanel:
-        # Imports the 3D modules.
+        # The first access to this lazy module imports the 3D modules.
         panel = structure.structure_panel.StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
         panel.message.connect(self.message)
         panel.taskRequested.connect(self.exportRequested)

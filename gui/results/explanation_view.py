@@ -1,4 +1,4 @@
-"""The results of an explanation: explained spectra, mirrored with the identified spectra that explain them, and all spectra."""
+"""View of the results of an explanation: explained spectra mirrored with the identified spectra that explain them, and all spectra."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NO_SPECTRUM = "Select a spectrum to compare it with the identified spectrum tha
 
 
 class ExplanationFilterBar(MassFilterBar):
-    """Filter of explained spectra."""
+    """Filter bar for explained spectra."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(

@@ -18,7 +18,19 @@ __all__ = ["ExportDialog", "fitted"]
 
 
 def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path, Export]:
-    """Return the file and format for a typed name: its extension selects the format, otherwise the chosen format applies."""
+    """Return the file and format for a typed name.
+
+    A known extension selects the format. Otherwise the chosen format is used, and its extension is appended to a name without extension.
+
+    Parameters
+    ----------
+    path : Path
+        Typed file.
+    chosen : Export
+        Format chosen in the dialog.
+    exports : sequence of Export
+        All formats of the dialog.
+    """
     name = path.name.lower()
     # The chosen format comes first, since formats may share an extension; then the longest: .pep.xml before .xml.
     endings = sorted(
@@ -89,7 +101,7 @@ class ExportDialog(QFileDialog):
 
     @property
     def accepted_only(self) -> bool:
-        """True if only accepted rows are to be written."""
+        """True if only accepted rows are exported."""
         return self._formats[self.selectedNameFilter()].accepted_only
 
     @property
@@ -119,9 +131,9 @@ def _name_filter(export: Export) -> str:
 
 
 def _without_ending(name: str, exports: Sequence[Export]) -> str:
-    """Return a name without the extension of a format.
+    """Return a name without the extension of an export format, or without a half of it.
 
-    Qt itself replaces the part after the last dot, which can leave half an extension.
+    Qt replaces only the text after the last dot, which can leave half of an extension such as .pep.xml.
     """
     endings = sorted({ending for export in exports for ending in export.endings}, key=len, reverse=True)
     halves = [half for ending in endings if ending.count(".") > 1 for half in (f".{ending.rpartition('.')[2]}", ending.rpartition(".")[0])]

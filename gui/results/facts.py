@@ -18,7 +18,10 @@ _OF_PROJECT = "project_"
 
 
 def files_facts(run: FinishedRun, of_source: str = "unidentified spectra of {}") -> tuple[str, ...]:
-    """Return the input files by kind. `of_source` describes the run whose results were used, with {} for its name."""
+    """Return texts on the input files: the source run, if results of another run were used, and the file names of each kind.
+
+    `of_source` is the text for the source run, with {} in place of its name.
+    """
     files: dict[str, list[str]] = {}
     for kind, path in run.inputs:
         if not kind.startswith(_OF_PROJECT):

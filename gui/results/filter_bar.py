@@ -1,4 +1,4 @@
-"""The filter bar of all tables of a view: text, Reset button, and the fields of a kind of search."""
+"""Filter bar for all tables of a view: text field, Reset button, and fields for the type of search."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TYPING_MS = 150
 
 
 class FilterBar(QWidget):
-    """Fields in one line, in two lines or with labels above the fields, depending on the width.
+    """Bar of filter fields: in one line, in two lines, or with labels above the fields, depending on the width.
 
     Derived classes add their fields with `_add` and reset them in `_usual`.
 
@@ -65,7 +65,7 @@ class FilterBar(QWidget):
         self._lines.addLayout(self._row)
         self._fields: list[QWidget] = [self.text]
         self._recorded: tuple[Any, ...] = ()
-        """Values of the fields after the last change that can be undone."""
+        """Values of the fields after the last recorded change."""
         self._marks: list[Callable[[], None]] = []
         self._cells: list[_Cell] = []
         find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
@@ -75,7 +75,7 @@ class FilterBar(QWidget):
         self.filterChanged.connect(self._record)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Place the fields next to the text, or below it."""
+        """Place the other fields next to the text field, or below it."""
         super().resizeEvent(event)
         needed = self._width_of_fields(is_high=False)
         is_wide = event.size().width() >= needed + self.text.minimumWidth() + self._lines.spacing()
@@ -85,11 +85,11 @@ class FilterBar(QWidget):
             is_other |= cell.place_label(is_high=event.size().width() < needed)
         self._lines.setDirection(direction)
         if self._cells and is_other:
-            # The parent layout is active now and only notices a changed height later.
+            # The parent layout is being activated and ignores a changed height until it is done.
             self._resized.start()
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the size needed by the fields, since the text may be placed above them."""
+        """Return the minimum size with the text field and the labels above the other fields."""
         return QSize(self._width_of_fields(is_high=True), self._lines.totalMinimumSize().height())
 
     def _width_of_fields(self, *, is_high: bool) -> int:
@@ -97,7 +97,7 @@ class FilterBar(QWidget):
         margins = self._lines.contentsMargins()
         width = self._row.minimumSize().width()
         if self._cells:
-            # The layout only knows the current or the previous arrangement.
+            # The layout reports only the width of its current arrangement, not that of the other one.
             items = [self._row.itemAt(i) for i in range(self._row.count())]
             widths = [
                 widget.width_as(is_high=is_high)
@@ -115,7 +115,7 @@ class FilterBar(QWidget):
         self._now()
 
     def begin_history(self) -> None:
-        """Make the present values those of a newly opened run: earlier changes can no longer be undone."""
+        """Start a new undo history with the current values; earlier changes can no longer be undone."""
         self._recorded = self._values()
         forget_changes(self)
 
@@ -141,11 +141,11 @@ class FilterBar(QWidget):
         self._now()
 
     def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None) -> None:
-        """Insert a field, or its frame, before the Reset button, with a label whose mnemonic focuses the field."""
+        """Insert a field (within `frame`, if given) before the Reset button, with a label whose mnemonic focuses the field."""
         if label:
             frame = self._cell(field, label, frame or field, None)
         self._row.insertWidget(self._row.count() - 2, frame or field)
-        # The button was created before the fields.
+        # The default tab order is the order of creation, in which the button precedes the fields.
         self.setTabOrder(self._fields[-1], field)
         self._fields.append(field)
 
@@ -157,7 +157,7 @@ class FilterBar(QWidget):
         help_text: str,
         below: QWidget | None = None,
     ) -> None:
-        """Insert a number field before the Reset button. Invalid text is marked and does not filter. `below` is shown under the field."""
+        """Insert a number field, with `below` under it, before the Reset button. Invalid text is marked and does not filter."""
         box.setAccessibleName(name)
         box.setKeyboardTracking(False)
         frame = Outlined(box, margin=2)
@@ -186,7 +186,7 @@ class FilterBar(QWidget):
         return self._cells[-1]
 
     def _choices(self, name: str, help_text: str) -> ChoiceBox:
-        """Return a choice field that filters at once."""
+        """Return an empty drop-down field that filters as soon as an item is chosen."""
         box = ChoiceBox()
         box.setAccessibleName(name)
         box.setToolTip(help_text)
@@ -194,7 +194,7 @@ class FilterBar(QWidget):
         return box
 
     def _marked_box(self) -> QCheckBox:
-        """Return a checkbox that shows only marked PSMs."""
+        """Return a checkbox that restricts the tables to marked PSMs."""
         box = QCheckBox("&★")
         box.setAccessibleName("Marked")
         box.setToolTip("Show only PSMs with a star or a comment")
@@ -247,7 +247,7 @@ def _set_value(field: QWidget, value: Any) -> None:
 
 
 class RatedFilterBar(FilterBar):
-    """Filter bar with a field for the maximum q-value, `q_value`, which derived classes insert."""
+    """Filter bar that creates the field `q_value` (maximum q-value); derived classes insert it."""
 
     def __init__(self, searched_texts: str, text_tip: str, parent: QWidget | None = None) -> None:
         super().__init__(searched_texts, text_tip, "Show the rows accepted at the FDR of the run", parent)
@@ -261,7 +261,7 @@ class RatedFilterBar(FilterBar):
         return None if q_value >= 1 else q_value
 
     def open(self, fdr: float) -> None:
-        """Show rows accepted at `fdr` (1: all rows) without emitting a signal."""
+        """Set the maximum q-value to `fdr` (1 shows all rows) and reset the other fields, without emitting a signal."""
         self._fdr = fdr
         self._reset_quietly()
 
@@ -295,12 +295,12 @@ class _Cell(QWidget):
         self.place_label(is_high=False)
 
     def width_as(self, *, is_high: bool) -> int:
-        """Return the width with the label above the field, or before it."""
+        """Return the minimum width with the label above the field (`is_high`) or before it."""
         label, *others = (max(part.minimumSizeHint().width(), part.minimumWidth()) for part in (self._label, *self._parts))
         return max(label, *others) if is_high else label + self._grid.horizontalSpacing() + max(others)
 
     def place_label(self, *, is_high: bool) -> bool:
-        """Place the label above the field or before it, and return True if that changed."""
+        """Place the label above the field (`is_high`) or before it, and return True if it moved."""
         if is_high == self.is_high:
             return False
         self.is_high = is_high
@@ -313,18 +313,18 @@ class _Cell(QWidget):
 
 
 class MassFilterBar(RatedFilterBar):
-    """Filter bar with text, maximum q-value and mass relation.
+    """Filter bar with text, maximum q-value, and mass relation (any mass, same mass, different mass).
 
     Parameters
     ----------
-    looked_in, text_tip : str
+    searched_texts, text_tip : str
         See `FilterBar`.
     kind_tip : str
-        Tooltip of the mass relation.
+        Tooltip of the field for the mass relation.
     other : str
-        Name of matches of another mass.
+        Text and value of the choice that shows only matches of a different mass, such as "modified".
     hidden : str
-        Rows hidden by the maximum q-value.
+        Plural phrase for the rows that the maximum q-value hides, for its tooltip.
     """
 
     def __init__(self, searched_texts: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The filter of a sequence search: text, E-value, identity and coverage."""
+"""Filter bar for hits of a sequence search: text, E-value, identity and coverage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _EValueBox(NumberBox):
     """Box for an E-value, which is never negative; arrows multiply or divide by ten."""
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Accept a negative number as intermediate text, so that it can be marked."""
+        """Return Intermediate for a negative number, so that it can be typed and is marked as invalid."""
         state, text, position = super().validate(text, position)
         is_negative = state == QValidator.State.Acceptable and text.lstrip().startswith("-")
         return (QValidator.State.Intermediate if is_negative else state), text, position
@@ -27,7 +27,7 @@ class _EValueBox(NumberBox):
 
 
 class HitFilterBar(FilterBar):
-    """Filter of hits."""
+    """Filter bar for hits."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -59,7 +59,7 @@ class HitFilterBar(FilterBar):
         return HitFilter(self.text.text(), None if any_e_value else e_value, self.identity.value() / 100, self.coverage.value() / 100)
 
     def open(self, largest_e_value: float) -> None:
-        """Show all hits of a run with this maximum E-value, without emitting a signal."""
+        """Reset the filter for a run with this maximum E-value, so that all its hits are shown, without emitting a signal."""
         self._largest = largest_e_value
         self._reset_quietly()
 

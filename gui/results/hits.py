@@ -1,4 +1,4 @@
-"""Texts of a sequence search's results: header, histogram and alignment."""
+"""Texts for the header, histogram and alignment of a sequence search's results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def facts(run: FinishedRun, summary: HitSummary, locale: QLocale) -> tuple[str, 
 
 
 def with_facts(pair: AlignedPair) -> AlignedPair:
-    """Return an alignment with its quality in words."""
+    """Return the alignment with lines of text on its score, E-value, identity, gaps and coverage."""
     values, locale = pair.hit, QLocale()
     columns = values["alignment_length"]
     quality = (
@@ -53,7 +53,7 @@ def with_facts(pair: AlignedPair) -> AlignedPair:
 
 
 def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
-    """Return the numbers of gap openings and gap residues, since programs count ``gaps`` differently."""
+    """Return a text with the numbers of gap openings and gap residues, since other programs count one or the other as ``gaps``."""
     openings, residues = values["gap_openings"], sum(values[line].count("-") for line in ("aligned_query", "aligned_subject"))
     if not openings:
         return "no gaps"
@@ -63,7 +63,7 @@ def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
 
 
 def beyond_text(histogram: Histogram, locale: QLocale) -> str:
-    """Return the number of sequences that score beyond the bins of a histogram, or ''."""
+    """Return a text with the number of sequences that score above the last bin of a histogram, or ''."""
     if not histogram.n_beyond or histogram.highest is None:
         return ""
     return f"{locale.toString(histogram.n_beyond)} score higher, up to {locale.toString(int(histogram.highest))} →"

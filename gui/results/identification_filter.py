@@ -1,4 +1,4 @@
-"""The filter of an identification: text, q-value, charge, modification and decoys."""
+"""Filter bar of an identification: text, q-value, charge, modification, decoys and marks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOTHING_OFFERED = Facets((), ())
 
 
 class IdentificationFilter(RatedFilterBar):
-    """Filter of proteins, peptides and PSMs."""
+    """Filter bar for proteins, peptides and PSMs."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -52,12 +52,12 @@ class IdentificationFilter(RatedFilterBar):
         )
 
     def open(self, fdr: float, offered: Facets = _NOTHING_OFFERED) -> None:
-        """Offer the charges and modifications of a run, and show rows accepted at `fdr`, without emitting a signal."""
+        """Fill the drop-down fields with `offered` and reset the filter to rows accepted at `fdr`, without emitting a signal."""
         self.offer(offered)
         super().open(fdr)
 
     def offer(self, offered: Facets) -> None:
-        """Offer the charges and modifications of a run without emitting a signal; valid choices are retained."""
+        """Fill the drop-down fields with the run's charges and modifications; choices that are still valid are retained."""
         charges = [("any", None), *((f"{QLocale().toString(charge)}+", charge) for charge in offered.charges)]
         modifications = [("any", None), ("unmodified", ""), *((name, name) for name in offered.modifications)]
         for box, choices in ((self.charge, charges), (self.modification, modifications)):

@@ -1,4 +1,4 @@
-"""The results of an identification: proteins, peptides, PSMs and spectrum, each showing the details of the previous selection."""
+"""View of the results of an identification: linked tables of proteins, peptides and PSMs, and the spectrum of the selected PSM."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Overview(NamedTuple):
 
 
 class IdentificationView(SpectraRunView):
-    """Shows a finished identification. `spectrum` and `mirror` are existing spectrum views, if any."""
+    """Shows a finished identification. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class IdentificationView(SpectraRunView):
         self._matches: TableSource | None = None
         self._fixed: list[FixedModifications] = []
         self._quantities: LinkedQuantities | None = None
-        """Fixed modifications of the run, once they have been read; read with the quantities of its peptides."""
+        """Peptide quantities of the newest quantification based on this run; None if no run is open."""
         self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
         self.pane = MatchPane(spectrum=spectrum, mirror=mirror)
@@ -111,7 +111,7 @@ class IdentificationView(SpectraRunView):
         self._connect()
 
     def show_protein_of_psm(self) -> None:
-        """Select the protein group of the selected PSM, and in it the same peptide and PSM."""
+        """Select the protein group of the selected PSM, with the same peptide and PSM selected in the narrowed tables."""
         row = self.psms.view.chosen
         values = self._values(self.psms)
         if row is None or values is None or self._statistics is None:
@@ -122,7 +122,7 @@ class IdentificationView(SpectraRunView):
         self._statistician.submit("locate", lambda: find_linked_rows(source, values), go_to, self._fail_softly)
 
     def show_protein_of_peptide(self) -> None:
-        """Select the protein group of the selected peptide, and in it the same peptide."""
+        """Select the protein group of the selected peptide, with the same peptide selected in the narrowed table."""
         values = self._values(self.peptides)
         if values is None or self._statistics is None:
             self.message.emit("Select a peptide first.")
@@ -153,7 +153,7 @@ class IdentificationView(SpectraRunView):
     def _forget(self) -> None:
         self._wanted.clear()
         super()._forget()
-        # Saves the last comment too.
+        # This also stores the last comment.
         self.pane.forget()
         self.marker.close()
         if self._matches is not None:
@@ -231,7 +231,7 @@ class IdentificationView(SpectraRunView):
 
     def _show_peptides(self, row: int, values: Mapping[str, Any]) -> None:
         accessions = list(values["accessions"])
-        # The previous selection is emitted again, so that the tables below follow.
+        # Without a previous selection, selecting the same peptide again emits a signal, which updates the tables below.
         self.peptides.view.forget_choice()
         name = accessions[0] if len(accessions) == 1 else f"{accessions[0]} and {len(accessions) - 1} more"
         self.psms.show_rows(scope=select_group_rows(accessions), scope_text=f"of {name}")
@@ -256,7 +256,7 @@ class IdentificationView(SpectraRunView):
         choice, below, reference = self.spectrum.annotation.choice, self.pane.below, self.pane.reference
 
         def read() -> ShownMatch:
-            """Read the match; runs in the only thread that uses this source."""
+            """Read the match. Runs in the reader thread, the only one that uses `_matches`."""
             if self._matches is None:
                 self._matches = run.tables.source("psms")
             details, peaks = read_psm_row(self._matches, row, run)
@@ -278,7 +278,7 @@ class IdentificationView(SpectraRunView):
         self._reader.submit("spectrum", read, show, self._fail_spectrum)
 
     def _show_again(self) -> None:
-        """Show the selected PSM again with the requested comparison."""
+        """Show the selected PSM again, with the comparison chosen in the pane."""
         if self.pane.row is not None:
             self._show_match(self.pane.row)
 
@@ -331,7 +331,7 @@ class IdentificationView(SpectraRunView):
 
 
 def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
-    """Return the coverage map of the protein group at `row`, with a title."""
+    """Return the sequence coverage of the protein group at `row`, with a title that includes the covered share."""
     result = read_group_coverage(source, row, fdr, fixed)
     share = QLocale().toString(result.fraction * 100, "f", 1)
     title = f"{result.title}: {share} % of {QLocale().toString(len(result.sequence))} residues. {result.description}".rstrip()

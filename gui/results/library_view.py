@@ -1,4 +1,4 @@
-"""The results of a library search: matches mirrored with their library entries, mass differences, and all spectra of the run."""
+"""View of a library search: matches mirrored with their library entries, mass differences, and all spectra of the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NO_SHIFTS = "No accepted match differs in mass from its entry."
 
 
 class LibraryFilterBar(MassFilterBar):
-    """Filter of the matches."""
+    """Filter bar for library matches."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(

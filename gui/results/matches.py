@@ -1,4 +1,4 @@
-"""Parts shared by views of peptide-spectrum matches: counts with their certainty, and titles of spectra."""
+"""Texts shared by views of peptide-spectrum matches: counts with intervals of false PSMs, and titles of spectra."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Q_VALUE = Column("q_value", "", "", "probability")
 
 
 def show_summary(header: SummaryHeader, overview: IdentificationOverview, fdr: float) -> None:
-    """Show the numbers of PSMs, peptides and protein groups, with the interval of the share of false PSMs as a chip."""
+    """Show the numbers of PSMs, peptides and protein groups, and the interval of the share of false PSMs in the chip of the header."""
     locale, counts = QLocale(), overview.counts
     psms, peptides, proteins = (
         SummaryNumber(count.number, count.singular, count.plural, _note(count, locale))
@@ -37,12 +37,12 @@ def show_summary(header: SummaryHeader, overview: IdentificationOverview, fdr: f
 
 
 def fdr_text(fdr: float, locale: QLocale) -> str:
-    """Return a false discovery rate as ``1 % FDR``."""
+    """Return a false discovery rate (a fraction) as text: ``1 % FDR``."""
     return f"{locale.toString(fdr * 100, 'g', 3)} % FDR"
 
 
 def _chip(counts: Counts, fdr: float, locale: QLocale) -> str:
-    """Return the interval of the share of false PSMs, as ``0.1–2.6 % false at 1 % FDR``."""
+    """Return the confidence interval of the share of false PSMs as text: ``0.1–2.6 % false at 1 % FDR``."""
     if not counts.has_error_rates:
         return "error rate unknown"
     interval = counts.psms.certainty
@@ -54,7 +54,7 @@ def _chip(counts: Counts, fdr: float, locale: QLocale) -> str:
 
 
 def _summary_ending(overview: IdentificationOverview, fdr: float) -> str:
-    """Return the error rate of the counts, and the share of matched spectra."""
+    """Return a text with the FDR of the counts and the share of matched spectra."""
     locale = QLocale()
     if not overview.counts.has_error_rates:
         return "without q-values and decoys, so the error rate is unknown"
@@ -65,7 +65,7 @@ def _summary_ending(overview: IdentificationOverview, fdr: float) -> str:
 
 
 def _certainty_help(counts: Counts) -> str:
-    """Return the explanation of the decoys and percentages next to the counts."""
+    """Return the tooltip that explains the decoys and percentages next to the counts."""
     if not counts.has_error_rates:
         return "All matches of the file are counted, as its engine ranked them."
     locale = QLocale()
@@ -78,7 +78,7 @@ def _certainty_help(counts: Counts) -> str:
 
 
 def spectrum_title(values: Mapping[str, Any]) -> str:
-    """Return the title of a spectrum, with the q-value of a match if it has one."""
+    """Return the title of a spectrum: scan or id, m/z, charge, retention time, q-value and file, as far as known."""
     locale = QLocale()
     parts = [f"scan {values['scan']}" if values.get("scan") is not None else str(values.get("spectrum_id") or "")]
     if values.get("precursor_mz") is not None:

@@ -1,4 +1,4 @@
-"""Base class of views of spectrum-spectrum matches, which are drawn mirrored."""
+"""Base class of views of matches between two spectra, which are drawn mirrored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ __all__ = ["MirroredRunView"]
 
 
 class MirroredRunView(SpectraRunView):
-    """Shows a finished run whose matches are spectra; derived classes compare the spectra in `_compared`. Parameters as in its base."""
+    """Shows a finished run that matches spectra to spectra.
+
+    Derived classes implement `_compared`. Parameters: see `SpectraRunView`.
+    """
 
     def __init__(
         self,
@@ -50,13 +53,13 @@ class MirroredRunView(SpectraRunView):
         self.mirror.show_text(self._no_match)
 
     def _source(self, run: FinishedRun) -> TableSource:
-        """Return the table of matches for the only thread that uses it, which reads spectra."""
+        """Return the source of the table of matches, opened on first use. Called only in the reader thread."""
         if self._details is None:
             self._details = run.tables.source(self._matches)
         return self._details
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
-        """Return the spectra of a match and the row of the table of spectra with its details; called in the thread that reads spectra."""
+        """Return the spectra of a match, and its values, which include the row of its spectrum. Called in the reader thread."""
         raise NotImplementedError
 
     def _show_match(self, row: int) -> None:

@@ -1,4 +1,4 @@
-"""The filter of an open modification search: text, shift, q-value, type of shift, site confidence and marks."""
+"""Filter bar of an open modification search: text, mass shift, q-value, type of shift, site confidence and marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = (("any", None), ("named", "named"), ("another end", "end"), ("unnamed",
 
 
 class ModifiedFilterBar(RatedFilterBar):
-    """Filter of modifications, PSMs and proteins."""
+    """Filter bar for modifications, PSMs and proteins."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
-"""The results of an open modification search: histogram of mass shifts, modifications, PSMs, and all spectra of the run.
+"""View of an open modification search: histogram of mass shifts, modifications, PSMs, proteins, and all spectra of the run.
 
-The spectrum of a PSM is mirrored with that of the same peptide without the shift.
+The spectrum of a PSM is mirrored with a spectrum of the same peptide without the mass shift.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Found(NamedTuple):
 
 
 class ModifiedView(SpectraRunView):
-    """Shows a finished open modification search. `spectrum` and `mirror` are existing spectrum views, if any."""
+    """Shows a finished open modification search. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
 
     def __init__(
         self, search: Search, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
@@ -122,7 +122,7 @@ class ModifiedView(SpectraRunView):
         return [self._rows[row] for row in self.modifications.view.selected if row < len(self._rows)]
 
     def show_shifts(self, low: float, high: float) -> None:
-        """Show only the accepted PSMs with a shift of at least `low` and less than `high`."""
+        """Show only the accepted PSMs with a mass shift of at least `low` and less than `high` (Da)."""
         run = self._run
         if run is None:
             return
@@ -134,7 +134,7 @@ class ModifiedView(SpectraRunView):
         self.psms.show_rows(scope=of_shifts(low, high, run.fdr), scope_text=f"of {ends[0]} to {ends[1]} Da", takes_first=True)
 
     def show_all(self, name: str) -> None:
-        """Show all rows regardless of selections in other tables."""
+        """Show all rows of the table `name`, regardless of selections in other tables."""
         super().show_all(name)
         if name == "psms":
             self._clear_choices()
@@ -165,7 +165,7 @@ class ModifiedView(SpectraRunView):
         return TitledPage("Mass shifts", self.histogram, *widgets, stretched=self.range_label)
 
     def _forget(self) -> None:
-        # Saves the last comment too.
+        # This also stores the last comment.
         self.marks.show_mark(None)
         self.marker.close()
         if self._matches is not None:
@@ -244,12 +244,12 @@ class ModifiedView(SpectraRunView):
         self.proteins.clear_choice()
         self.tables.setCurrentWidget(self.psms)
         more = f" and {QLocale().toString(len(rows) - 1)} more" if len(rows) > 1 else ""
-        # The previous selection is emitted again, so that the spectrum follows.
+        # Without a previous selection, selecting the same PSM again emits a signal, which updates the spectrum.
         self.psms.view.forget_choice()
         self.psms.show_rows(scope=of_modifications(rows), scope_text=f"with {rows[0].name}{more}", takes_first=True)
 
     def _show_protein(self, row: int, values: Mapping[str, Any]) -> None:
-        """Show the PSMs of a protein in the other tab."""
+        """Show only the PSMs of a protein in the table of PSMs."""
         accessions = list(values["accessions"])
         more = f" and {len(accessions) - 1} more" if len(accessions) > 1 else ""
         self.modifications.clear_choice()
@@ -305,7 +305,7 @@ class ModifiedView(SpectraRunView):
         self.spectra.mark(SpectrumRow(int(match.match["spectrum"])), match.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
-        """Return the compared match; runs in the only thread that uses this source."""
+        """Return the compared match. Runs in the reader thread, the only one that uses `_matches`."""
         if self._matches is None:
             self._matches = run.tables.source("psms")
         return compared_match(self._matches, row, run)

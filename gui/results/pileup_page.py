@@ -1,4 +1,4 @@
-"""The pile-up of alignments of a run around a row or a position, with an optional track of features."""
+"""Page with the pile-up (stacked reads) of a read alignment around a row or a position, and an optional track of features."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_TRACK = "no track: add genes or other features of the genome"
 
 
 class PileupPage(QWidget):
-    """Shows the alignments at a position; nothing is read while it is hidden."""
+    """Shows the reads aligned at a position; the page reads nothing while it is hidden."""
 
     rowChosen = Signal(int)
     message = Signal(str)
@@ -45,9 +45,9 @@ class PileupPage(QWidget):
         self._wanted: tuple[ShownText, int, int] | None = None
         self._shown: ShownText | None = None
         self._is_outdated = False
-        """True if the pile-up was read with another filter."""
+        """True if the filter has changed since the pile-up was read."""
         self._depth_of: tuple[ShownText, Sequence[Condition]] | None = None
-        """Reference and filter of the depth that was read last."""
+        """Reference and filter of the depth of coverage that was read last, or None."""
         self._worker = TableWorker(self._interrupt, self)
         self._reader = TableWorker(None, self)
         self._progress = Progress()
@@ -93,7 +93,7 @@ class PileupPage(QWidget):
         return self._worker.is_busy or self._reader.is_busy or self.plot.is_waiting
 
     def open(self, run: FinishedRun) -> None:
-        """Set the run."""
+        """Set the run; alignments are read once a row or position is requested."""
         self.close_run()
         self._run = run
 
@@ -110,7 +110,17 @@ class PileupPage(QWidget):
         self.plot.show_pile(None)
 
     def show_row(self, row: int, text: ShownText, positions: tuple[int, int]) -> None:
-        """Show the alignment of a row once the page is visible."""
+        """Show the alignment of a row, at once or when the page becomes visible.
+
+        Parameters
+        ----------
+        row : int
+            Row of the table of alignments.
+        text : ShownText
+            Reference of the alignment.
+        positions : tuple of int
+            First and last position of the alignment on the reference, from 1.
+        """
         self.plot.choose(row)
         if self._is_in_sight(row, text, positions):
             return
@@ -118,7 +128,7 @@ class PileupPage(QWidget):
         self.show_if_visible()
 
     def _is_in_sight(self, row: int, text: ShownText, positions: tuple[int, int]) -> bool:
-        """Return True if an alignment is in the pile-up, or will be once the visible positions are read."""
+        """Return True if an alignment is in the visible pile-up, or will be once the visible positions have been read."""
         first, last = self.plot.positions
         if self._wanted is not None or not text.is_same(self._shown) or positions[1] < first or positions[0] > last:
             return False
@@ -131,7 +141,7 @@ class PileupPage(QWidget):
         self.show_if_visible()
 
     def show_if_visible(self) -> None:
-        """Show the requested position; called when the page becomes visible."""
+        """Show the requested position if the page is visible; also called when it becomes visible."""
         if self._run is None or not self.isVisible():
             return
         if self._wanted is not None:
@@ -141,7 +151,7 @@ class PileupPage(QWidget):
             self._read(*self.plot.positions)
 
     def prompt_for_track(self) -> None:
-        """Ask for a file of features and show it."""
+        """Prompt for a file of features and show them."""
         path, _ = QFileDialog.getOpenFileName(
             self, "Add track", "", "Tracks (*.gff3 *.gff *.bed *.gff3.gz *.gff.gz *.bed.gz);;All files (*)"
         )
@@ -149,7 +159,7 @@ class PileupPage(QWidget):
             self.add_track(Path(path))
 
     def add_track(self, path: Path) -> None:
-        """Show the features of a GFF3 or BED file."""
+        """Read a GFF3 or BED file in a thread and show its features."""
         self.track_label.set_text(f"Reading {path.name}…")
         progress = self._progress
         self._reader.submit("track", lambda: read_track(path, progress=progress), self._take_track, self._refuse_track)
@@ -197,7 +207,7 @@ class PileupPage(QWidget):
         self._show_features()
 
     def _show_lines(self) -> None:
-        """Offer to scroll the lines that do not fit."""
+        """Show the scroll bar if the lines of alignments do not fit, and set its range."""
         sheet = self.plot.sheet
         most = 0 if sheet is None else max(0, sheet.pile.n_lanes - sheet.n_visible)
         if self.plot.first_lane > most:

@@ -1,4 +1,4 @@
-"""Predicted and measured run times: stacked bars, which can be exported, and the same as text."""
+"""Panel with predicted and measured run times, as stacked bars, which can be exported, and as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FONT_SHARE = 0.8
 
 
 class PredictionPanel(QWidget):
-    """Shows a prediction, or that there is none.
+    """Shows the predicted and measured times of a run, or that it has no prediction.
 
     Signals
     -------

@@ -1,4 +1,4 @@
-"""The filter of quantities: text, comparison, and thresholds of changes."""
+"""Filter bar of a quantification: text, comparison of conditions, and thresholds of changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHARACTERS = 40
 
 
 class QuantityFilterBar(FilterBar):
-    """Filter of rows, and thresholds that define a change."""
+    """Filter bar with the choice of a comparison and the thresholds that define a change."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -58,12 +58,12 @@ class QuantityFilterBar(FilterBar):
         )
 
     def set_cut(self, name: str, value: float) -> None:
-        """Set the threshold ``q_value`` or ``fold_change`` of a change."""
+        """Set a threshold that defines a change: `name` is ``q_value`` or ``fold_change`` (absolute log2)."""
         {"q_value": self.q_value, "fold_change": self.fold_change}[name].setValue(value)
         self._now()
 
     def open(self, comparisons: Sequence[str], fdr: float) -> None:
-        """Offer the comparisons of a run and choose the first, without emitting a signal."""
+        """Reset the filter for a run, with its comparisons (the first is chosen) and its FDR of changes, without emitting a signal."""
         self._fdr = fdr
         self.blockSignals(True)
         self.comparison.clear()

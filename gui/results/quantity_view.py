@@ -1,4 +1,4 @@
-"""The results of a quantification: changes, proteins and peptides by sample, and figures of the selected protein and of all samples."""
+"""View of a quantification: changes, proteins and peptides by sample, and figures of the selected protein and of all samples."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _READING = "Reading the MS1 spectra of the files…"
 class QuantityView(RunView):
     """Shows a finished quantification.
 
-    A protein selected in a table or a figure is selected in all of them, and only its peptides and ion traces are shown.
+    A protein selected in a table or a figure is selected in all others, and only its peptides and ion traces are shown.
     """
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
@@ -127,7 +127,7 @@ class QuantityView(RunView):
     def clear(self) -> None:
         """Clear the view, release all files, and cancel running work."""
         if self._ms1_spectra is not None:
-            # Closing waits for the reader, and a file may be large.
+            # Cancel reading first: the base class waits for the reader, which may be reading a large file.
             self._ms1_spectra.close()
         super().clear()
 
@@ -205,7 +205,7 @@ class QuantityView(RunView):
                 self.plots[figure.name].show_drawing(figure.make(self._overview, self.filters.chosen))
 
     def _show_cut(self, figure: QuantityFigure, name: str, value: float) -> None:
-        """Draw a figure with a cut that is being dragged; the tables follow when it is released."""
+        """Redraw a figure while a threshold line is being dragged; the tables are filtered when it is released."""
         if self._overview is not None:
             cuts: dict[str, Any] = {name: value}
             self.plots[figure.name].show_drawing(figure.make(self._overview, replace(self.filters.chosen, **cuts)))
@@ -234,7 +234,7 @@ class QuantityView(RunView):
             return
         self._protein, self._leader = accession, panel
         for table in (self.changes, self.proteins):
-            # Only the leading table replaces a hidden selection; the other table would switch to another protein.
+            # If a filter hides the protein, only the table where it was selected selects another row; the other table follows.
             table.retains_selection = table is panel
         self._follow_protein()
 
@@ -314,7 +314,7 @@ class QuantityView(RunView):
         self.traces.show_traces(None, _NO_TRACE if self.ions.total else _NOT_LABEL_FREE)
 
     def _ion(self, run: FinishedRun, surveys: RunSurveys, row: int) -> IonTraces:
-        """Return the traces of an ion; runs in the only thread that uses the source and the MS1 spectra."""
+        """Return the traces of an ion. Runs in the reader thread, the only one that uses `_details` and the MS1 spectra."""
         if self._details is None:
             self._details = run.tables.source(ION_TRACES.name)
         return ion_traces(self._details, row, run, surveys)
@@ -323,13 +323,13 @@ class QuantityView(RunView):
         self.traces.show_traces(None, str(error))
 
     def _correct(self, place: int, begin: float, end: float) -> None:
-        """Store manual integration limits and recompute all quantities."""
+        """Store manual integration limits (seconds) of trace `place`, and recompute all quantities."""
         ion = self.traces.traces
         assert ion is not None
         self._change(place, lambda trace: measured_between(trace, ion.pattern, begin, end))
 
     def _take_back(self, place: int) -> None:
-        """Reset the integration limits of a trace to the automatic ones."""
+        """Restore the automatic integration limits of trace `place`."""
         self._change(place, lambda _: {})
 
     def _change(self, place: int, numbers: Any) -> None:
@@ -350,7 +350,7 @@ class QuantityView(RunView):
         for name, panel in self.panels.items():
             wanted = self._overview.changes.get((comparison, accession)) if panel is self.changes and accession else None
             if panel is self.changes:
-                # The rows are sorted by certainty, which has changed.
+                # The recomputed certainty changes the order of the rows.
                 panel.view.forget_choice()
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name), wanted=wanted)
         self.traces.show_traces(ion)

@@ -1,4 +1,4 @@
-"""Base class of the results of sequence and structure searches: queries, hits and alignment."""
+"""Base class of the result views of sequence and structure searches: queries, hits and alignment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAXIMUM_NAME_CHARACTERS = 40
 
 
 class ShownQuery(NamedTuple):
-    """The query whose hits are shown. `length` is 0 if unknown."""
+    """The query whose hits are shown: index in the query file, name, length in residues (0 if unknown), and number of hits."""
 
     number: int
     name: str
@@ -34,7 +34,7 @@ class ShownQuery(NamedTuple):
 
 
 def _shown_name(name: str) -> str:
-    """Return a name shortened for the header, whose line does not wrap."""
+    """Return a name truncated to fit the header line, which does not wrap."""
     return name if len(name) <= _MAXIMUM_NAME_CHARACTERS else f"{name[: _MAXIMUM_NAME_CHARACTERS - 1]}…"
 
 
@@ -63,7 +63,7 @@ class QueryHitsView(RunView):
         raise NotImplementedError
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
-        """Return the alignment of a hit, by its row of the file; called in a thread."""
+        """Return the alignment of the hit at `row` of the source. Called in the reader thread."""
         raise NotImplementedError
 
     def _show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
@@ -74,7 +74,7 @@ class QueryHitsView(RunView):
         """Draw other data of the selected query."""
 
     def _scoped(self, query: int | None) -> None:
-        """Update the view after the table shows hits of another query, or of all queries (None)."""
+        """Update the view after the table of hits was narrowed to `query`, or shows all queries (None)."""
 
     def _mark(self, row: int | None) -> None:
         """Mark the selected hit in the figures."""
@@ -87,7 +87,7 @@ class QueryHitsView(RunView):
         self._show_pair(None)
 
     def _begin_with_queries(self) -> None:
-        # A single query is named in the header; there is nothing to select.
+        # A single query is named in the header; its table would have nothing to select.
         self._pane_of(self.queries).setVisible(self.queries.total > 1)
         self.queries.show_rows(takes_first=True)
 
@@ -100,7 +100,7 @@ class QueryHitsView(RunView):
         self.header.show_counts(counts, ending + rest)
 
     def show_all(self, name: str) -> None:
-        """Show all rows of a table; hits of all queries are shown with the query names."""
+        """Show all rows of the table `name`; the hits of all queries get a column with query names."""
         super().show_all(name)
         if name == "hits":
             self._show_query_names(True)
@@ -131,7 +131,7 @@ class QueryHitsView(RunView):
         self._scoped(self._query.number)
 
     def _retain_selection(self) -> None:
-        """Select the first hit after a filter has hidden the selected one, or clear the alignment if there is none."""
+        """Select the first hit after a filter has hidden the selected one; clear the alignment if no hit is left."""
         if len(self.hits.model.rows) == 0:
             self._show_no_hit()
         elif self.hits.view.chosen is None:
@@ -147,20 +147,20 @@ class QueryHitsView(RunView):
         if run is None:
             return
         if query is not None and values["query_index"] != query.number and self.hits.scope_text:
-            # A row of the previous query: the hits of the selected query are pending.
+            # The row is a hit of the previous query; the hits of the selected query are still being read.
             return
         if query is None or values["query_index"] != query.number:
-            # Hits of all queries are shown: select the query of this hit without narrowing them. If queries are missing, hits of several
-            # queries can be shown below a single query, with their query column hidden.
+            # Hits of all queries are shown: select the query of this hit without narrowing the hits. If queries are missing, hits of
+            # several queries can be shown below a single query, with their query column hidden.
             self._query = ShownQuery(values["query_index"], values.get("query", ""), values.get("query_length", 0), 1)
             self._draw_query()
-            # A search writes a row for each query, in file order.
+            # The row of a query is its index: a search writes one row per query, in file order.
             self._followed = self._query.number
             self._choose_row(self.queries, self._query.number)
         self._mark(row)
 
         def read() -> AlignedPair:
-            # Only this thread uses the source.
+            # Only the reader thread uses this source.
             if self._reads is None:
                 self._reads = run.tables.source("hits")
             return self._pair(run, self._reads, row)

@@ -1,4 +1,4 @@
-"""Texts of a read alignment's results: header, histograms and alignment."""
+"""Texts for the header, histograms and alignment of a read alignment's results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_missing_count(histogram: Histogram, locale: QLocale) -> Histogram:
 
 
 def with_facts(row: ReadRow) -> ReadRow:
-    """Return a row whose alignment has its quality in words."""
+    """Return the row with a line of text on its alignment: score, identity, gaps and positions."""
     return row if row.pair is None else replace(row, pair=replace(row.pair, facts=_facts_of(row.pair.hit, QLocale())))
 
 
@@ -45,12 +45,12 @@ def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:
         where.append(f"{title} {start} to {end} of {length}")
     if values.get("mate") is not None:
         where.append(f"mate {values['mate']}")
-    # One text, which is wrapped between its parts if necessary.
+    # A single text, which is wrapped between its parts if necessary.
     return (", ".join([*how_good, *where]),)
 
 
 def read_facts(run: FinishedRun) -> tuple[str, ...]:
-    """Return input files, alignment mode, costs and duration."""
+    """Return texts for the header: input files, alignment mode, scores and costs, duration and device."""
     parameters, locale = run.parameters, QLocale()
     gaps = f"at most {locale.toString(parameters['maximum_gaps'])} gap{'' if parameters['maximum_gaps'] == 1 else 's'}"
     scores = parameters["matrix"] or f"match {parameters['match']}, mismatch {parameters['mismatch']}"

@@ -1,4 +1,4 @@
-"""The filter of a read alignment: text, score, gaps, identity and rows."""
+"""Filter bar of a read alignment: text, score, gaps, identity, and type of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = (("all", None), ("aligned", "aligned"), ("strand +", "+"), ("strand −"
 
 
 class ReadFilterBar(FilterBar):
-    """Filter of the alignments."""
+    """Filter bar for alignments of reads."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -50,15 +50,15 @@ class ReadFilterBar(FilterBar):
         return ReadFilter(self.text.text(), score, minimum_gaps, maximum_gaps, *identity, self.rows.currentData())
 
     def open(self) -> None:
-        """Show all rows of a run without emitting a signal."""
+        """Reset the filter for a new run, without emitting a signal."""
         self._reset_quietly()
 
     def choose_gaps(self, number: int) -> None:
-        """Show only alignments with this number of gaps, or all if these are already shown."""
+        """Show only alignments with this number of gaps; if that is already the filter, remove it."""
         self._choose((self.minimum_gaps, self.maximum_gaps), (number, number))
 
     def choose_identity(self, low: float, high: float | None) -> None:
-        """Show only alignments in a range of percentages (None: up to and including 100), or all if these are already shown."""
+        """Show only alignments with an identity in `low` to below `high` (%; None: to 100); if that is already the filter, remove it."""
         self._choose((self.minimum_identity, self.below_identity), (low, high))
 
     def _choose(self, boxes: tuple[OptionalNumberBox, OptionalNumberBox], wanted: tuple[float | None, float | None]) -> None:

@@ -1,4 +1,4 @@
-"""The results of a read alignment: rows, depth along a reference, alignment of a row, and distributions of gaps and identity."""
+"""View of a read alignment: rows, depth along a reference, alignment of a row, and distributions of gaps and identity."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = ["ReadsView"]
 class ReadsView(RunView):
     """Shows a finished read alignment.
 
-    The depth includes the alignments that pass the filter, with the reference chosen above it or that of the selected row.
+    The depth counts the alignments that pass the filter on one reference: the chosen one or the reference of the selected row.
     """
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
@@ -98,7 +98,7 @@ class ReadsView(RunView):
         self.identity.binChosen.connect(lambda low, high: self.filters.choose_identity(low, None if high >= 100 else high))
 
     def show_place(self, first: int, last: int) -> None:
-        """Show only the alignments that cover some of these positions of the reference whose depth is shown."""
+        """Show only the alignments that overlap the positions `first` to `last` (from 1, inclusive) of the shown reference."""
         text = self._drawn
         if text is None:
             return
@@ -109,7 +109,7 @@ class ReadsView(RunView):
         self.alignments.show_rows(scope=of_place(text, first, last), scope_text=f"at {positions} of {text.name}", takes_first=True)
 
     def show_all(self, name: str) -> None:
-        """Show all rows at any position."""
+        """Show all rows of the table, and remove the restriction to positions."""
         super().show_all(name)
         self._place = None
         self.coverage.show_place(None)
@@ -164,7 +164,7 @@ class ReadsView(RunView):
             self.coverage.show_depth(None, "No read has an alignment.")
 
     def _offer(self, text: ShownText) -> int:
-        """Return the index of a reference in the choice, adding it if necessary."""
+        """Return the index of a reference in the drop-down field; it is added if missing."""
         for at in range(self.texts.count()):
             if text.is_same(self.texts.itemData(at)):
                 return at
@@ -202,7 +202,7 @@ class ReadsView(RunView):
         self._mark_depth()
 
     def _mark_depth(self) -> None:
-        """Mark the selected row and the selected positions in the depth if they are on its reference."""
+        """Mark the selected row and the selected positions in the depth plot if they are on the shown reference."""
         row, text, place = self._row, self._drawn, self._place
         self.coverage.mark_positions(row.interval if row is not None and row.text is not None and row.text.is_same(text) else None)
         self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
@@ -213,7 +213,7 @@ class ReadsView(RunView):
             self._reader.submit("row", lambda: self._read_row(run, row), partial(self._show_read, row), self._fail_row)
 
     def _read_row(self, run: FinishedRun, row: int) -> ReadRow:
-        """Return a row with its alignment; runs in the only thread that uses this source."""
+        """Return a row with its alignment. Runs in the reader thread, the only one that uses `_source`."""
         if self._source is None:
             self._source = run.tables.source("alignments")
         return with_facts(read_row(self._source, row, read_run_matrix(run)))
@@ -256,7 +256,7 @@ class ReadsView(RunView):
         return super().is_busy or self.pileup.is_busy
 
     def _show_no_row(self) -> None:
-        # The row that is being read is hidden by now.
+        # A row that is still being read is no longer selected.
         self._reader.cancel("row")
         self._row = None
         self.pileup.plot.choose(None)
@@ -264,7 +264,7 @@ class ReadsView(RunView):
         self.coverage.mark_positions(None)
 
     def _retain_selection(self) -> None:
-        """Select the first row after a filter has hidden the selected one, or clear the alignment if there is none."""
+        """Select the first row after a filter has hidden the selected one; clear the alignment if no row is left."""
         if self._finished is None:
             return
         if len(self.alignments.model.rows) == 0:

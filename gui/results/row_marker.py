@@ -1,4 +1,4 @@
-"""Storing of marks on table rows, in a thread while the run is shown, and when it is closed."""
+"""Stores marks (stars and comments) of table rows: in a thread while the run is shown, and directly when it is closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["RowMarker"]
 
 
 class RowMarker(QObject):
-    """The marks of a table of the shown run.
+    """Reads and stores the marks of one table of the shown run.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class RowMarker(QObject):
     stored = Signal()
     """A mark was stored in the project."""
     refused = Signal(int, str)
-    """The mark of a row could not be stored, with the reason; the previous mark is restored."""
+    """The mark of a row could not be stored; emitted with the row and the reason after the previous mark is restored."""
 
     def __init__(self, table: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -45,7 +45,7 @@ class RowMarker(QObject):
         return self._worker.is_busy
 
     def open(self, run: FinishedRun) -> None:
-        """Read the marks of a run."""
+        """Load the marks of a run."""
         self._run = run
         self._marks = dict(run.marks.get(self._table, {}))
 
@@ -54,7 +54,7 @@ class RowMarker(QObject):
         self._worker.close()
         if self._run is not None:
             for row, mark in self._unsaved.items():
-                # The view that would show the error is closed.
+                # Errors are ignored, since the view that would show them is closing.
                 with contextlib.suppress(ProteoscopeError):
                     self._run.project.set_row_mark(self._run.run.id, self._table, row, mark)
         self._unsaved.clear()
@@ -62,11 +62,11 @@ class RowMarker(QObject):
         self._run = None
 
     def mark_of(self, row: int) -> RowMark:
-        """Return the mark of a row."""
+        """Return the mark of a row, an empty one if it has none."""
         return self._marks.get(row, RowMark())
 
     def put(self, row: int, mark: RowMark) -> None:
-        """Set the mark of a row."""
+        """Set the mark of a row and store it in a thread."""
         run = self._run
         if run is None:
             return

@@ -1,4 +1,4 @@
-"""The page of run details: settings, messages, title, note, and actions on the run."""
+"""Page of run details: settings, messages, editable title and note, and actions on the run."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class RunPage(QWidget):
     Signals
     -------
     noted
-        Edited title and note, a `RunNote`.
+        The user edited the title or the note; emitted with a `RunNote`.
     results_requested, again_requested, report_requested, folder_requested, delete_requested
-        Action requested for the shown run.
+        The user requests this action on the shown run.
     compare_requested
-        `RunRecord` of the run to compare with.
+        The user requests a comparison; emitted with the `RunRecord` of the other run.
     message
         Text for the status bar.
     """
 
     MANUAL = "runs"
-    """Manual page of the page."""
+    """Name of the manual page on this window page."""
 
     noted = Signal(RunNote)
     results_requested = Signal()
@@ -129,7 +129,17 @@ class RunPage(QWidget):
         self._is_filling = False
 
     def show_account(self, account: RunAccount, others: Sequence[tuple[RunRecord, str]] = (), *, can_write: bool = True) -> None:
-        """Show a run. `others` are comparable runs with their titles; `can_write` is True if notes can be stored."""
+        """Show the details of a run.
+
+        Parameters
+        ----------
+        account : RunAccount
+            Details of the run.
+        others : sequence of (RunRecord, str)
+            Runs that can be compared with it, and their titles.
+        can_write : bool
+            True if the project is writable: title and note can be edited, and the run can be deleted.
+        """
         self.account, self._saved_note = account, account.note
         self._is_filling = True
         self.title.setText(account.title)
@@ -154,22 +164,22 @@ class RunPage(QWidget):
         self.redraw()
 
     def show_problem(self, text: str) -> None:
-        """Show an error, or hide it if empty."""
+        """Show an error message; an empty text hides it."""
         self.error.setText(text)
         self.error.setVisible(bool(text))
 
     def redraw(self) -> None:
-        """Write the page in the colours of the theme."""
+        """Render the details again, in the colours of the current theme."""
         if self.account is not None:
             self.text.setHtml(_page(self.account))
 
     def save_note(self) -> None:
-        """Emit the typed title and note if they differ from the stored ones."""
+        """Emit `noted` with the typed title and note if they differ from the stored ones."""
         self._save_timer.stop()
         if self.account is None or self.title.isReadOnly():
             return
         typed = " ".join(self.title.text().split())
-        # The default title is not a title assigned by the user.
+        # An unchanged default title is not stored as a custom title.
         title = "" if typed == self.account.title and not self.account.note.title else typed
         written = RunNote(title, self.note.toPlainText()[:MAXIMUM_NOTE])
         if written != self._saved_note:
@@ -196,7 +206,7 @@ def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton
 
 
 def _page(account: RunAccount) -> str:
-    """Return the details as HTML for Qt's text widgets, with all content escaped."""
+    """Return the details as HTML for a Qt text widget, with all content escaped."""
     worst = [message for message in account.messages if message.level != "info"]
     tones = {"warning": colours().attention, "error": colours().wrong}
     parts = [f"<p>{escape(account.search)} · {escape(account.run.status)} · {escape(account.run.message)}</p>"]
@@ -237,7 +247,7 @@ def _lines(text: str) -> str:
 
 
 def _parameters(account: RunAccount) -> str:
-    """Return the table of parameters, changed ones first and bold, with the values of the preset."""
+    """Return an HTML table of the parameters; changed ones come first, in bold, with the preset's value."""
     lines = []
     for parameter in sorted(account.parameters, key=lambda row: not row.is_changed):
         value = escape(f"{parameter.value} {parameter.unit}".strip())

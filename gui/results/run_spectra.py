@@ -1,4 +1,4 @@
-"""All spectra of a run as a list, by time, and on a map; read when one of these is first visible."""
+"""All spectra of a run as a list, a chromatogram and an LC-MS map; they are read when one of these is first visible."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class _Opened(NamedTuple):
 
 
 class RunSpectra(QObject):
-    """Three linked views of the spectra of a run. `panel` is an alternative list, if any."""
+    """Three linked views of the spectra of a run: list, chromatogram and map. `panel` replaces the default list."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
-    """A row of the list, and its values."""
+    """A row of the list was selected; emitted with the row and its values."""
     pointed = Signal(int)
-    """Row of the table of spectra clicked in a figure."""
+    """A spectrum was clicked in a figure; emitted with its row of the table of spectra."""
     message = Signal(str)
 
     def __init__(self, parent: QObject | None = None, *, panel: SpectrumPanel | None = None) -> None:
@@ -80,7 +80,7 @@ class RunSpectra(QObject):
         self.map.show_points(None)
 
     def read_if_needed(self) -> None:
-        """Read the spectra if that was not done; called when one of the views becomes visible."""
+        """Read the spectra unless they were read before; called when one of the views becomes visible."""
         run, progress = self._run, self._progress
         if run is None or self._is_opened:
             return
@@ -89,14 +89,17 @@ class RunSpectra(QObject):
 
         def read() -> _Opened:
             listed = open_spectrum_list(run, progress.check)
-            # Counts here, in the thread, what the list needs later.
+            # Computes and caches the row count here, in the thread, for the list.
             _ = listed.total
             return _Opened(listed, open_spectrum_list(run), read_spectrum_map(listed), records_of_spectra(run))
 
         self._worker.submit("spectra", read, self._show, lambda error: self._show_text(str(error)))
 
     def mark(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
-        """Mark a row of the table of spectra in the chromatogram and on the map. `values` are those of the PSM or the list."""
+        """Mark a spectrum, by its row of the table of spectra, in the chromatogram and on the map.
+
+        `values` is its row of the list or of the PSMs: file, retention time and m/z by column.
+        """
         self._marked = (spectrum, values.get("spectrum_file"), values.get("retention_time"), values.get("precursor_mz"))
         self._mark()
 
@@ -107,7 +110,7 @@ class RunSpectra(QObject):
         self.chromatogram.show_spectrum(None, None, None)
 
     def choose(self, spectrum: SpectrumRow) -> None:
-        """Select a row of the table of spectra in the list, at once or when the list is available."""
+        """Select a spectrum in the list, at once or when the list has been read."""
         if not self.panel.choose(spectrum):
             self._wanted = spectrum
             if not self.is_busy and self._is_opened:

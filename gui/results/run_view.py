@@ -1,4 +1,4 @@
-"""Base class of all results views: a header, a filter, linked tables, and views of the selected rows."""
+"""Base class of all result views: a header, a filter bar, linked tables, and figures of the selected rows."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -48,37 +48,37 @@ class _Plot(Protocol):
 class RunView(PaneView):
     """Shows a finished run of a project.
 
-    Files are opened, queried and read in threads; errors are shown as text in place of the affected part.
+    Files are opened, queried and read in threads; an error is shown as text in place of the widget that needs the data.
 
-    Derived classes create their parts and pass them to `_arrange`, read a run in `_read` (in a thread), fill their parts in `_begin`, empty
-    them in `_forget`, and filter their tables in `_filter`.
+    Derived classes create their widgets and pass them to `_arrange`. They may override `_read` (opens a run, in a thread), and implement
+    `_begin` (fills the widgets), `_forget` (empties them) and `_filter` (filters the tables).
 
     Parameters
     ----------
     search : Search
-        Entry whose tables are shown, and whose formats are exported.
+        Search whose result tables are shown, and whose export formats are offered.
     filter_bar : FilterBar
-        Filter of the tables.
+        Filter bar above the tables.
     parent : QWidget or None
         Owner of the view.
     tables : sequence of Table, optional
-        Tables shown instead, if `_read` derives other tables.
+        Tables to show instead of the search's, for views whose `_read` derives other tables.
     """
 
     message = Signal(str)
     """Text for the status bar."""
     failed = Signal(str)
-    """Text of an error that the user should see, such as a table that was not saved."""
+    """An error that the user should see, such as a table that was not saved; emitted with its text."""
     opened = Signal()
-    """The tables of a run are shown."""
+    """The tables of a run have been opened and are shown."""
     searchRequested = Signal(str, str, object)
-    """A follow-up search of the shown run: its kind, the run's id, and its `FormPrefill`."""
+    """The user requests a follow-up search; emitted with its kind, the id of the shown run, and a `FormPrefill`."""
     peptideRequested = Signal(str, str)
-    """Another run of the project is to be shown with a peptide: the run's id, and the peptide in ProForma."""
+    """The user requests a peptide in another run; emitted with the id of that run and the peptide in ProForma notation."""
     detailsRequested = Signal(object)
-    """The page of details of the shown `RunRecord` is to be shown."""
+    """The user requests the details page; emitted with the shown `RunRecord`."""
     exportRequested = Signal(object)
-    """An `ExportTask` of results of the run."""
+    """The user requests an export; emitted with an `ExportTask` (or another task that writes files)."""
 
     def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, tables: Sequence[Table] | None = None) -> None:
         self._nothing = f"No results yet. Run {with_article(search.name)}, or select a finished run of the project."
@@ -89,18 +89,18 @@ class RunView(PaneView):
         self._statistics: TableSource | None = None
         self._project: Project | None = None
         self._export_folder: Path | None = None
-        """Folder of the last export, or None for the folder of the project."""
+        """Folder of the last export, or None to start in the folder that contains the project."""
         self._opener = TableWorker(None, self)
         self._statistician = TableWorker(self._interrupt_statistics, self)
         self._reader = TableWorker(None, self)
         self._annotated: SpectrumView | None = None
-        """View of annotated spectra whose choice of ions is stored."""
-        # A search writes the best rows first, so file order is the initial order.
+        """Spectrum view whose choice of annotated ions is stored in `state`, or None."""
+        # Tables are not sorted initially: a search writes its best rows first.
         self.panels = {
             result_table.name: TablePanel(result_table.title, _with_marks(result_table), result_table.links)
             for result_table in tables or search.result_tables
         }
-        """Tables by their names in the project."""
+        """Table widgets by the names of the tables in the project."""
         self.export_action = QAction("&Export results…", self)
         """Action that exports the results of the run."""
         self.follow_ups: dict[str, QAction] = {}
@@ -128,7 +128,7 @@ class RunView(PaneView):
         return None if self._finished is None else self._finished.run
 
     def show_run(self, project: Project, run_id: str | None) -> None:
-        """Show a finished run, or the last one without a `run_id`, replacing the previous run."""
+        """Show a finished run in place of the previous one; `run_id` None shows the last finished run of this search."""
         if self.is_used:
             self.clear()
         self._project = project
@@ -136,7 +136,7 @@ class RunView(PaneView):
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)
 
     def add_messages(self, run_id: str, messages: tuple[str, ...]) -> None:
-        """Show further messages of a run before the existing ones, if it is the shown run."""
+        """Show additional warnings before the existing messages if `run_id` is the shown run."""
         if self._finished is not None and self._finished.run.id == run_id:
             n_warnings = len(messages) + self._finished.n_warnings
             self._show_messages(self._finished, (*messages, *self._finished.messages), n_warnings)
@@ -158,7 +158,7 @@ class RunView(PaneView):
         self._show_text(self._nothing)
 
     def state(self) -> str:
-        """Return the chosen columns and sizes as a text to store."""
+        """Return hidden columns, sizes and other choices of the user as JSON, for storage."""
         return json.dumps(
             {
                 "version": _STATE_VERSION,
@@ -170,7 +170,7 @@ class RunView(PaneView):
         )
 
     def restore_state(self, text: str) -> None:
-        """Restore a text returned by `state`; unreadable text is ignored."""
+        """Restore the choices in a text returned by `state`; invalid text is ignored."""
         try:
             state = json.loads(text)
             if state["version"] != _STATE_VERSION:
@@ -188,11 +188,11 @@ class RunView(PaneView):
             self._annotated.show_choice(AnnotationChoice.restored(state.get("annotation")))
 
     def show_all(self, name: str) -> None:
-        """Show all rows of a table regardless of selections in other tables; the selected row is retained."""
+        """Show all rows of the table `name` regardless of selections in other tables; its selected row is retained."""
         self.panels[name].show_rows(scope=(), scope_text="")
 
     def prompt_for_export(self) -> None:
-        """Ask for a format and a file, and export the results of the run."""
+        """Prompt for a format and a file, and request the export of the run's results."""
         run, project = self._finished, self._project
         if run is None or project is None:
             return
@@ -225,7 +225,7 @@ class RunView(PaneView):
     def _prompt_for_structures(
         self, project: Project, request: ExportRequest, structure_folders: Callable[[Project, str], list[str]]
     ) -> None:
-        """Ask which structures outside the project an export may read, and export."""
+        """Prompt for permission to read structures outside the project, and request the export."""
         try:
             folders = structure_folders(project, request.run_id)
         except ProteoscopeError as error:
@@ -252,7 +252,7 @@ class RunView(PaneView):
         dialog.open()
 
     def show_peptide(self, peptide: str) -> None:
-        """Select a peptide in ProForma once the run is open; for views of peptides on proteins."""
+        """Select a peptide (in ProForma notation) once the run is open. Does nothing here; views of peptides on structures override it."""
 
     def offer_search(self, search: Search, text: str) -> None:
         """Offer a follow-up search of the shown run in the context menu of every table, and as a button above the tables."""
@@ -297,12 +297,12 @@ class RunView(PaneView):
                 self.searchRequested.emit(kind, self._finished.run.id, prefill)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:
-        """Return the prefill of a follow-up search, or None if it cannot start now."""
+        """Return the values for the form of a follow-up search, or None if it cannot start now."""
         return NOTHING
 
     @property
     def _panel_with_buttons(self) -> TablePanel:
-        """The table above which actions are shown as buttons; the context menus of all tables have them."""
+        """Table above which common actions are shown as buttons; the other tables have them in the context menu only."""
         return next(reversed(self.panels.values()))
 
     def _offer_action(self, action: QAction) -> None:
@@ -318,7 +318,7 @@ class RunView(PaneView):
             action.setEnabled(is_shown)
 
     def _make_export_action(self) -> None:
-        """Offer the export in the context menu of every table, and as a button above one."""
+        """Add the export to the context menu of every table, and as a button above one table."""
         if self.search.exports:
             formats = "; ".join(export.title for export in self.search.exports)
             self.export_action.setToolTip(f"Save the results of the whole run (Ctrl+Shift+E): {formats}")
@@ -328,27 +328,35 @@ class RunView(PaneView):
         self.export_action.setEnabled(False)
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
-        """Open a run; called in a thread."""
+        """Open a run. Called in a thread."""
         return open_finished_run(project, self.search, run_id)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        """Show a run whose tables are open; `source` is for the statistics thread."""
+        """Show a run whose tables are open; only the statistics thread (`_statistician`) may use `source`."""
         raise NotImplementedError
 
     def _forget(self) -> None:
-        """Empty the views; the run's files are closed afterwards."""
+        """Empty the widgets and close their sources; the run's files are closed afterwards."""
         raise NotImplementedError
 
     def _filter(self) -> None:
-        """Apply the filter bar."""
+        """Apply the current filter to the tables."""
         raise NotImplementedError
 
     def _no_rows_text(self, panel: TablePanel) -> str:
-        """Return why no row of a table passes the filter."""
+        """Return the text shown in a table without rows that pass the filter."""
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
 
     def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...] = ()) -> None:
-        """Lay out header, filter bar and the first of the splitters, whose sizes are stored, and connect the common signals."""
+        """Lay out the view and connect the common signals.
+
+        Parameters
+        ----------
+        splitters : mapping of str to QSplitter
+            All splitters by the name under which their sizes are stored; the first one contains the others.
+        plots : tuple
+            Figures whose signal `message` is forwarded.
+        """
         shown = QWidget()
         layout = QVBoxLayout(shown)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -379,12 +387,12 @@ class RunView(PaneView):
         self.failed.emit(str(error))
 
     def _opened(self, project: Project, run_id: str | None) -> tuple[FinishedRun, dict[str, TableSource], TableSource]:
-        """Return a run with sources for the tables and for statistics; called in a thread, since each takes milliseconds."""
+        """Return the run, a source for each table, and one for statistics. Called in a thread, since opening takes milliseconds each."""
         run = self._read(project, run_id)
         try:
             sources = {name: run.tables.source(name) for name in self.panels}
             for source in sources.values():
-                # Counts here, in the thread, what the panels need later.
+                # Computes and caches the row count here, in the thread, for the panel.
                 _ = source.total
             return run, sources, run.tables.source(next(reversed(self.panels)))
         except ProteoscopeError:
@@ -408,7 +416,7 @@ class RunView(PaneView):
         self.header.show_run(f"{run.run.id}, {when}", messages, n_warnings)
 
     def _choose_row(self, panel: TablePanel, row: int) -> None:
-        """Select a row by its index in the file, as a click on it does."""
+        """Select a row by its index in the file, with the same effect as a click on it."""
         position = panel.model.position_of(row)
         if position is None:
             self._report_hidden(panel)
@@ -439,7 +447,7 @@ class RunView(PaneView):
 
 
 def _with_marks(table: Table) -> tuple[Column, ...]:
-    """Return the columns of a table; if its rows can be marked, with stars first and comments last."""
+    """Return the columns of a table; if its rows can be marked, with the column of stars first and that of comments last."""
     if not table.takes_marks:
         return table.columns
     star, comment = MARK_COLUMNS

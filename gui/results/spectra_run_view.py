@@ -1,4 +1,4 @@
-"""Base class of views of spectrum matches, with all spectra of the run as a list, by time and on a map."""
+"""Base class of views of spectrum matches, with a list, a chromatogram and a map of all spectra of the run."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _NO_MATCHES = "No match is shown. The tab “All spectra” lists all spectra of
 
 
 class SpectraRunView(RunView):
-    """Shows a finished run of spectra.
+    """Shows a finished run whose rows are matches of spectra.
 
-    The figure shows the spectrum of the selected row of the visible list: the table of matches or the list of all spectra. Derived classes
-    pass the tabs of their tables and figures to `_add_spectra`, show a match in `_show_match` and mark it in `spectra`, show an unmatched
-    spectrum in `_show_plain`, and explain in `_show_no_spectrum_text` why there is no spectrum.
+    The spectrum figure follows the selected row of the visible list: the table of matches or the list of all spectra. Derived classes pass
+    the tabs of their tables and figures to `_add_spectra` and implement `_show_match` (shows a match and marks it in `spectra`),
+    `_show_plain` (shows an unmatched spectrum) and `_show_no_spectrum_text` (shows why there is no spectrum).
 
     Parameters
     ----------
     search : Search
-        Entry whose tables are shown.
+        Search whose result tables are shown.
     filter_bar : FilterBar
-        Filter of the tables.
+        Filter bar above the tables.
     parent : QWidget or None
         Owner of the view.
     matches : str
         Name of the table whose rows have spectra.
     no_match : str
-        Text shown if none of its rows is selected.
+        Text shown if no row of `matches` is selected.
     listed : SpectrumPanel, optional
-        Alternative list of all spectra.
+        List of all spectra that replaces the default one.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SpectraRunView(RunView):
         return super().is_busy or self.spectra.is_busy
 
     def _add_spectra(self, lists: QTabWidget, figures: QTabWidget) -> None:
-        """Add the list of all spectra after the tables, and the figures of the run after the figures."""
+        """Add tabs: the list of all spectra to `lists`, the chromatogram and the map of the run to `figures`."""
         self._lists, self._figures = lists, figures
         for tabs, widget, title, help_text in (
             (lists, self.spectra.panel, "All spectra", "Every spectrum of the run, identified or not"),
@@ -111,7 +111,7 @@ class SpectraRunView(RunView):
         raise NotImplementedError
 
     def _show_no_spectrum_text(self, text: str) -> None:
-        """Show in place of a spectrum why there is none."""
+        """Show a text in place of a spectrum."""
         raise NotImplementedError
 
     @property
@@ -125,7 +125,7 @@ class SpectraRunView(RunView):
             self.spectra.read_if_needed()
 
     def _show_of_list(self) -> None:
-        """Show the selected row of the visible list."""
+        """Show the spectrum of the selected row of the visible list (see the class)."""
         table = self.spectra.panel.table if self._is_of_list else self._match_panel
         row = table.view.chosen
         self._reader.cancel("spectrum")
@@ -139,7 +139,7 @@ class SpectraRunView(RunView):
                 table.model.when_loaded(position, lambda values: self._show_listed(SpectrumRow(row), values))
 
     def _show_listed(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
-        """Show a row of the list of all spectra, as its match if it is identified."""
+        """Show a spectrum of the list of all spectra; if it is identified, show its match."""
         run = self._run
         if run is None or not self._is_of_list:
             return
@@ -150,7 +150,7 @@ class SpectraRunView(RunView):
         self._reader.submit("spectrum", lambda: self._unmatched(run, spectrum, values), self._show_plain, self._fail_spectrum)
 
     def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
-        """Return a spectrum that is not in the table of matches; called in the thread that reads spectra."""
+        """Return a spectrum that is not in the table of matches. Called in the reader thread."""
         return plain_spectrum(run, spectrum, spectrum_title(values))
 
     def _show_pointed(self, spectrum: SpectrumRow) -> None:
@@ -165,7 +165,7 @@ class SpectraRunView(RunView):
         self._show_no_spectrum_text(_NO_SPECTRUM_OF_LIST if self._is_of_list else of_matches)
 
     def _check_matches(self, is_busy: bool) -> None:
-        """Show that there is no spectrum if the table of matches is empty."""
+        """Show the text for a missing spectrum if the table of matches is empty."""
         if not (is_busy or self._is_of_list or self._run is None or self._match_panel.model.rowCount()):
             self._show_no_spectrum()
 

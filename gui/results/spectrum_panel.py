@@ -1,4 +1,4 @@
-"""The list of all spectra of a run, identified or not, with its filter."""
+"""Panel with the list of all spectra of a run, identified or not, and its filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXPLAINED_OR_NOT = (_ALL, *((name.capitalize(), SpectrumFilter(state=name)) for
 
 
 class SpectrumPanel(QWidget):
-    """Lists the spectra of a run; nothing is read before `open_list`. `is_of_explanation` adds the status of explained spectra."""
+    """Lists the spectra of a run; nothing is read before `open_list`. `is_of_explanation` adds the status *explained*."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
 
@@ -64,13 +64,13 @@ class SpectrumPanel(QWidget):
         layout.addWidget(self.table, 1)
 
     def open_list(self, source: TableSource, wanted: SpectrumRow | None = None) -> None:
-        """Show a list and select a row."""
+        """Show the list of spectra in `source`, and select the row `wanted` or else the first."""
         self._text = ""
         self.table.open_table(source)
         self.table.show_rows(filter=spectrum_conditions(self._chosen), wanted=wanted, takes_first=True)
 
     def show_text(self, text: str) -> None:
-        """Show a text in place of spectra."""
+        """Show a text in place of the list."""
         self._text = text
         self.table.view.viewport().update()
 
@@ -87,7 +87,7 @@ class SpectrumPanel(QWidget):
             box.blockSignals(False)
 
     def choose(self, spectrum: SpectrumRow) -> bool:
-        """Select a spectrum by its row, and return True if the list shows it."""
+        """Select a spectrum by its row of the table of spectra; return False if the list does not show it."""
         position = self.table.model.position_of(spectrum)
         if position is not None:
             self.table.view.choose(position)

@@ -1,4 +1,4 @@
-"""The default results view: all tables with a text filter."""
+"""Default result view: all tables of a run with a text filter."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["StandardView", "TextFilter"]
 
 
 class TextFilter(FilterBar):
-    """Filter by text only."""
+    """Filter bar with only a text field."""
 
     def __init__(self) -> None:
         super().__init__("Any text", "Show only rows with this text in a text column", "Show all rows of the run")
 
     def _usual(self) -> None:
-        """Set nothing, since there are no other fields."""
+        """Do nothing: there are no other fields to reset."""
 
 
 class StandardView(RunView):
@@ -43,7 +43,7 @@ class StandardView(RunView):
         self.header.show_facts((*files_facts(run, "results of {}"), *time_facts(run)))
 
     def _forget(self) -> None:
-        """Do nothing, since there are only tables."""
+        """Do nothing: the view has only tables, which the base class closes."""
 
     def _filter(self) -> None:
         for panel in self.panels.values():

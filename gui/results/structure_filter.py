@@ -1,4 +1,4 @@
-"""The filter of a structure search: text, and thresholds with the number of hits that pass each."""
+"""Filter bar of a structure search: text, and thresholds with the number of hits that pass each."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -19,7 +19,21 @@ __all__ = ["THRESHOLDS", "OptionalNumberBox", "StructureFilterBar", "Threshold"]
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold for a column of the hits. `scale` converts the unit of the box to that of the table."""
+    """A threshold on a column of the table of hits.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    label, name, help : str
+        Label, accessible name and tooltip of the number box.
+    step : float
+        Step of the box's arrows.
+    first : float
+        Value that the first step sets in an empty box.
+    scale : float
+        Factor from the unit of the box to the unit of the column.
+    """
 
     column: str
     label: str
@@ -79,7 +93,7 @@ THRESHOLDS = (
 
 
 class OptionalNumberBox(NumberBox):
-    """Box for an optional number; an empty box sets no limit. Its arrows start at `first`."""
+    """Number box that may be empty, which sets no limit. In an empty box, an arrow sets `first`."""
 
     def __init__(self, step: float, first: float) -> None:
         super().__init__(None, None)
@@ -91,13 +105,13 @@ class OptionalNumberBox(NumberBox):
 
     @property
     def number(self) -> float | None:
-        """The typed number, or None."""
+        """The number in the field, also while it is being typed, or None."""
         text = self._bare(self.lineEdit().text())
         return self._read(text) if text else None
 
     @property
     def entered(self) -> float | None:
-        """The last entered number, or None; text that is being typed does not filter yet."""
+        """The last number confirmed with Enter or by leaving the field, or None; filters use it."""
         value = self.value()
         return None if value <= self.minimum() else value
 
@@ -122,7 +136,7 @@ class OptionalNumberBox(NumberBox):
 
 
 class StructureFilterBar(FilterBar):
-    """Filter of the hits. Below each threshold, the number of hits that pass it is updated while typing."""
+    """Filter bar for hits. Below each threshold, a label with the number of passing hits is updated while typing."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -133,15 +147,15 @@ class StructureFilterBar(FilterBar):
         )
         self._columns: ThresholdColumns | None = None
         self.boxes: dict[str, OptionalNumberBox] = {}
-        """Thresholds by column."""
+        """Number boxes of the thresholds, by column."""
         self.counts = {threshold.column: toned_label(wrap=False) for threshold in THRESHOLDS}
-        """Labels with the number of passing hits, by column."""
+        """Labels with the number of hits that pass each threshold, by column."""
         for threshold in THRESHOLDS:
             box = OptionalNumberBox(threshold.step, threshold.first)
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.00") + 30)
             self.boxes[threshold.column] = box
             self._add_number(box, threshold.label, threshold.name, threshold.help, below=self.counts[threshold.column])
-            # While typing, and when arrows or the Reset button change the number.
+            # The first signal comes while typing, the second when arrows or the Reset button change the number.
             for signal in (box.lineEdit().textChanged, box.valueChanged):
                 signal.connect(partial(self._count, threshold))
         self.show_columns(None)
@@ -157,11 +171,11 @@ class StructureFilterBar(FilterBar):
         return StructureFilter(self.text.text(), bounds)
 
     def open(self) -> None:
-        """Show all hits of a run without emitting a signal."""
+        """Reset the filter for a new run, without emitting a signal."""
         self._reset_quietly()
 
     def show_columns(self, columns: ThresholdColumns | None) -> None:
-        """Set the hits to count, or None if there are none yet."""
+        """Set the columns whose values are counted; None clears the counts."""
         self._columns = columns
         for threshold in THRESHOLDS:
             self._count(threshold)

@@ -1,4 +1,4 @@
-"""Texts of a structure search's results: header and alignment."""
+"""Texts for the header and the alignment of a structure search's results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
 
 
 def chance_fact(summary: StructureSummary, locale: QLocale) -> tuple[str, ...]:
-    """Return a warning if all hits are as expected by chance."""
+    """Return a warning if all hits are as expected by chance, otherwise ()."""
     if not summary.is_all_chance:
         return ()
     best = []
@@ -46,12 +46,12 @@ def chance_fact(summary: StructureSummary, locale: QLocale) -> tuple[str, ...]:
 
 
 def with_facts(pair: StructurePair) -> StructurePair:
-    """Return an alignment with its quality in words, and the note on missing structures."""
+    """Return the alignment with lines of text on its scores, and its note on missing structures, if any."""
     return replace(pair, facts=(*_facts(pair.hit, QLocale()), *([pair.note] if pair.note else [])))
 
 
 def _facts(hit: Mapping[str, Any], locale: QLocale) -> tuple[str, str]:
-    """Return the quality of the superposition in two lines."""
+    """Return two lines of text on the superposition: fit (TM-score, RMSD), and identity, coverage and significance."""
 
     def number(value: float, decimals: int) -> str:
         return locale.toString(float(value), "f", decimals)

@@ -1,4 +1,4 @@
-"""The results of a structure search: queries, hits, thresholds with counts, alignment, and chains in 3D."""
+"""View of a structure search: queries, hits, thresholds with counts, alignment, and superposed chains in 3D."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MAXIMUM_NAME_CHARACTERS = 40
 _MAXIMUM_CACHED_HITS = 64
 """Maximum number of cached hits with their chains; the most recently shown are retained."""
 _RANKS = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}
-"""Ranking of the hits of a query, by search mode."""
+"""Header of the rank column, by search mode."""
 _MAXIMUM_SUPERPOSED = 20
 
 
@@ -92,15 +92,15 @@ class StructureView(QueryHitsView):
         self._arrange({"across": self._across, "down": down, "tables": tables}, (self.alignment,))
         self.alignment.plot.columnPicked.connect(self._pick_column)
         self._show_pair(None)
-        # The keys also work while no row is shown.
+        # Added to the view too, so that the shortcut also works while no row is shown.
         self.addAction(self.structures_action)
 
     def state(self) -> str:
-        """Return the state of the base view, and whether structures are shown."""
+        """Return the state of the base class with a flag for the visibility of the 3D panel, as JSON."""
         return json.dumps({**json.loads(super().state()), "structures": self.structures_action.isChecked()})
 
     def restore_state(self, text: str) -> None:
-        """Restore a text returned by `state`; unreadable text is ignored."""
+        """Restore the choices in a text returned by `state`; invalid text is ignored."""
         try:
             is_shown = json.loads(text)["structures"] is True
         except (ValueError, KeyError, TypeError):
@@ -109,12 +109,12 @@ class StructureView(QueryHitsView):
         super().restore_state(text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Place the structures below the alignment, or instead of it, if space is short."""
+        """Rearrange the 3D panel and the alignment for the new size (see `_arrange_panes`)."""
         super().resizeEvent(event)
         self._arrange_panes()
 
     def superpose_selected(self) -> None:
-        """Show the hits selected in the table in 3D; the first hits if only one is selected."""
+        """Superpose the selected hits in 3D, or the first hits of the table if fewer than two are selected; at most 20."""
         run, query = self._finished, self._query
         if run is None or query is None:
             return
@@ -142,14 +142,14 @@ class StructureView(QueryHitsView):
         self._reader.submit("hits", read, self._add_hits, self._fail_softly)
 
     def prompt_for_superposition(self) -> None:
-        """Ask for a folder and write the selected hit into it."""
+        """Prompt for a new folder and request that the superposed hit is written into it."""
         pair = self.alignment.plot.pair
         if isinstance(pair, StructurePair):
             name = f"{pair.query_name}_{pair.subject_name}"
             self._prompt_for_folder("Superpose and save: new folder", name, lambda folder: self.superposition(folder, pair))
 
     def prompt_for_scene(self) -> None:
-        """Ask for a folder and write the content of the 3D panel into it."""
+        """Prompt for a new folder and request that the content of the 3D panel is written into it."""
         panel = self.structures
         if panel is not None and panel.scene.query is not None:
             self._prompt_for_folder("Save structures and scripts: new folder", f"{panel.scene.query.name}_hits", panel.files_task)
@@ -172,7 +172,7 @@ class StructureView(QueryHitsView):
         dialog.open()
 
     def superposition(self, folder: Path, pair: StructurePair) -> SuperpositionTask | None:
-        """Return the task that writes a hit of the shown run into a folder."""
+        """Return the task that writes a superposed hit of the shown run into a folder, or None if no run is shown."""
         run = self._finished
         return (
             None
@@ -215,7 +215,7 @@ class StructureView(QueryHitsView):
             self._statistician.submit("columns", lambda: threshold_columns(source, query), self.filters.show_columns, self._fail_softly)
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> StructurePair:
-        # Only called in the reader's thread.
+        # Called only in the reader thread.
         if row not in self._pairs:
             if self._chains is None:
                 self._chains = open_hit_chains(run)
@@ -230,7 +230,7 @@ class StructureView(QueryHitsView):
         self._superpose(text)
 
     def _superpose(self, text: str = "") -> None:
-        """Show the selected hit in 3D if the panel is shown, or a text in its place."""
+        """If the 3D panel is visible, show the selected hit in it, or a text in place of a missing hit."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not self.structures_action.isChecked():
             return
@@ -258,7 +258,7 @@ class StructureView(QueryHitsView):
         self.stateChanged.emit()
 
     def _make_structures(self) -> structure.structure_panel.StructurePanel:
-        # Imports the 3D modules.
+        # The first access to this lazy module imports the 3D modules.
         panel = structure.structure_panel.StructurePanel(self._reader.submit)
         panel.message.connect(self.message)
         panel.taskRequested.connect(self.exportRequested)
@@ -270,7 +270,7 @@ class StructureView(QueryHitsView):
         return panel
 
     def _arrange_panes(self) -> None:
-        """Arrange the structures next to tables and alignment, below them, or instead of the alignment, as space permits."""
+        """Place the 3D panel next to or below tables and alignment; hide the alignment if there is space for neither."""
         panel, alignment = self.structures, self._pane_of(self.alignment)
         if panel is None or not self.structures_action.isChecked():
             alignment.show()
@@ -278,7 +278,7 @@ class StructureView(QueryHitsView):
             return
         left, right = (widget.minimumSizeHint() for widget in (alignment, self._pane_of(panel)))
         width = max(left.width(), self._tables.minimumSizeHint().width())
-        # The wider of the two determines the minimum, so that the window can be as narrow as one of them allows.
+        # The minimum is the width of the wider part alone, so that the window can become too narrow for both side by side.
         self._across.setMinimumWidth(max(width, right.width()))
         is_narrow = width + self._across.handleWidth() + right.width() > self.width()
         others = self.header.height() + self.filter_bar.height() + self._tables.minimumSizeHint().height()
@@ -298,7 +298,7 @@ class StructureView(QueryHitsView):
             self.message.emit("; ".join(notes[:3]) + (f", and {len(notes) - 3} more" if len(notes) > 3 else "") + ".")
 
     def _mark_picks(self) -> None:
-        """Mark the residues picked in 3D in the alignment."""
+        """Mark the residues that are picked in 3D in the alignment."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not isinstance(pair, StructurePair):
             return
@@ -317,7 +317,7 @@ class StructureView(QueryHitsView):
         self.alignment.plot.mark(marks)
 
     def _pick_column(self, column: int) -> None:
-        """Pick the residues of an alignment column in 3D."""
+        """Pick the residues of a clicked alignment column in 3D; a negative column clears the picks."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not self.structures_action.isChecked() or not isinstance(pair, StructurePair):
             return

@@ -1,4 +1,4 @@
-"""The header of results: counts, run, facts and messages."""
+"""Header of a result view: counts, run, facts and messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ICON = 16  # pixels, of a follow-up button
 
 @dataclass(frozen=True)
 class SummaryNumber:
-    """A number with its singular and plural noun, and a note."""
+    """A count with its singular and plural noun, and a note such as its interval of errors."""
 
     number: int
     singular: str
@@ -33,19 +33,19 @@ class SummaryNumber:
 
     @property
     def noun(self) -> str:
-        """The noun for the number."""
+        """The noun in the form that agrees with the number."""
         return self.singular if self.number == 1 else self.plural
 
 
 class SummaryHeader(QWidget):
-    """Shows up to two counts in large type with their error rate, messages and follow-up searches; the rest opens below *About this run*.
+    """Shows up to two counts in large type with their error rate, warnings and follow-up searches; *About this run* opens the rest.
 
     Signals
     -------
     details_requested
-        The page of run details is to be shown.
+        The user requests the page of run details.
     toggled
-        The part *About this run* was opened or closed.
+        The section *About this run* was opened or closed.
     """
 
     details_requested = Signal()
@@ -110,17 +110,17 @@ class SummaryHeader(QWidget):
 
     @property
     def help(self) -> str:
-        """Explanation of the notes on the numbers."""
+        """Explanation of the notes of the counts."""
         return self._counts.accessibleDescription()
 
     @property
     def facts(self) -> str:
-        """Facts about the search."""
+        """Facts about the search, as plain text."""
         return self._facts.text()
 
     @property
     def message(self) -> str:
-        """Messages of the run."""
+        """Messages of the run, as plain text."""
         return self._notes.text()
 
     @property
@@ -129,7 +129,7 @@ class SummaryHeader(QWidget):
         return self._message.full_text
 
     def offer(self, action: QAction) -> None:
-        """Offer a follow-up search as a button; buttons that do not fit are in a menu."""
+        """Add a button for a follow-up search; buttons that do not fit are moved to a menu."""
         self._steps.addAction(action)
         self._steps.show()
 
@@ -151,11 +151,11 @@ class SummaryHeader(QWidget):
         self._show_warnings("run", messages[:n_warnings])
 
     def show_facts(self, facts: tuple[str, ...]) -> None:
-        """Show facts about the search."""
+        """Show facts about the search in the section *About this run*."""
         self._facts.setText(_SEPARATOR.join(facts))
 
     def show_warnings(self, warnings: tuple[str, ...]) -> None:
-        """Show warnings about the results before those of the run."""
+        """Show warnings about the results, before the warnings of the run."""
         self._show_warnings("results", warnings)
 
     def show_counts(
@@ -174,9 +174,9 @@ class SummaryHeader(QWidget):
         counts : sequence of SummaryNumber
             All counts, shown below *About this run*.
         ending : str
-            End of their sentence.
+            End of the sentence that lists the counts.
         help_text : str
-            Explanation of the notes on the numbers, as plain text.
+            Explanation of the notes of the counts, as plain text.
         large : sequence of SummaryNumber, optional
             The counts in large type, by default the first two.
         chip : str
@@ -223,7 +223,7 @@ class Chip(QLabel):
         self.hide()
 
     def show_text(self, text: str, details: str = "") -> None:
-        """Show a text with its details, or hide the chip."""
+        """Show a text, with details in the tooltip; an empty text hides the chip."""
         self.setText(text)
         self.setToolTip(tip_text(details))
         self.setAccessibleName(text)
@@ -243,7 +243,7 @@ class Chip(QLabel):
         super().paintEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Show the details on request."""
+        """Show the tooltip when Space or Enter is pressed."""
         if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
             QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), self.toolTip(), self)
         else:
