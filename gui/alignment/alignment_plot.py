@@ -1,4 +1,4 @@
-"""The interactive drawing of an alignment, wrapped to its width: zooming, marking and picking."""
+"""Interactive drawing of a pairwise alignment, wrapped to the width of the widget: zooming, marking and picking."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _SMALLEST, _LARGEST, _ZOOM_STEP = 0.5, 3.0, 1.15
 
 
 class AlignmentPlot(ScrolledDrawing):
-    """Shows an alignment or a text. Ctrl and the wheel, or Ctrl with + and -, zoom.
+    """Shows an alignment or a text. Ctrl with the wheel, + or - zooms.
 
-    A click picks a column; the left and right arrows pick the next column if one is marked.
+    A click picks a column; if a column is marked, the left and right arrows pick its neighbours.
     """
 
     zoomed = Signal(float)
     columnPicked = Signal(int)
-    """Clicked column, or -1 outside all columns."""
+    """A column was picked; emitted with its index, or -1 for a click outside all columns."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Alignment", parent)
         self.pair: AlignedPair | None = None
         self.marks: dict[int, tuple[bool, bool]] = {}
-        """Marked columns, each with True if the residue of the query, and that of the subject, is marked."""
+        """Marked columns by index, each with two flags: the query's residue is marked, the subject's residue is marked."""
         self.zoom = 1.0
         self._sheet: AlignmentSheet | None = None
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
-        """Show an alignment from its start, or a text."""
+        """Show an alignment, scrolled to its start, or a text."""
         self.pair, self.marks = pair, {}
         self._show(text if pair is None else "")
 
@@ -59,7 +59,7 @@ class AlignmentPlot(ScrolledDrawing):
         self.viewport().update()
 
     def set_zoom(self, zoom: float) -> None:
-        """Set the size relative to the window's font, within limits."""
+        """Set the font size as a factor of the window's font size, clipped to 0.5 to 3."""
         zoom = min(max(zoom, _SMALLEST), _LARGEST)
         if zoom != self.zoom:
             column = self._column_on_top()
@@ -77,7 +77,7 @@ class AlignmentPlot(ScrolledDrawing):
         self.set_zoom(self.zoom / _ZOOM_STEP)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Wrap the alignment to the new width; the top column stays visible."""
+        """Wrap the alignment to the new width and scroll so that the top row's first column stays visible."""
         column = self._column_on_top()
         super().resizeEvent(event)
         self._go_to(column)
@@ -91,7 +91,7 @@ class AlignmentPlot(ScrolledDrawing):
             super().wheelEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Zoom, pick the next column, or scroll."""
+        """Zoom, pick a neighbouring column, or scroll."""
         bar = self.verticalScrollBar()
         if event.matches(QKeySequence.StandardKey.ZoomIn) or (event.key() == Qt.Key.Key_Equal and event.modifiers()):
             self.zoom_in()

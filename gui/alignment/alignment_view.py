@@ -1,4 +1,4 @@
-"""The alignment of the selected hit with its actions."""
+"""View of the alignment of the selected hit, with its actions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,19 @@ __all__ = ["AlignmentView"]
 
 
 class AlignmentView(QWidget):
-    """The drawing of an alignment, with buttons for zooming, copying and exporting."""
+    """Shows an alignment, with buttons for zooming, copying and exporting.
+
+    Parameters
+    ----------
+    parent : QWidget or None
+        Owner of the view.
+    copy_tip : str
+        Tooltip of the copy button.
+    chosen : str
+        Name of the selected item for the accessible name, such as ``hit``.
+    entries : str
+        Type of the public database entries that the subject's name links to: ``proteins``, ``structures``, or empty for no links.
+    """
 
     message = Signal(str)
 
@@ -67,7 +79,7 @@ class AlignmentView(QWidget):
         self.show_pair(None)
 
     def add_action(self, action: QAction) -> None:
-        """Offer an action on the alignment as a button and in the context menu."""
+        """Add an action on the alignment as a button and to the context menu."""
         button = QToolButton()
         button.setDefaultAction(action)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)

@@ -1,4 +1,4 @@
-"""The interactive drawing of a stack of hits below its query: scrolling and selecting hits."""
+"""Interactive drawing of hits stacked below their query (a query-anchored multiple alignment): scrolling and selecting hits."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["StackPlot"]
 
 
 class StackPlot(ScrolledDrawing):
-    """Shows a stack or a text. Names, the logo, the query and the conservation stay visible.
+    """Shows a stack or a text. Names, logo, query and conservation stay visible while scrolling.
 
     Signals
     -------
     rowPicked
-        Index of the clicked hit in the stack, from 0.
+        A hit was clicked; emitted with its index in the stack, from 0.
     """
 
     rowPicked = Signal(int)
@@ -37,7 +37,7 @@ class StackPlot(ScrolledDrawing):
         self.export_action.setEnabled(False)
 
     def show_stack(self, painted: ColouredStack | None, text: str = "") -> None:
-        """Show a stack or a text; new colours of the same stack retain its scroll position."""
+        """Show a coloured stack or a text; the scroll position is retained if only the colours have changed."""
         is_same = painted is not None and self.painted is not None and painted.stack is self.painted.stack
         self.painted = painted
         self.export_action.setEnabled(painted is not None)
@@ -46,13 +46,13 @@ class StackPlot(ScrolledDrawing):
             self._show_marked()
 
     def mark(self, place: int) -> None:
-        """Mark a hit by its index in the stack, and scroll to it."""
+        """Mark the hit with this index in the stack (-1: none), and scroll to it."""
         self.marked = place
         self._show_marked()
         self.viewport().update()
 
     def place_at(self, at: QPointF) -> tuple[int, int] | None:
-        """Return row (0: the query) and column of the stack at a position of the viewport."""
+        """Return the row (0: query) and the column of the stack at a position of the viewport, or None."""
         region = self.in_sight
         return None if self._sheet is None else self._sheet.place_at(at.x() + region.left, at.y() + region.top, region)
 

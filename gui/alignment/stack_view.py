@@ -1,4 +1,4 @@
-"""The view of a stack of hits: colour scheme, number of hits, and saving."""
+"""View of hits stacked below their query, with a choice of colours, and saving."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StackView(QWidget):
     Signals
     -------
     hitChosen
-        Row of the clicked hit in the table of hits.
+        A hit was clicked; emitted with its row of the table of hits.
     """
 
     message = Signal(str)
@@ -100,7 +100,7 @@ class StackView(QWidget):
             self._paint()
 
     def mark(self, row: int | None) -> None:
-        """Mark a hit by its row in the table."""
+        """Mark the hit of a row of the table of hits, or none."""
         rows = [] if self.found is None or row is None else self.found.rows.tolist()
         self.plot.mark(rows.index(row) if row in rows else -1)
 
@@ -110,7 +110,7 @@ class StackView(QWidget):
         self.show_hits(None)
 
     def prompt_for_path(self) -> None:
-        """Ask for a file and write the shown hits to it."""
+        """Prompt for a file and format, and write the shown hits."""
         if self.found is None:
             return
         name, chosen = QFileDialog.getSaveFileName(self, "Save the stack", "stack.sto", ";;".join(_FILES))
@@ -119,7 +119,7 @@ class StackView(QWidget):
             self.save(Path(name) if Path(name).suffix else Path(name + ending), _FILES[chosen])
 
     def save(self, path: Path, format: str) -> None:
-        """Write the shown hits to a file, in a thread."""
+        """Write the shown hits to a file, in a thread. `format` is a value of `_FILES`, such as ``stockholm``."""
         result = self.found
         if result is not None:
             saved_message = f"Saved {path.name}."

@@ -1,4 +1,4 @@
-"""The complete sequence of a hit's subject, with the aligned part marked, and a button that searches with it."""
+"""View of the complete sequence of a hit's subject, with the aligned part marked, and a button that searches with it."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ALPHA = 80
 
 
 class SubjectView(QWidget):
-    """Shows a subject or a text.
+    """Shows the sequence of a subject, or a text.
 
     Signals
     -------
     searchRequested
-        FASTA of the subject, which is to be the next query.
+        The user requests a search with the subject as the query; emitted with its FASTA record.
     """
 
     message = Signal(str)
@@ -107,5 +107,5 @@ class SubjectView(QWidget):
 
 
 def _with_blanks(place: int) -> int:
-    """Return the position of a residue in its line, including the blanks between groups."""
+    """Return the character offset in a line of its residue `place` (from 0), including the spaces between groups of ten."""
     return place + place // _GROUP

@@ -1,4 +1,4 @@
-"""A chromatogram with a marked retention time."""
+"""Plot of a chromatogram with a marked retention time."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class ChromatogramPlot(FigureView):
     """Shows a chromatogram or a text. A click selects the spectrum nearest in time."""
 
     spectrumChosen = Signal(int)
-    """Row of the spectrum in the table of spectra."""
+    """A spectrum was selected; emitted with its row of the table of spectra."""
     timeChosen = Signal(float)
-    """Retention time in minutes, if the chromatogram is not based on that table."""
+    """A point without a row of that table was clicked; emitted with its retention time in minutes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Chromatogram", parent)
@@ -37,7 +37,7 @@ class ChromatogramPlot(FigureView):
         self._draw_all(text or "No spectrum has a time to draw it at.")
 
     def mark_time(self, minutes: float | None) -> None:
-        """Mark a retention time."""
+        """Mark a retention time in minutes and scroll to it, or remove the mark."""
         self.marked = minutes
         if self.chromatogram is not None:
             self._draw_all()

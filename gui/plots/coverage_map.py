@@ -1,4 +1,4 @@
-"""The interactive coverage map of a protein: peptides are selected, groups of features hidden and shown."""
+"""Interactive coverage map of a protein: peptides can be selected, and groups of features hidden."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _Q_VALUE = Column("q_value", "q-value", "", "probability")
 
 
 class CoverageMap(ScrolledDrawing):
-    """Shows which residues of a protein are covered by which peptides. A click, or the arrow keys, select a peptide."""
+    """Shows the sequence of a protein with the peptides that cover it. A click or the arrow keys select a peptide."""
 
     peptideChosen = Signal(int)
-    """Row of the peptide in the table of peptides."""
+    """A peptide was selected; emitted with its row of the table of peptides."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Coverage of the protein", parent)
@@ -49,11 +49,11 @@ class CoverageMap(ScrolledDrawing):
 
     @property
     def shown(self) -> frozenset[str]:
-        """Shown groups of features, and `QUANTITY` if peptides are coloured by quantity."""
+        """Names of the shown groups of features, and `QUANTITY` if peptides are coloured by quantity."""
         return self.group_actions.shown | ({QUANTITY} if self.quantity_action.isChecked() else set())
 
     def show_coverage(self, coverage: Coverage | None, text: str = "", quantities: PeptideQuantities | None = None) -> None:
-        """Show the map of a protein or a text; with `quantities`, peptides can be coloured by quantity."""
+        """Show the map of a protein or a text; if `quantities` are given, the user can colour peptides by them."""
         self.coverage, self.quantities, self.chosen, self.residues = coverage, quantities, None, ()
         self.quantity_action.setVisible(coverage is not None and quantities is not None)
         self.group_actions.offer(() if coverage is None else coverage.groups)
@@ -66,7 +66,7 @@ class CoverageMap(ScrolledDrawing):
         self.addActions(self.link_actions)
 
     def mark(self, row: int | None, residues: Sequence[int] = ()) -> None:
-        """Mark the peptide of a row, or residues (counted from 0), and scroll to the first of them."""
+        """Mark the peptide of a row of the table, or residues (indices from 0), and scroll to the first marked residue."""
         self.chosen, self.residues = row, tuple(residues)
         if self._sheet is None or self.coverage is None:
             return
@@ -89,7 +89,7 @@ class CoverageMap(ScrolledDrawing):
         return PaperFigure("Coverage", partial(draw_coverage, self.coverage, None, self.shown, self.quantities))
 
     def _peptide_at(self, x: float, y: float) -> PlacedPeptide | None:
-        """Return the peptide whose bar is at a position, or the shortest peptide over the residue there."""
+        """Return the peptide whose bar is at a position, otherwise the shortest peptide that covers the residue there, or None."""
         bar = next((target for target in self.targets_at(x, y) if isinstance(target, PlacedPeptide)), None)
         if bar is not None or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return bar
@@ -97,7 +97,7 @@ class CoverageMap(ScrolledDrawing):
         return min(over, key=lambda peptide: peptide.end - peptide.start, default=None)
 
     def _features_at(self, x: float, y: float) -> list[ProteinFeature]:
-        """Return the features whose spans are at a position, or those of the residue there."""
+        """Return the features whose bars are at a position, otherwise the features of the residue there."""
         spans = [target for target in self.targets_at(x, y) if isinstance(target, ProteinFeature)]
         if spans or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return spans[::-1]

@@ -1,4 +1,4 @@
-"""The depth of coverage along a reference, zoomable from a chromosome to single bases."""
+"""Plot of the depth of coverage along a reference, zoomable from a chromosome to single bases."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ __all__ = ["DepthPlot"]
 
 
 class DepthPlot(FigureView):
-    """Shows a depth or a text.
+    """Shows the depth of coverage, or a text.
 
-    A click selects the positions under the pointer, Enter the visible positions.
+    A click selects the positions of the clicked bin, Enter selects all visible positions.
     """
 
     placeChosen = Signal(int, int)
-    """First and last selected position, counted from 1."""
+    """Positions were selected; emitted with the first and the last, from 1."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Depth of coverage along the reference", parent, least=(160, 70), has_x_title=False)
@@ -39,26 +39,26 @@ class DepthPlot(FigureView):
         return QSize(520, 130)
 
     def show_depth(self, depth: Depth | None, text: str = "", *, retains_range: bool = False) -> None:
-        """Show a depth or a text; `retains_range` retains the visible range of the same reference."""
+        """Show a depth or a text. `retains_range`: for a new depth of the same reference, retain the visible range and the marks."""
         self.shown = depth
         if not retains_range:
             self.marked = self.place = None
         self.show_figure(None if depth is None else depth_figure(depth), text, retains_range=retains_range)
 
     def mark_positions(self, positions: tuple[int, int] | None) -> None:
-        """Mark the positions of the selected alignment, and scroll to its middle if none is visible."""
+        """Mark the positions of the selected alignment, and scroll to its middle if it is completely outside the visible range."""
         self.marked = positions
         self._highlight()
         if positions is not None and self.ranges and (positions[1] < self.ranges[0][0] or positions[0] > self.ranges[0][1]):
             self.bring_into_sight((positions[0] + positions[1]) / 2)
 
     def show_place(self, positions: tuple[int, int] | None) -> None:
-        """Show the selected positions."""
+        """Draw lines around the selected positions (first, last), or remove them."""
         self.place = positions
         self._highlight()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Select the visible positions, or move and zoom."""
+        """Select the visible positions with Enter; other keys move and zoom."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.shown is not None:
             low, high = self.ranges[0]
             self.placeChosen.emit(max(1, math.floor(low + 0.5)), min(self.shown.length, math.ceil(high - 0.5)))

@@ -1,4 +1,4 @@
-"""Widget for figures made of the engine's shapes: identical on screen and paper, with clickable targets."""
+"""Widget for figures made of the engine's shapes, which look the same on screen and paper; shapes can be clickable."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -61,25 +61,36 @@ from proteoscope.gui.scrolling_layout import scaled_pixels
 __all__ = ["DrawingView", "WidgetMeasure", "paint_drawing"]
 
 _NEAR = 7.0
-"""Maximum distance in pixels of a click from its dot."""
+"""Maximum distance in pixels between a click and the dot that it selects."""
 _GRIP = 5.0
-"""Distance in pixels from a handle within which it is dragged."""
+"""Maximum distance in pixels between the pointer and the handle that it drags."""
 _FIGURE_FONT = 8.0
 _OUTLINE_PIXELS = 48
 
 MakeDrawing = Callable[[float, float, float], Drawing]
-"""Creates a drawing for a width, a height and a font size."""
+"""Function that creates a drawing for a width, a height and a font size (pixels on screen, points on paper)."""
 
 
 class DrawingView(QWidget):
-    """Shows a drawing, which is created anew for each size. A click, or the arrow keys, select a bar, a dot or a cell; handles are dragged.
+    """Shows a drawing, which is created anew for each size of the widget.
+
+    A click or the arrow keys select a bar, a dot or a row of cells; handles (such as threshold lines) can be dragged.
+
+    Parameters
+    ----------
+    name : str
+        Accessible name.
+    figure_size : QSizeF
+        Default size of the exported figure, in points.
+    parent : QWidget or None
+        Owner of the view.
 
     Signals
     -------
     targetChosen
-        Target of the selected bar, or row of the selected dot.
+        A shape was selected; emitted with its target: an object for a bar, a row of a table for a dot or cells.
     handleDragged, handleReleased
-        Name of a handle and the setting at its position, while it is dragged and when it is released.
+        A handle is being dragged, or was released; emitted with its name and the value of the setting at its position.
     """
 
     targetChosen = Signal(object)
@@ -109,11 +120,11 @@ class DrawingView(QWidget):
 
     @property
     def marked(self) -> object | None:
-        """The marked target."""
+        """Target of the marked shape, or None."""
         return self._marked
 
     def mark(self, target: object | None) -> None:
-        """Mark the bar or the dot of a target, or none."""
+        """Mark the shape with this target; None removes the mark."""
         self._marked = target
         self._describe()
         self.update()
@@ -122,7 +133,7 @@ class DrawingView(QWidget):
         return QSize(420, 260)
 
     def show_drawing(self, make: MakeDrawing | None) -> None:
-        """Show the drawing created by `make`, or nothing."""
+        """Show the drawing that `make` creates, now and after each resize; None shows nothing."""
         self._make = make
         self.export_action.setEnabled(make is not None)
         self._draw()
@@ -132,7 +143,7 @@ class DrawingView(QWidget):
         return () if self._drawing is None else self._drawing.shapes
 
     def target_at(self, place: QPointF) -> object | None:
-        """Return the target of a click at a position."""
+        """Return the target of the topmost shape at a position, or None."""
         for shape in reversed(self._shapes):
             if isinstance(shape, Cells) and (cell := shape.cell_at(place.x(), place.y())) is not None:
                 return int(shape.targets[cell[0]])
@@ -174,7 +185,7 @@ class DrawingView(QWidget):
             if (marked := self._marked_shape()) is not None:
                 box, _, is_dot = marked
                 painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                # Bars have the colour of text, and dots may have that of the highlight.
+                # Bars may have the colour of text, and dots the colour of the highlight: each is marked with the other colour.
                 painter.setPen(QPen(colours.text if is_dot else highlight, 2))
                 mark = painter.drawEllipse if is_dot else painter.drawRect
                 mark(box.adjusted(-2, -2, 2, 2))
@@ -183,7 +194,7 @@ class DrawingView(QWidget):
                 painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
     def handle_at(self, place: QPointF) -> Handle | None:
-        """Return the handle at a position."""
+        """Return the handle at a position, or None."""
         for handle in () if self._drawing is None else self._drawing.handles:
             across, along = (place.x(), place.y()) if handle.is_upright else (place.y(), place.x())
             if abs(across - handle.at) <= _GRIP and handle.start <= along <= handle.stop:
@@ -205,7 +216,7 @@ class DrawingView(QWidget):
             self.handleReleased.emit(handle.name, self._setting(handle, event.position()))
 
     def _setting(self, handle: Handle, place: QPointF) -> float:
-        """Return the setting of a handle at a position; the drawing may have changed while it was dragged."""
+        """Return the value of a handle's setting at a position, by the handle's axis in the current drawing, which may have changed."""
         drawn = () if self._drawing is None else self._drawing.handles
         handle = next((other for other in drawn if other.name == handle.name), handle)
         return handle.value(place.x() if handle.is_upright else place.y())
@@ -252,17 +263,17 @@ class DrawingView(QWidget):
         self.targetChosen.emit(target)
 
     def _targets(self) -> list[object]:
-        """Return the targets from left to right."""
+        """Return the targets of all shapes from left to right, the order of the arrow keys."""
         targets: list[object] = []
         across: list[float] = []
         for shape in self._shapes:
-            # The dots below a bar have the same target.
+            # Round bars are skipped: they belong to a bar with the same target.
             if isinstance(shape, Bar) and shape.target is not None and not shape.is_round:
                 targets.append(shape.target)
                 across.append(shape.x)
             elif isinstance(shape, Cells):
                 targets += shape.targets.tolist()
-                # From the upper row to the lower one.
+                # Rows of cells are ordered from top to bottom.
                 across += np.arange(len(shape.targets), dtype=np.float64).tolist()
             elif isinstance(shape, Points):
                 targets += shape.targets.tolist()
@@ -270,7 +281,7 @@ class DrawingView(QWidget):
         return [targets[place] for place in np.argsort(across, kind="stable").tolist()]
 
     def _marked_shape(self) -> tuple[QRectF, str, bool] | None:
-        """Return the rectangle and the tooltip of the marked shape, and True for a dot."""
+        """Return the rectangle and the tooltip of the marked shape, and True if it is a dot; or None."""
         for shape in self._shapes if self._marked is not None else ():
             if isinstance(shape, Bar) and shape.target == self._marked and not shape.is_round:
                 return _box(shape), shape.tip, False
@@ -285,7 +296,7 @@ class DrawingView(QWidget):
         return None
 
     def _describe(self) -> None:
-        """Set the accessible description to the title and the marked target."""
+        """Set the accessible description to the drawing's title and the tooltip of the marked shape."""
         title = "" if self._drawing is None else self._drawing.title
         _, tip, _ = self._marked_shape() or (None, "", False)
         self.setAccessibleDescription(f"{title}. {tip}" if tip else title)
@@ -295,7 +306,7 @@ class DrawingView(QWidget):
         if self._make is None or self.width() < 2 or self.height() < 2:
             self._drawing = None
         else:
-            # Font height as measured in figures.
+            # Figures define the font size as 0.8 of the line height.
             size = QFontMetricsF(self.font()).height() * 0.8
             self._drawing = self._make(float(self.width()), float(self.height()), size)
         self._describe()
@@ -305,13 +316,13 @@ class DrawingView(QWidget):
         if self._make is None:
             return None
         make, page = self._make, (self._figure_size.width(), self._figure_size.height())
-        # The text after the colon is a description for accessibility.
+        # The title is followed by a colon and a description for screen readers.
         name = make(*page, _FIGURE_FONT).title.partition(":")[0]
         return PaperFigure(name, lambda width: make(*laid_out_size(page, width), _FIGURE_FONT))
 
 
 def paint_drawing(painter: QPainter, drawing: Drawing, palette: Palette, font: QFont) -> None:
-    """Draw all shapes at the painter's origin."""
+    """Draw all shapes of a drawing; its origin is the painter's origin."""
     description = font.toString()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for shape in drawing.shapes:
@@ -387,7 +398,7 @@ def _tip(shape: Shape, place: QPointF) -> str:
 
 @contextmanager
 def _sharp(painter: QPainter, width: float) -> Iterator[None]:
-    """Draw shapes without antialiasing, which is ten times faster, unless they are thinner than a pixel and could vanish."""
+    """Switch off antialiasing, which makes drawing ten times faster, unless shapes of this width (pixels) could vanish without it."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, bool(width < 1))
     yield
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -399,7 +410,7 @@ def _pen(ink: Ink, palette: Palette, width: float, *, is_dashed: bool = False) -
 
 @lru_cache(maxsize=64)
 def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) -> tuple[QFont, QFontMetricsF]:
-    """Return the font of labels in a figure and its metrics. `description` is `QFont.toString` of the figure's font."""
+    """Return the font of a figure's labels and its metrics. `description` is the `QFont.toString` of the figure's font."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont) if is_fixed else QFont()
     if not is_fixed:
         font.fromString(description)
@@ -410,7 +421,7 @@ def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) ->
 
 @lru_cache(maxsize=256)
 def _symbol_outline(description: str, text: str) -> tuple[QPainterPath, float, float]:
-    """Return the outline of a bold capital, its width and the height of capitals."""
+    """Return the outline of a bold character, its width, and the height of capitals, for the stretched characters of sequence logos."""
     font, metrics = _label_font(description, _OUTLINE_PIXELS, is_bold=True, is_fixed=False)
     outline = QPainterPath()
     outline.addText(QPointF(0, 0), font, text)
@@ -424,14 +435,14 @@ class WidgetMeasure(TextMeasure):
     Attributes
     ----------
     font : str
-        `QFont.toString` of the font.
+        Description of the font, as returned by `QFont.toString`.
     """
 
     font: str = ""
 
     @classmethod
     def from_font(cls, font: QFont) -> WidgetMeasure:
-        """Return the measure of a figure in a font."""
+        """Return the text measure of figures drawn in a font."""
         return cls(float(QFontInfo(font).pixelSize()), font.toString())
 
     def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:

@@ -1,4 +1,4 @@
-"""The action that exports a figure with the width of a journal's column: SVG and PDF with real text, PNG at print resolution."""
+"""Action that exports a figure in the width of a journal column: SVG and PDF with text as text, PNG at print resolution."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MAXIMUM_NAME_CHARACTERS = 60
 
 
 class ExportAction(QAction):
-    """“Export figure…” in the context menu of a widget, and Ctrl+E while the widget has the focus.
+    """Action “Export figure…” in the context menu of a widget, with Ctrl+E while the widget has the focus.
 
     Parameters
     ----------
     owner : QWidget
         Widget that shows the figure.
     figure : callable
-        Returns the current figure, or None.
+        Function that returns the current figure, or None.
     report : callable
-        Shows a sentence about the outcome.
+        Function that shows a sentence on the outcome, such as in the status bar.
     """
 
     def __init__(self, owner: QWidget, figure: Callable[[], PaperFigure | None], report: Callable[[str], None]) -> None:
@@ -45,7 +45,7 @@ class ExportAction(QAction):
         owner.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Export the focused figure: Qt would find the keys ambiguous if those of another figure work in the whole window."""
+        """Handle the shortcut for the focused figure, since Qt reports it as ambiguous if another figure has it for the whole window."""
         is_key = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
         if not is_key or not isinstance(event, QKeyEvent) or self.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
             return False
@@ -57,7 +57,7 @@ class ExportAction(QAction):
         return True
 
     def prompt(self) -> None:
-        """Ask for width, resolution and file, write the figure, and report the outcome."""
+        """Prompt for width and resolution, then for a file; write the figure and report the outcome."""
         figure = self._figure()
         if figure is None:
             self._report("There is no figure to export.")
@@ -68,7 +68,7 @@ class ExportAction(QAction):
         dialog.open()
 
     def _save(self, figure: PaperFigure, size: PageSize, dpi: int) -> None:
-        """Ask for a file, write the figure, and report the outcome."""
+        """Prompt for a file, write the figure, and report the outcome."""
         path, chosen = QFileDialog.getSaveFileName(self._owner, "Export figure", f"{_file_name(figure.name)}.svg", FIGURE_FILTER)
         if not path:
             return
@@ -78,7 +78,7 @@ class ExportAction(QAction):
             _write(Path(path), figure, size, dpi)
         except StorageError as error:
             self._report(str(error))
-            # A failed export must not only be reported in the status bar.
+            # A message box, since an error in the status bar is easily overlooked.
             box = QMessageBox(QMessageBox.Icon.Warning, "Export figure", f"The figure was not written. {error}", parent=self._owner)
             box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             box.setTextFormat(Qt.TextFormat.PlainText)
@@ -87,12 +87,12 @@ class ExportAction(QAction):
             self._report(f"Saved {Path(path).name}.")
 
     def write(self, path: Path, size: PageSize = OWN_WIDTH, dpi: int = DPI) -> None:
-        """Write the figure to a file.
+        """Write the current figure, if any, to a file whose extension selects the format.
 
         Raises
         ------
         StorageError
-            See `proteoscope.engine.views.figure_files.write_figure`.
+            If the file cannot be written (see `proteoscope.engine.views.figure_files.write_figure`).
         """
         figure = self._figure()
         if figure is not None:

@@ -13,9 +13,9 @@ __all__ = ["GroupActions"]
 
 
 class GroupActions(dict[str, QAction]):
-    """Actions of a widget's menu by feature group, each showing or hiding its group.
+    """Checkable actions in a widget's context menu by feature group; each action shows or hides its group.
 
-    `changed` is called after each change.
+    `changed` is called after each change of an action.
     """
 
     def __init__(self, owner: QWidget, changed: Callable[[], object]) -> None:
@@ -31,10 +31,10 @@ class GroupActions(dict[str, QAction]):
 
     @property
     def shown(self) -> frozenset[str]:
-        """Shown groups."""
+        """Names of the groups whose actions are checked."""
         return frozenset(group for group, action in self.items() if action.isChecked())
 
     def offer(self, groups: Collection[str]) -> None:
-        """Show only the actions of the available groups."""
+        """Show only the actions of `groups`, the groups that the figure contains."""
         for group, action in self.items():
             action.setVisible(group in groups)

@@ -43,9 +43,9 @@ _RING = 12.0
 class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported, unused-ignore]
     """Shows a figure or a text.
 
-    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: everything. Keys: + and - zoom, arrows move; in panels
-    with standing marks, Up and Down change the height. Each panel defines its maximum zoom (`Panel.smallest`).
-    ``show_figure(figure, text, keeps_range=…)`` shows a figure, ``highlight(marks)`` draws marks over it that are not part of the figure,
+    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: show everything. Keys: + and - zoom, arrows move; in
+    panels with standing marks (which rise from the axis, such as peaks), Up and Down scale the height. `Panel.smallest` limits the zoom.
+    ``show_figure(figure, text, retains_range=…)`` shows a figure, ``highlight(marks)`` draws marks over it that are not part of the figure,
     ``mark(target)`` puts rings on the marks of targets, ``bring_into_sight(x, y)`` scrolls to values. ``place_of(x, y)`` and
     ``values_at(place)`` convert to and from pixels of this widget, ``inner()`` is the drawing area of a panel, and ``picked_at(place)``
     returns the mark at a position.
@@ -64,7 +64,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     Signals
     -------
     targetChosen, targetHovered
-        Target that was clicked, or is under the pointer (None: no longer).
+        A mark was clicked, or the mark under the pointer has changed; emitted with its target (hovering: None if there is none).
     rangeChanged
         The visible range has changed.
     message
@@ -99,7 +99,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.setMinimumSize(least[0], scaled_pixels(self, least[1]))
         self.ci.setContentsMargins(4, 4, 12, 4)
         self.ci.setSpacing(0)
-        # The context menu is that of this widget, with its actions.
+        # The context menu is created from this widget's actions.
         self.viewport().setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.viewport().setMouseTracking(True)
         self._label = toned_label()
@@ -109,7 +109,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         layout.setContentsMargins(20, 8, 20, 8)
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         layout.addWidget(self._label)
-        # Marks may accept a click, so that it never reaches the box of the panel.
+        # Connected to the scene, since marks may accept a click, which then never reaches the panel's box.
         self.scene().sigMouseClicked.connect(self._choose)
         self.export_action = ExportAction(self, self._exported, self.message.emit)
         self.setBackground(qt_colour("background", palette_of(self.palette())))
@@ -125,13 +125,13 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return self._label.text()
 
     def panel_in_sight(self, panel: int = 0) -> Panel:
-        """Return a panel as currently drawn."""
+        """Return a panel with its axes restricted to the visible range."""
         place = self._panels[panel].place
         assert place is not None
         return place.panel
 
     def show_figure(self, figure: Figure | None, text: str = "", *, retains_range: bool = False) -> None:
-        """Show a figure or a text. `retains_range` retains the visible range as far as possible."""
+        """Show a figure or a text. `retains_range`: retain the visible range as far as the new figure contains it."""
         is_alike = _form(figure) == _form(self._figure)
         self._figure, self._hovered = figure, None
         self._label.setText("" if figure is not None else text)
@@ -145,24 +145,24 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.show_range(self._ranges)
 
     def show_panel(self, panel: Panel, number: int) -> None:
-        """Replace a panel by another with the same axes."""
+        """Replace panel `number` by a panel with the same axes."""
         if self._figure is not None:
             panels = self._figure.panels
             self._figure = replace(self._figure, panels=(*panels[:number], panel, *panels[number + 1 :]))
             self._draw(number)
 
     def dragged(self, panel: int, event: Any) -> bool:
-        """Handle a drag that started in a panel (`pyqtgraph`'s event); return True if it is not to draw a box."""
+        """Handle a drag that started in a panel. `event` is a pyqtgraph `MouseDragEvent`. Return True if it must not draw a zoom box."""
         return False
 
     def highlight(self, marks: Sequence[Mark], panel: int = 0) -> None:
-        """Replace the marks drawn over a panel."""
+        """Replace the marks that are drawn over a panel and are not part of its figure."""
         self._highlights, self._highlighted = tuple(marks), panel
         for at, items in enumerate(self._panels):
             items.highlight(self._highlights if at == panel else ())
 
     def mark(self, *targets: object, size: float = _RING) -> None:
-        """Put rings on the marks of targets, or on none. `size` is the diameter in pixels."""
+        """Put rings of diameter `size` (pixels) on the marks with these targets; without targets, remove the rings."""
         result = [
             (at, place)
             for at, items in enumerate(self._panels)
@@ -179,26 +179,26 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return QRectF(self._panels[panel].area) if self._panels else QRectF()
 
     def place_of(self, x: float, y: float, panel: int = 0) -> QPointF:
-        """Return the position of values, in pixels of this widget."""
+        """Return the position of the values x and y of a panel's axes, in pixels of this widget."""
         place = self._panels[panel].place
         assert place is not None
         return QPointF(float(place.x(np.array(x))), float(place.y(np.array(y))))
 
     def values_at(self, at: QPointF) -> tuple[int, float, float] | None:
-        """Return the panel at a position of this widget and the values of both axes, or None."""
+        """Return the index of the panel at a position of this widget and the values of its axes there, or None."""
         for number, items in enumerate(self._panels):
             if items.place is not None and items.area.contains(at):
                 return number, *items.place.values(at.x(), at.y())
         return None
 
     def picked_at(self, at: QPointF) -> Picked | None:
-        """Return the mark at a position of this widget."""
+        """Return the mark at a position of this widget, or None."""
         result = self.values_at(at)
         place = None if result is None else self._panels[result[0]].place
         return None if place is None else place.picked(at.x(), at.y())
 
     def text_at(self, at: QPointF) -> str:
-        """Return the tooltip of the mark at a position of this widget."""
+        """Return the tooltip of the mark at a position of this widget, or ''."""
         picked = self.picked_at(at)
         return "" if picked is None else localised(picked.tip)
 
@@ -244,7 +244,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     @property
     def _zoomed(self) -> Panel | None:
-        """The panel whose height can be zoomed, or the first panel."""
+        """The first panel whose height can be zoomed, otherwise the first panel, or None."""
         panels = () if self._figure is None else self._figure.panels
         return next((panel for panel in panels if panel.smallest[1] is not None), panels[0] if panels else None)
 
@@ -266,7 +266,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
     def _standing(self, top: float) -> Range:
-        """Return a range of heights up to a value, from the foot of the axis or mirrored below it."""
+        """Return the visible y range up to `top`, from the lower end of the axis, or from -top if the axis is mirrored."""
         assert self._zoomed is not None
         return (-top if self._zoomed.y.is_mirrored else self._zoomed.y.low), top
 
@@ -285,7 +285,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.rangeChanged.emit()
 
     def _range_of(self, panel: int) -> tuple[Range | None, Range | None]:
-        """Return the visible ranges of x and y; None for an axis that is not zoomed."""
+        """Return the visible ranges of x and y of a panel; None for an axis that cannot be zoomed."""
         assert self._figure is not None
         is_zoomed = len(self._ranges) > 1 and self._figure.panels[panel] is self._zoomed
         return self._ranges[0] if self._ranges else None, self._ranges[1] if is_zoomed else None
@@ -299,7 +299,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             items.highlight(self._highlights if at == self._highlighted else ())
 
     def _build(self) -> None:
-        """Create the axes of the figure's panels."""
+        """Create the heading and the axes of the figure's panels."""
         self.ci.clear()
         self._panels = []
         self._heading: Any = None
@@ -319,7 +319,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
                 self.ci.addItem(item, row + down, column + across)
             self.ci.layout.setRowStretchFactor(row + 1, round(100 * math.sqrt(panel.share)))
             for item in (items.left, items.box):
-                # Qt grows rows by the product of stretch factor and preferred height.
+                # Qt grows rows by the product of stretch factor and preferred height: each gets the square root of the share.
                 item.setPreferredHeight(_LOW * math.sqrt(panel.share))
             self.ci.layout.setColumnStretchFactor(column + 1, 1)
             items.box.sigResized.connect(lambda _, at=at: self._draw(at))
@@ -337,12 +337,12 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         width += (1.6 * metrics.height() if any(panel.y.title for panel in panels) else 0) + TICK + 6
         if self._heading is not None:
             self._heading.setText(self._heading_text(figure, palette), color=qt_colour("text", palette), size=f"{self._points()}pt")
-            # As wide as there is space, not as wide as its text.
+            # Otherwise the width of the text would be the minimum width of the widget.
             self._heading.setMinimumWidth(1)
         for items, panel in zip(self._panels, figure.panels, strict=True):
             items.take_theme(palette, self.font(), width)
             items.show_title(panel.title, f"{self._points()}pt")
-        # Qt shrinks a layout to its size while it was empty.
+        # Otherwise the layout keeps the size that it had while it was empty.
         self.ci.setGeometry(QRectF(self.viewport().rect()))
         self.ci.layout.activate()
 
@@ -401,17 +401,17 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return PaperFigure(figure.name, lambda width: figure_at_width(figure, width, x_range, y_ranges))
 
     def paper_figure(self) -> Figure | None:
-        """Return the figure for a page, which shows the visible range."""
+        """Return the figure to export; the caller restricts it to the visible range."""
         return self._figure
 
     def drawing(self) -> Drawing | None:
-        """Return the figure on a page of its own size, with the visible range."""
+        """Return the drawing of the figure at its own size, restricted to the visible range, or None."""
         exported = self._exported()
         return None if exported is None else exported.draw(None)
 
 
 def _form(figure: Figure | None) -> object:
-    """Return the properties of a figure that determine its arrangement of axes."""
+    """Return the properties of a figure that determine the layout of its axes, for comparison."""
     if figure is None:
         return None
     panels = [(bool(panel.title), panel.share) for panel in figure.panels]
@@ -419,7 +419,7 @@ def _form(figure: Figure | None) -> object:
 
 
 class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """The data area of a panel; its view handles the mouse."""
+    """Data area of a panel; forwards wheel and drags to its `FigureView`."""
 
     def __init__(self, view: FigureView, number: int) -> None:
         super().__init__(enableMenu=False)
@@ -448,7 +448,7 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
             self.updateScaleBox(ev.buttonDownPos(), ev.pos())
 
     def updateScaleBox(self, p1: QPointF, p2: QPointF) -> None:
-        """Draw the zoom box, at the full height of the panel if height is not zoomed."""
+        """Draw the zoom box, over the full height of the panel if only x can be zoomed."""
         box = QRectF(p1, p2).normalized() & self.rect()
         if len(self._owner.ranges) == 1:
             box.setTop(self.rect().top())

@@ -1,4 +1,4 @@
-"""A histogram, and a page of histograms with optional logarithmic counts."""
+"""Histogram plot, and a page of histograms with a checkbox for logarithmic counts."""
 # ruff: noqa: N815 - Qt gives these names
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
 
 
 def log_counts_box(counted: str) -> QCheckBox:
-    """Return a checkbox, initially ticked, for a logarithmic axis. `counted` names the counted items, such as ``sequences``."""
+    """Return a checkbox, initially checked, for logarithmic counts. `counted` names the counted items, such as ``sequences``."""
     box = QCheckBox("&Logarithmic counts")
     box.setChecked(True)
     box.setToolTip(f"Draw the numbers of {counted} on a logarithmic axis, which makes small numbers visible")
@@ -24,7 +24,7 @@ def log_counts_box(counted: str) -> QCheckBox:
 
 
 def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
-    """Return a page with plots, and the checkbox of their axes above."""
+    """Return a page with `plots` below their checkbox (see `log_counts_box`)."""
     page = QWidget()
     bar = QHBoxLayout()
     bar.setContentsMargins(8, 4, 8, 2)
@@ -35,14 +35,14 @@ def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
 
 
 class HistogramPlot(FigureView):
-    """Shows a histogram or a text. With `can_be_clicked`, a click selects a bin."""
+    """Shows a histogram or a text. If `can_be_clicked`, a click selects a bin."""
 
     binChosen = Signal(float, float)
-    """The two edges of a bin."""
+    """A bin was clicked; emitted with its lower and upper edge."""
 
     def __init__(self, name: str, parent: QWidget | None = None, *, can_be_clicked: bool = False) -> None:
         super().__init__(name, parent)
-        # Minimum readable size.
+        # Smaller histograms are unreadable.
         self.setMinimumSize(240, 160)
         self._can_be_clicked = can_be_clicked
         self.histogram: Histogram | None = None

@@ -1,4 +1,4 @@
-"""The interactive figure of hits along their query: hits are selected, groups of features hidden and shown."""
+"""Interactive figure of hits along their query: hits can be selected, and groups of features hidden."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _E_VALUE = Column("e_value", "E-value", "", "e_value")
 
 
 class HitBars(ScrolledDrawing):
-    """Shows hits along their query or a text. A click, or the arrow keys, select a hit."""
+    """Shows hits as bars along their query, or a text. A click or the arrow keys select a hit."""
 
     hitChosen = Signal(int)
-    """Row of the hit in the table of hits."""
+    """A hit was selected; emitted with its row of the table of hits."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Hits along the query", parent)
@@ -48,7 +48,7 @@ class HitBars(ScrolledDrawing):
         self._show(text, is_new=is_other)
 
     def mark(self, row: int | None) -> None:
-        """Mark the hit of a row and scroll to it."""
+        """Mark the hit of a row of the table, and scroll to it; None removes the mark."""
         self.chosen = row
         place = self._place_of(row)
         if self._sheet is not None:

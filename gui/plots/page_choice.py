@@ -1,4 +1,4 @@
-"""Fields that choose the width and the resolution of a picture, shared by figures and pictures of structures."""
+"""Fields for the width and the resolution of an exported picture, shared by figures and pictures of structures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FigureDialog", "PageChoice", "dpi_box", "last_choice", "size_box"]
 
 @dataclass
 class PageChoice:
-    """The last choice, offered again until the program ends."""
+    """Last chosen width and resolution (dots per inch), which are the defaults until the program ends."""
 
     size: PageSize = TWO_COLUMNS
     dpi: int = DPI
@@ -26,7 +26,7 @@ last_choice = PageChoice()
 
 
 def size_box(free: str) -> ChoiceBox:
-    """Return a field with the widths of a journal's columns and another choice called `free`; the last one is selected."""
+    """Return a field with the widths of journal columns and the figure's own width, named `free`; the last choice is selected."""
     box = ChoiceBox()
     for size in PAGE_SIZES:
         box.addItem(size.title if size.width is not None else free, size)
@@ -36,7 +36,7 @@ def size_box(free: str) -> ChoiceBox:
 
 
 def dpi_box() -> IntegerBox:
-    """Return a field for the resolution in dots per inch with the last one."""
+    """Return a field for the resolution in dots per inch, with the last choice."""
     box = IntegerBox()
     box.setRange(MINIMUM_DPI, MAXIMUM_DPI)
     box.setSuffix(" dpi")
@@ -45,7 +45,7 @@ def dpi_box() -> IntegerBox:
 
 
 class FigureDialog(QDialog):
-    """Lets the user choose width and resolution of a figure before its file."""
+    """Dialog for the width and resolution of an exported figure; the file is chosen afterwards."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The axes and marks of a figure's panel as pyqtgraph items."""
+"""Axes and marks of a figure's panel as pyqtgraph items."""
 # ruff: noqa: N802, N803, D102 - Qt and pyqtgraph give these names
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.,]*\w)")
 
 
 def localised(text: str) -> str:
-    """Return a text whose numbers have the separators of the user's locale."""
+    """Return a text with its numbers (such as ``1,234.5``) in the separators of the user's locale."""
     locale = QLocale()
     has_groups = not locale.numberOptions() & QLocale.NumberOption.OmitGroupSeparator
     separators = str.maketrans({",": locale.groupSeparator() if has_groups else "", ".": locale.decimalPoint()})
@@ -52,7 +52,7 @@ def localised(text: str) -> str:
 
 
 class PanelItems:
-    """A panel of a figure: its axes, and the items of its marks.
+    """pyqtgraph items of a figure's panel: its axes and its marks.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class PanelItems:
     n_columns : int
         Number of panel columns of the figure.
     has_x_numbers, has_x_title : bool
-        True if the lower axis has numbers, or a title.
+        True if the lower axis has numbers or, respectively, a title.
     """
 
     def __init__(self, view: QWidget, box: pg.ViewBox, n_columns: int, *, has_x_numbers: bool, has_x_title: bool) -> None:
@@ -88,7 +88,7 @@ class PanelItems:
         self._palette, self._drawn = palette, None
         for axis in (self.left, self.bottom):
             axis.take_theme(palette, font)
-        # Whole pixels, so that pictures have the pixels of the screen.
+        # Whole pixels, so that pictures are not resampled on the screen.
         self.left.setWidth(math.ceil(width))
         lines = 0.4 + self.bottom.has_numbers + self.bottom.has_title
         self.bottom.setHeight(math.ceil(lines * QFontMetricsF(font).height()) + TICK)
@@ -114,7 +114,7 @@ class PanelItems:
         self.bottom.show_axis(panel.x, area.width())
         ends = [axis.scaled([axis.low, axis.high]).tolist() for axis in (panel.x, panel.y)]
         self.box.setRange(xRange=ends[0], yRange=ends[1], padding=0, disableAutoRange=False)
-        # Most items follow the axes automatically.
+        # Items of unchanged marks need not be replaced, since most follow the axes automatically.
         if panel.marks is not self._drawn or panel.y.scale != "linear" or any(isinstance(mark, Bars | Pixels) for mark in panel.marks):
             self._items, self._drawn = self._replaced(self._items, panel.marks), panel.marks
         shapes: list[Shape] = []
@@ -122,7 +122,7 @@ class PanelItems:
             if isinstance(mark, Corner | Names | Text):
                 shapes += self.place.shapes(mark)
             elif isinstance(mark, Rule):
-                # Its line is an item.
+                # The line of a rule is an item; only its label is drawn here.
                 shapes += self.place.shapes(mark)[1:]
         self._texts.show_shapes(Drawing(area.width(), area.height(), "", tuple(shapes), size), self._palette, font)
 
@@ -189,14 +189,14 @@ class PanelItems:
     def _picture(self, render: Any, panel: Panel) -> Any:
         x, y, ratio = (panel.x.low, panel.x.high), (panel.y.low, panel.y.high), self._view.devicePixelRatioF()
         width, height = (max(1, round(pixels * ratio)) for pixels in (self.area.width(), self.area.height()))
-        # Rows of pyqtgraph pictures go upwards.
+        # pyqtgraph draws the rows of pictures from bottom to top.
         item = pg.ImageItem(render(x, y, width, height, ratio, self._palette)[::-1], axisOrder="row-major", levels=None)
         item.setRect(QRectF(x[0], y[0], x[1] - x[0], y[1] - y[0]))
         return item
 
 
 class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """An axis with the same ticks as on paper, and numbers in the user's locale."""
+    """Axis with the same ticks as in exported figures, and numbers in the user's locale."""
 
     def __init__(self, side: str, has_numbers: bool = True, has_title: bool = True) -> None:
         super().__init__(side, maxTickLength=TICK)
@@ -229,7 +229,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
 
 
 class _Texts(pg.GraphicsObject):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """Names and texts over the marks of a panel, in pixels."""
+    """Item that draws names and texts over the marks of a panel, in pixel coordinates."""
 
     def __init__(self, box: pg.ViewBox) -> None:
         super().__init__(box)

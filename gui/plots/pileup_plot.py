@@ -1,4 +1,4 @@
-"""The interactive pile-up of alignments at a position of a reference."""
+"""Interactive pile-up (stacked reads) of alignments at a position of a reference."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _SOON_MS = 120
 class PileupPlot(Zoomable, QWidget):
     """Shows a `Pileup` or a text.
 
-    Wheel: zoom around the pointer, with Shift scroll the lines of alignments. Drag: zoom into the box. Double click, 0 or Home: maximum
-    range. Keys: + and - zoom, arrows move, Page Up and Page Down scroll. A click selects an alignment, or moves the view in the depth of
-    the whole reference, which can also be dragged.
+    Wheel: zoom around the pointer; with Shift: scroll the lines of alignments. Drag: zoom into the box. Double click, 0 or Home: maximum
+    range. Keys: + and - zoom, arrows move, Page Up and Page Down scroll. A click selects an alignment. A click or a drag in the overview
+    (the depth of the whole reference) moves the view there.
     """
 
     rowChosen = Signal(int)
-    """Row of the table of alignments."""
+    """An alignment was clicked; emitted with its row of the table of alignments."""
     rangeRequested = Signal(int, int)
-    """First and last visible position of the reference."""
+    """Alignments of other positions are needed; emitted with the first and last visible position of the reference, from 1."""
     linesChanged = Signal()
-    """The lines that fit, or their number, have changed."""
+    """The number of lines, the number that fit, or the first visible line has changed."""
     message = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -52,7 +52,7 @@ class PileupPlot(Zoomable, QWidget):
         self.reference_depth: Depth | None = None
         self._first_lane = 0
         self._moves_view = False
-        """True while the view is dragged in the depth of the whole reference."""
+        """True while the user drags in the overview (the depth of the whole reference)."""
         self.text = ""
         self._of: ShownText | None = None
         self.chosen: int | None = None
@@ -69,7 +69,7 @@ class PileupPlot(Zoomable, QWidget):
 
     @property
     def inner(self) -> QRectF:
-        """Drawing area of the alignments."""
+        """Drawing area of the alignments, in pixels of this widget."""
         return QRectF(*inner_region(WidgetMeasure.from_font(self.font()), (self.width(), self.height())))
 
     @property
@@ -79,7 +79,7 @@ class PileupPlot(Zoomable, QWidget):
 
     @property
     def sheet(self) -> PileupSheet | None:
-        """The pile-up laid out for the size of this widget."""
+        """The pile-up laid out for the size of this widget, or None."""
         if self.pile is None:
             return None
         size, measure = (float(self.width()), float(self.height())), WidgetMeasure.from_font(self.font())
@@ -89,11 +89,11 @@ class PileupPlot(Zoomable, QWidget):
 
     @property
     def first_lane(self) -> int:
-        """First line of alignments that is shown."""
+        """Index of the first visible line of alignments."""
         return self._first_lane
 
     def scroll_lines(self, first: int) -> None:
-        """Show the lines from one on, as far as there are lines."""
+        """Scroll to the line `first`, at most so far that the last line is at the bottom."""
         sheet = self.sheet
         most = 0 if sheet is None else max(0, sheet.pile.n_lanes - sheet.n_visible)
         first = max(0, min(first, most))
@@ -103,7 +103,7 @@ class PileupPlot(Zoomable, QWidget):
             self.linesChanged.emit()
 
     def show_depth(self, depth: Depth | None) -> None:
-        """Show the depth of the whole reference above the alignments."""
+        """Show the depth of the whole reference as an overview above the alignments."""
         self.reference_depth = depth
         self.update()
         self.linesChanged.emit()
@@ -115,14 +115,14 @@ class PileupPlot(Zoomable, QWidget):
         return int(np.ceil(low)), max(int(np.ceil(low)), int(np.floor(high)))
 
     def scroll_to(self, text: ShownText, first: int, last: int) -> None:
-        """Scroll to positions of a reference, whose alignments are then requested."""
+        """Scroll to positions of a reference (from 1); `rangeRequested` is emitted shortly afterwards."""
         self._of = text
         if self.pile is not None and not self.pile.text.is_same(text):
             self.pile = self.reference_depth = None
         self.show_range(((first - 0.5, last + 0.5),))
 
     def show_range(self, ranges: Ranges) -> None:
-        """Show other positions, up to the maximum width of a pile-up."""
+        """Show the range of positions, reduced around its centre to the maximum width of a pile-up."""
         half = MAXIMUM_WIDTH / 2
         super().show_range(tuple((max(low, (low + high) / 2 - half), min(high, (low + high) / 2 + half)) for low, high in ranges))
 
@@ -154,7 +154,7 @@ class PileupPlot(Zoomable, QWidget):
         return QSize(420, 260)
 
     def text_at(self, at: QPointF) -> str:
-        """Return the feature, or the alignment and its symbols, at a position of this widget."""
+        """Return the tooltip of the feature or alignment at a position of this widget, or ''."""
         return "" if (sheet := self.sheet) is None else sheet.text_at(at.x(), at.y())
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -180,7 +180,7 @@ class PileupPlot(Zoomable, QWidget):
         return answer_tooltip(event, self, self.text_at) or super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Start a click or a box."""
+        """Start a click or a zoom box, or move the view in the overview."""
         event.accept()
         if event.button() != Qt.MouseButton.LeftButton:
             return
@@ -191,7 +191,7 @@ class PileupPlot(Zoomable, QWidget):
             self._pressed = event.position()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Draw the box, or show what can be clicked."""
+        """Draw the zoom box, drag the view in the overview, or show the cursor for clickable items."""
         event.accept()
         at = event.position()
         if self._moves_view:
@@ -228,7 +228,7 @@ class PileupPlot(Zoomable, QWidget):
         """Zoom around the pointer, or scroll the lines."""
         event.accept()
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            # Some systems turn the wheel sideways with Shift.
+            # On some systems, Shift turns vertical into horizontal wheel events.
             turned = event.angleDelta().y() or event.angleDelta().x()
             self.scroll_lines(self._first_lane - round(turned / 120 * self._lines_of_step()))
         elif self._ranges and event.angleDelta().y():
@@ -262,7 +262,7 @@ class PileupPlot(Zoomable, QWidget):
         self.linesChanged.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Draw for another size."""
+        """Update the lines that fit the new size."""
         super().resizeEvent(event)
         self.linesChanged.emit()
 
@@ -271,14 +271,14 @@ class PileupPlot(Zoomable, QWidget):
         return 1.0 if self.sheet is None else max(1.0, self.sheet.n_visible / 8)
 
     def _position_at(self, at: QPointF) -> float | None:
-        """Return the position in the whole reference at a point of its depth, or None elsewhere."""
+        """Return the reference position at a point of the overview, or None outside it."""
         sheet = self.sheet
         if sheet is None or sheet.coverage is None or not sheet.coverage.holds(at.x(), at.y()):
             return None
         return sheet.position_at(at.x())
 
     def _move_to(self, position: float) -> None:
-        """Show the range around a position, as wide as now."""
+        """Centre the visible range on a position; its width is retained."""
         ((low, high),) = self._ranges
         ((start, stop),) = self._whole()
         width = high - low
@@ -286,12 +286,12 @@ class PileupPlot(Zoomable, QWidget):
         self.show_range(((left, left + width),))
 
     def _place_at(self, at: QPointF) -> float:
-        """Return the reference position at a position of this widget."""
+        """Return the reference position at a point of the alignments' drawing area."""
         ((low, high),) = self._ranges
         return low + (at.x() - self.inner.left()) / self.inner.width() * (high - low)
 
     def _row_at(self, at: QPointF) -> int | None:
-        """Return the row of the alignment at a position of this widget, or None."""
+        """Return the table row of the alignment at a position of this widget, or None."""
         sheet = self.sheet
         read = None if sheet is None else sheet.read_at(at.x(), at.y())
         return None if sheet is None or read is None else int(sheet.pile.row[read])

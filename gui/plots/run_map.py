@@ -1,4 +1,4 @@
-"""The LC-MS map of a run, with checkboxes for the status of its spectra."""
+"""LC-MS map of a run (spectra by retention time and m/z), with checkboxes for the status of its spectra."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RunMap(QWidget):
     """Shows the spectra of a run as points, or a text. A click selects the nearest spectrum."""
 
     spectrumChosen = Signal(int)
-    """Row of the spectrum in the table of spectra."""
+    """A spectrum was clicked; emitted with its row of the table of spectra."""
     message = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -36,7 +36,7 @@ class RunMap(QWidget):
         self.canvas.targetChosen.connect(self._choose)
         self.canvas.message.connect(self.message)
         self.boxes = {status: QCheckBox() for status in (IDENTIFIED, EXPLAINED, UNEXPLAINED)}
-        """Checkboxes by status; they are also the legend."""
+        """Checkboxes by status; with their icons they are also the legend."""
         legend = QHBoxLayout()
         legend.setContentsMargins(8, 3, 8, 0)
         legend.setSpacing(14)
@@ -48,12 +48,12 @@ class RunMap(QWidget):
         self._legend_row, self._names = legend, dict.fromkeys(self.boxes, "")
         self._legend = QWidget()
         self._legend.setLayout(legend)
-        # Only numbers are shown if there is no space for names.
+        # The legend may shrink: `_name_legend` omits the names if there is no space for them.
         self._legend.setMinimumWidth(1)
         fill_page(self, self._legend, self.canvas, filling=self.canvas)
         self.setFocusProxy(self.canvas)
         self.export_action = self.canvas.export_action
-        # Ctrl+E exports the spectrum next to the map.
+        # No shortcut: Ctrl+E exports the spectrum next to the map.
         self.export_action.setShortcut(QKeySequence())
         self.show_points(None)
 
@@ -84,7 +84,7 @@ class RunMap(QWidget):
             self.canvas.show_figure(run_map_figure(self.points, self.statuses))
 
     def mark(self, spectrum: SpectrumRow | None) -> None:
-        """Mark a row of the table of spectra."""
+        """Mark the point of a spectrum, by its row of the table of spectra; None removes the mark."""
         self._mark(None if self.points is None or spectrum is None else self.points.point_of(spectrum))
 
     def reset_range(self) -> None:
@@ -134,7 +134,7 @@ class RunMap(QWidget):
             box.setIconSize(QSize(size, size))
 
     def _name_legend(self) -> None:
-        """Show only numbers in the legend if there is no space for names, which the tooltips contain."""
+        """Write counts and names into the legend, or only the counts if there is no space; tooltips always contain the names."""
         for status, box in self.boxes.items():
             box.setText(self._names[status])
         row, margins = self._legend_row, self._legend_row.contentsMargins()

@@ -1,8 +1,8 @@
 """Base class of scrollable figures that draw only the visible part: scrolling, picking, keys, tooltips and export.
 
-These grids of characters are painted by the program, since pyqtgraph has no item for many texts: scrolling a stack of 500 hits took 6.6 ms
-of CPU time a frame at 700 x 420 here, 344 ms with its `TextItem` for each cell, and 34 ms with the characters as one picture in an item of
-our own (`benchmarks/stack_painting.py`, 2026-11-29).
+Its figures are grids of characters, which the program paints itself, since pyqtgraph has no item for many texts: scrolling a stack of 500
+hits took 6.6 ms of CPU time a frame at 700 x 420 here, 344 ms with its `TextItem` for each cell, and 34 ms with the characters as one
+picture in an item of our own (`benchmarks/stack_painting.py`, 2026-11-29).
 """
 # ruff: noqa: N802, D102 - Qt gives these names
 
@@ -29,8 +29,8 @@ _STEPS = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.K
 class ScrolledDrawing(QAbstractScrollArea):
     """Shows the visible part of a `Sheet`, or a text.
 
-    Derived classes lay out the sheet (`_new_sheet`), describe positions (`_tip`), and handle clicks (`_click`). If they have `_rows`, the
-    arrow keys select the next and the previous row.
+    Derived classes lay out the sheet (`_new_sheet`), return the figure to export (`_figure`) and the tooltip at a position (`_tip`), and
+    handle clicks (`_click`). If they implement `_rows` and `_choose`, the arrow keys select the next and the previous row.
     """
 
     message = Signal(str)
@@ -40,9 +40,9 @@ class ScrolledDrawing(QAbstractScrollArea):
         self._text = ""
         self._sheet: Sheet | None = None
         self._pickable: Drawing | None = None
-        """Visible part as drawn first, since marks do not change targets."""
+        """Cached drawing of the visible part, for finding targets; it may lack later marks, which do not change targets."""
         self.chosen: int | None = None
-        """Row of the marked item in a table, or None."""
+        """Table row of the marked item, or None."""
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(name)
@@ -57,7 +57,7 @@ class ScrolledDrawing(QAbstractScrollArea):
 
     @property
     def in_sight(self) -> Region:
-        """Visible part of the figure."""
+        """Visible part of the figure, in its coordinates."""
         size = self.viewport().size()
         return Region(self.horizontalScrollBar().value(), self.verticalScrollBar().value(), size.width(), size.height())
 
@@ -67,12 +67,12 @@ class ScrolledDrawing(QAbstractScrollArea):
         return None if self._sheet is None else self._sheet.draw(self.in_sight)
 
     def on_viewport(self, place: Region) -> QRectF:
-        """Return the rectangle of a region of the figure on the viewport."""
+        """Return the rectangle on the viewport of a region of the figure."""
         left, top, _, _ = self.in_sight
         return QRectF(*place).translated(-left, -top)
 
     def targets_at(self, x: float, y: float) -> list[object]:
-        """Return the targets of the bars at a position of the figure, front first."""
+        """Return the targets of the bars at a position of the figure, the topmost bar first."""
         if self._pickable is None:
             self._pickable = self.drawing
         bars = [] if self._pickable is None else [shape for shape in self._pickable.shapes if isinstance(shape, Bar)]
@@ -139,7 +139,7 @@ class ScrolledDrawing(QAbstractScrollArea):
             paint_drawing(painter, drawing, palette_of(self.palette()), self.font())
 
     def lay_out(self) -> None:
-        """Lay out the figure for the current font and width, for example after a change of its content."""
+        """Lay out the figure for the current content, font and width."""
         self._sheet = self._new_sheet(WidgetMeasure.from_font(self.font()), float(self.viewport().width()))
         self._pickable = None
         width, height = (0.0, 0.0) if self._sheet is None else self._sheet.size
@@ -170,7 +170,7 @@ class ScrolledDrawing(QAbstractScrollArea):
             bar.setValue(int(place.bottom + margin - height))
 
     def _line(self) -> float:
-        """Return the size of a scroll step."""
+        """Return the size of a scroll step in pixels."""
         return self.fontMetrics().height()
 
     def _new_sheet(self, measure: WidgetMeasure, width: float) -> Sheet | None:
@@ -186,13 +186,13 @@ class ScrolledDrawing(QAbstractScrollArea):
         raise NotImplementedError
 
     def _can_be_clicked(self, x: float, y: float) -> bool:
-        """Return True if the pointer is a hand at a position of the figure."""
+        """Return True if a position of the figure can be clicked, where the pointer becomes a hand."""
         return False
 
     def _rows(self) -> Sequence[int]:
-        """Return rows of a table in the order of the arrow keys."""
+        """Return the table rows that the arrow keys select, in their order."""
         return ()
 
     def _choose(self, row: int) -> None:
-        """Select a row as a click does."""
+        """Select the item of a table row, with the effect of a click on it."""
         raise NotImplementedError

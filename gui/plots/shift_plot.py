@@ -1,4 +1,4 @@
-"""The histogram of mass shifts, zoomable from hundreds to hundredths of a dalton."""
+"""Histogram of mass shifts, zoomable from hundreds to hundredths of a dalton."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ __all__ = ["ShiftPlot"]
 class ShiftPlot(FigureView):
     """Shows the number of matches by mass shift, or a text.
 
-    A click selects the shifts of a bar, Enter the visible shifts.
+    A click selects the shifts of a bar, Enter selects all visible shifts.
     """
 
     shiftsChosen = Signal(float, float)
-    """The ends of a range of shifts in dalton; the upper end is excluded."""
+    """A range of shifts was selected; emitted with its lower end and its upper end (exclusive), in dalton."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Histogram of mass shifts", parent, least=(200, 110))
         self.shifts: Shifts | None = None
         self.scale: Scale = "square-root"
         self.place: tuple[float, float] | None = None
-        """Selected shifts, drawn between two lines, or None."""
+        """Ends of the selected range of shifts in dalton, drawn as two lines, or None."""
         self.marked: frozenset[int] = frozenset()
         """Rows of the table of modifications whose matches are marked."""
         self._whole_range = (0.0, 1.0)
@@ -40,29 +40,29 @@ class ShiftPlot(FigureView):
         return QSize(520, 200)
 
     def show_shifts(self, shifts: Shifts | None, whole: tuple[float, float] = (0.0, 1.0), text: str = "") -> None:
-        """Show shifts in a range, or a text."""
+        """Show a histogram of shifts, or a text. `whole` is the complete range of the axis, in dalton."""
         self.shifts = shifts if shifts is not None and len(shifts) else None
         self._whole_range, self.marked, self.place = whole, frozenset(), None
         self._draw_all(text, retains_range=False)
 
     def set_scale(self, scale: Scale) -> None:
-        """Draw the counts with another scale."""
+        """Set the scale of the axis of counts."""
         self.scale = scale
         self._draw_all(self.text)
 
     def mark_modifications(self, rows: frozenset[int]) -> None:
-        """Mark the matches of some modifications, given by row."""
+        """Mark the matches of modifications, given by rows of the table of modifications."""
         if rows != self.marked:
             self.marked = rows
             self._draw_all(self.text)
 
     def show_place(self, shifts: tuple[float, float] | None) -> None:
-        """Show the selected shifts."""
+        """Draw lines at the ends of the selected range of shifts (dalton), or remove them."""
         self.place = shifts
         self.highlight([Rule(end) for end in shifts or ()])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Select the visible shifts, or move and zoom."""
+        """Select the visible shifts with Enter; other keys move and zoom."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.shifts is not None:
             self.shiftsChosen.emit(*self.ranges[0])
         else:

@@ -1,4 +1,4 @@
-"""The traces of an ion in all runs, whose integration limits can be dragged."""
+"""Chromatograms (traces) of an ion in all files, whose integration limits can be dragged."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from proteoscope.gui.scrolling_layout import scaled_pixels
 __all__ = ["TracePlot"]
 
 _NEAR = 6.0
-"""Shows an ion in all files, or a text.
-
-Wheel and double click zoom. Integration limits are moved by dragging, or by the arrow keys once selected; in a trace without limits,
-dragging from one to the other draws them.
-
-Signals
--------
-bordersMoved
-    Index of the file, and the two limits in seconds.
-bordersReset
-    Index of a file whose limits are to be reset.
-"""
+"""Maximum distance in pixels between the pointer and the limit that it selects."""
 _MINIMUM_HEIGHT = 110
 
 
 class TracePlot(FigureView):
-    """Maximum distance in pixels of the pointer from its limit."""
+    """Shows the traces of an ion in all files, or a text.
+
+    Wheel and double click zoom. A selected integration limit is moved by dragging or with the arrow keys; in a trace without limits, a drag
+    draws both.
+
+    Signals
+    -------
+    bordersMoved
+        The user moved limits; emitted with the index of the file and both limits in seconds.
+    bordersReset
+        The user requests automatic limits; emitted with the index of the file.
+    """
 
     bordersMoved = Signal(int, float, float)
     bordersReset = Signal(int)
@@ -43,9 +43,9 @@ class TracePlot(FigureView):
         super().__init__("Chromatograms of the ion in all files", parent)
         self.traces: IonTraces | None = None
         self.chosen: Border | None = None
-        """The limit moved by the arrow keys, or None."""
+        """Selected limit, which the arrow keys move, or None."""
         self._held: tuple[int, float, float] | None = None
-        """The current drag: file index, fixed limit and moving limit."""
+        """The current drag: index of the file, fixed limit and moving limit in seconds; or None."""
         self.reset_action = QAction("&Reset integration limits", self)
         self.reset_action.setToolTip("Reset the integration limits in the file of the selected limit")
         self.reset_action.triggered.connect(self._request_reset)
@@ -53,7 +53,7 @@ class TracePlot(FigureView):
         self.show_traces(None, " ")
 
     def show_traces(self, traces: IonTraces | None, text: str = "") -> None:
-        """Show an ion or a text; the visible range of the same ion is retained."""
+        """Show the traces of an ion, or a text; the visible range is retained if the ion is the same."""
         is_same = traces is not None and self.traces is not None and traces.title == self.traces.title
         self.traces, self._held = traces, None
         if not is_same:
@@ -69,7 +69,7 @@ class TracePlot(FigureView):
         self._draw_all()
 
     def border_place(self, border: Border) -> QPointF | None:
-        """Return the centre of a limit on this widget, or None."""
+        """Return the centre of a limit in pixels of this widget, or None if its trace has no limits."""
         trace = self._trace(border.place)
         seconds = None if trace is None else trace.end if border.is_end else trace.begin
         if seconds is None:
@@ -95,7 +95,7 @@ class TracePlot(FigureView):
             self.choose(self._border_at(event.position()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Show everything, or press again on a limit, as in a click followed by a drag."""
+        """Show everything, or select a limit: the second press of a double click may start a drag."""
         if self._border_at(event.position()) is None:
             super().mouseDoubleClickEvent(event)
         else:
@@ -151,7 +151,7 @@ class TracePlot(FigureView):
         self.show_figure(figure, text, retains_range=retains_range)
 
     def _begin(self, place: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
-        """Return what a drag from a position moves."""
+        """Return file index, fixed limit and moving limit of a drag that starts at a position, or None if it moves nothing."""
         border = self._border_at(at)
         if border is not None and (held := self._trace(border.place)) is not None:
             return border.place, *_ends(held, border)
@@ -166,7 +166,7 @@ class TracePlot(FigureView):
             self._draw_all()
 
     def _move(self, place: int, *borders: float) -> bool:
-        """Move the limits of a trace to the MS1 spectra nearest to two times; return False if nothing changes."""
+        """Set the limits of a trace to the MS1 spectra nearest to two times in seconds; return False if that changes nothing."""
         trace = self._trace(place)
         if trace is None or not len(trace.seconds):
             return False

@@ -1,4 +1,4 @@
-"""Zooming and moving of the visible ranges of a plot, by calls and by keys."""
+"""Zoom and pan of the visible range of a plot, from code and from the keyboard."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from proteoscope.gui.buttons import tool_button
 __all__ = ["ZOOM", "Range", "Ranges", "Zoomable", "zoom_buttons"]
 
 ZOOM = 0.8
-"""Factor of a zoom step."""
+"""Factor by which a zoom step changes the width of the visible range."""
 _STEP = 0.2
-"""Share of the range by which a key moves."""
+"""Fraction of the visible range by which an arrow key moves it."""
 _MOVES = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Down: (1, -1), Qt.Key.Key_Up: (1, 1)}
 
 Range = tuple[float, float]
 Ranges = tuple[Range, ...]
-"""Minimum and maximum visible x, and y if the height can be zoomed too."""
+"""Visible range (minimum, maximum) of x and, if the height can be zoomed too, of y."""
 
 
 class Zoomable:
-    """Visible ranges of a widget: keys + and - zoom, arrows move, 0 and Home show everything.
+    """Mixin for a widget with visible ranges: keys + and - zoom, arrows move, 0 and Home show everything.
 
-    Derived widgets define the complete ranges (`_whole`, empty without content) and their minimum widths (`_smallest`), and draw
-    the ranges (`_draw_ranges`).
+    Derived widgets return the complete ranges (`_whole`, empty without content) and the minimum widths of visible ranges (`_smallest`), and
+    draw the visible ranges (`_draw_ranges`).
     """
 
     _ranges: Ranges = ()
@@ -42,7 +42,7 @@ class Zoomable:
         self.show_range(self._home())
 
     def show_range(self, ranges: Ranges) -> None:
-        """Show ranges, limited to the complete ranges."""
+        """Show ranges, clipped to the complete ranges and widened to the minimum widths."""
         fitted = []
         for (low, high), (least, most), smallest in zip(ranges, self._whole(), self._smallest(), strict=False):
             width = min(max(high - low, smallest), most - least)
@@ -52,11 +52,11 @@ class Zoomable:
         self._draw_ranges()
 
     def zoom(self, steps: int) -> None:
-        """Zoom in around the centre, or out if the number of steps is negative."""
+        """Zoom in around the centre by a number of steps, or out if it is negative."""
         self._zoom(ZOOM**steps, tuple((low + high) / 2 for low, high in self._ranges))
 
     def bring_into_sight(self, *values: float) -> None:
-        """Scroll to values outside the visible ranges."""
+        """Centre each axis on its value (x, y) if that is outside the visible range."""
         moves = [
             0.0 if low <= value <= high else value - (low + high) / 2 for (low, high), value in zip(self._ranges, values, strict=False)
         ]
@@ -76,7 +76,7 @@ class Zoomable:
         return True
 
     def _step(self, axis: int, way: int) -> None:
-        """Move along an axis, up or down."""
+        """Move along an axis (0: x, 1: y) in a direction (`way`: 1 or -1)."""
         self._shift([way * _STEP * (high - low) if at == axis else 0.0 for at, (low, high) in enumerate(self._ranges)])
 
     def _shift(self, moves: Sequence[float]) -> None:
@@ -106,7 +106,7 @@ class Zoomable:
 
 
 def zoom_buttons(plot: Zoomable, shown: str) -> list[QToolButton]:
-    """Return buttons that zoom in, zoom out and show everything; `shown` names the content, such as ``reference``."""
+    """Return buttons that zoom out, zoom in and show everything; `shown` names the content in tooltips, such as ``reference``."""
     buttons = [
         tool_button(icon, tip, partial(plot.zoom, steps))
         for icon, tip, steps in (("remove", f"Show more of the {shown} (-)", -1), ("add", f"Show less of the {shown} (+)", 1))
