@@ -1,4 +1,4 @@
-"""An annotated spectrum: peaks, ions, errors, peptide, and its figure for publications."""
+"""Views of annotated and mirrored spectra: peaks, ions, errors, peptide, and figures for publications."""
 
 import lazy_loader
 

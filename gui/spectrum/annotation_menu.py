@@ -1,4 +1,4 @@
-"""A menu of options for the annotation of spectra: matched ions and labelled peaks, each applied at once."""
+"""Menu of options for the annotation of spectra: matched ions and labelled peaks; each change is applied at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNUSUAL = IonSettings(Tolerance(20, "ppm"))
 
 
 class AnnotationMenu(QMenu):
-    """Edits an `AnnotationChoice` on top of the settings of a run."""
+    """Menu that edits an `AnnotationChoice`: the user's changes to the ion settings of a run."""
 
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
 
@@ -76,7 +76,7 @@ class AnnotationMenu(QMenu):
         self.show_choice(self.choice, self._run_settings)
 
     def show_choice(self, choice: AnnotationChoice, run_settings: IonSettings | None = None) -> None:
-        """Show a choice on top of the ions matched by a run."""
+        """Show a choice in the fields, combined with the ion settings of a run (None: of the previous run)."""
         self.choice = choice
         self._run_settings = run_settings or self._run_settings
         settings = choice.settings(self._run_settings)
@@ -108,7 +108,7 @@ class AnnotationMenu(QMenu):
         return row
 
     def _take(self) -> None:
-        """Apply the choice in the fields."""
+        """Apply the values of the fields."""
         if not self._is_filled_in:
             return
         series = "".join(name for name, box in self.series.items() if box.isChecked())

@@ -1,4 +1,4 @@
-"""The ions of a peptide as a table: residues in rows, series and charges in columns, matched ions in bold."""
+"""Table of the fragment ions of a peptide: residues in rows, series and charges in columns, matched ions in bold."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["IonTableView"]
 Index = QModelIndex | QPersistentModelIndex
 
 _TINT = 45
-"""Opacity of the background of ions that carry the shift, of 255."""
+"""Opacity, 0 to 255, of the background of ions that carry the mass shift."""
 
 
 class _IonModel(QAbstractTableModel):
-    """Model of the m/z of a table of ions."""
+    """Qt model of an `IonTable`: residues and the m/z of their ions."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -102,7 +102,7 @@ def _shift_text(spectrum: AnnotatedSpectrum, ion: int) -> str:
 
 
 class IonTableView(QTableView):
-    """Theoretical m/z of every fragment; matched ions are bold and coloured, those that carry the shift are tinted."""
+    """Shows the theoretical m/z of every fragment ion; matched ions are bold and coloured, ions with the mass shift are tinted."""
 
     ionChosen = Signal(int)  # noqa: N815
 
@@ -121,7 +121,7 @@ class IonTableView(QTableView):
         self.horizontalHeader().setHighlightSections(False)
 
     def show_spectrum(self, spectrum: AnnotatedSpectrum | None) -> None:
-        """Show the ions of a spectrum's peptide."""
+        """Show the ions of a spectrum's peptide; None empties the table."""
         self._ions.show_ions(None if spectrum is None else ion_table(spectrum))
         metrics = QFontMetrics(self.font())
         for at, header in enumerate(self._ions.headers):
@@ -134,13 +134,13 @@ class IonTableView(QTableView):
         return self.horizontalHeader().length() + self.verticalScrollBar().sizeHint().width() + 2 * self.frameWidth()
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """Emit the selected ion."""
+        """Emit `ionChosen` with the index of the ion in the selected cell, or -1."""
         super().currentChanged(current, previous)
         if current.isValid() and self._ions.ions is not None:
             self.ionChosen.emit(int(self._ions.ions.ion[current.row(), current.column()]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy the table."""
+        """Copy the whole table with the Copy shortcut."""
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.as_text())
             event.accept()
@@ -148,7 +148,7 @@ class IonTableView(QTableView):
             super().keyPressEvent(event)
 
     def as_text(self) -> str:
-        """Return the whole table as tab-separated lines."""
+        """Return the whole table with its headers as tab-separated lines."""
         model: QObject = self._ions
         assert isinstance(model, _IonModel)
         rows = [[str(model.index(row, at).data() or "") for at in range(model.columnCount())] for row in range(model.rowCount())]

@@ -1,4 +1,4 @@
-"""A bar for editing the star and the comment of a table row."""
+"""Bar for editing the star and the comment of a table row."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NO_STAR = "☆"
 
 
 class MarkBar(QWidget):
-    """Shows the `RowMark` of a PSM, or is hidden if there is none to mark."""
+    """Edits the `RowMark` (star and comment) of a PSM; hidden if no PSM is shown."""
 
     marked = Signal(int, object)
-    """The `RowMark` of a row has changed."""
+    """The user changed a mark; emitted with the row and its new `RowMark`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class MarkBar(QWidget):
         return self._row
 
     def show_mark(self, row: int | None, mark: RowMark | None = None) -> None:
-        """Show the mark of a row, or hide if there is no row. A pending edit is assigned to the previous row."""
+        """Show the mark of a row, or hide the bar if `row` is None. A pending comment is stored for the previous row first."""
         if self.comment.isModified():
             self._take()
         self._row = row

@@ -1,4 +1,4 @@
-"""The pane of a PSM: its annotated spectrum, alone or mirrored, with star and comment."""
+"""Pane of a PSM: its annotated spectrum, alone or mirrored with another, and its star and comment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,23 @@ _TITLES: dict[Below, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class ShownMatch:
-    """A PSM as shown: row, values, peaks, ions of its run, title, and mirrored spectra or None."""
+    """A PSM with all data to show it.
+
+    Attributes
+    ----------
+    row : int
+        Row of the table of PSMs.
+    details : mapping of str to object
+        Values of the row by column.
+    peaks : Peaks
+        Peaks of the spectrum.
+    ions : IonSettings
+        Ions that the run matched.
+    title : str
+        Title of the spectrum.
+    mirrored : MirroredSpectra or None
+        The spectrum with the chosen lower spectrum, or None to show it alone.
+    """
 
     row: int
     details: Mapping[str, Any]
@@ -51,19 +67,19 @@ class MatchPane(QWidget):
     parent : QWidget or None
         Owner of the pane.
     spectrum, mirror : SpectrumView, MirrorView, optional
-        Existing views of spectra.
+        Existing spectrum views to reuse.
     """
 
     message = Signal(str)
     match_requested = Signal()
-    """The PSM is to be shown with another mirrored spectrum, or with other ions."""
+    """The shown PSM must be passed to `show_match` again, since the lower spectrum (`below`) or the matched ions have changed."""
 
     def __init__(self, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None) -> None:
         super().__init__(parent)
         self.spectrum = spectrum or SpectrumView()
         self.mirror = mirror or MirrorView()
         self.reference: ShownMatch | None = None
-        """The PSM retained for comparison, or None."""
+        """The PSM that the user set as the reference spectrum, or None."""
         self._shown: ShownMatch | None = None
         self.marks = MarkBar()
         self._below = QActionGroup(self)
@@ -101,11 +117,11 @@ class MatchPane(QWidget):
 
     @property
     def row(self) -> int | None:
-        """Row number in the file of the shown PSM, or None."""
+        """Row of the shown PSM in the table of PSMs, or None."""
         return None if self._shown is None else self._shown.row
 
     def set_reference(self) -> None:
-        """Retain the shown PSM for comparison, and mirror following PSMs with it."""
+        """Set the shown PSM as the reference, with which the PSMs selected next are mirrored."""
         if self._shown is None:
             return
         self.reference = self._shown
@@ -115,7 +131,7 @@ class MatchPane(QWidget):
         self._set_below("reference")
 
     def forget(self) -> None:
-        """Clear the pane and the retained spectrum."""
+        """Clear the pane and the reference spectrum."""
         self.reference = None
         self.below_actions["reference"].setEnabled(False)
         self.below_actions["reference"].setText(_TITLES["reference"][0])
@@ -124,14 +140,14 @@ class MatchPane(QWidget):
         self.show_text("")
 
     def show_text(self, text: str) -> None:
-        """Show why there is no spectrum."""
+        """Show a text in place of the spectrum."""
         self._take(None)
         self.mirror.show_text("")
         self.spectrum.show_text(text)
         self._views.setCurrentWidget(self.spectrum)
 
     def show_match(self, match: ShownMatch, mark: RowMark) -> None:
-        """Show a PSM with its mark."""
+        """Show a PSM with its star and comment, mirrored if `match.mirrored` is given."""
         self._take(match, mark)
         self.spectrum.show_match(match.details, match.peaks, match.ions, match.title)
         if match.mirrored is None or self.spectrum.spectrum is None:
@@ -142,7 +158,7 @@ class MatchPane(QWidget):
             self._views.setCurrentWidget(self.mirror)
 
     def show_plain(self, spectrum: MirroredSpectra) -> None:
-        """Show a spectrum without a known peptide."""
+        """Show a spectrum that is not identified."""
         self._take(None)
         self.spectrum.show_text("")
         self.mirror.show_spectra(spectrum)

@@ -1,4 +1,4 @@
-"""The view of two compared spectra: title, mirrored spectra, and the peak under the pointer."""
+"""View of two compared spectra: title, mirrored spectra, and a readout of the peak under the pointer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MirrorView"]
 
 
 class MirrorView(SpectrumPage):
-    """Shows a spectrum mirrored with another, or a text."""
+    """Shows a spectrum mirrored with another, a single spectrum, or a text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         plot = FigureView("Mirrored spectra", least=(160, 130), has_heading=False)
@@ -28,14 +28,14 @@ class MirrorView(SpectrumPage):
         self.show_text("")
 
     def show_text(self, text: str) -> None:
-        """Show why there are no spectra."""
+        """Show a text in place of the spectra."""
         self.spectra = None
         self.plot.show_figure(None)
         self.export_action.setEnabled(False)
         self._show_in_place(text)
 
     def show_spectra(self, spectra: MirroredSpectra) -> None:
-        """Show a spectrum and the one it is compared with."""
+        """Show a spectrum and, if given, the spectrum below that it is compared with."""
         self.spectra = spectra
         self._title.set_text(spectra.title)
         self.plot.show_figure(mirror_figure(spectra))
@@ -45,7 +45,7 @@ class MirrorView(SpectrumPage):
         self._stack.setCurrentWidget(self._shown)
 
     def _hover(self, target: int | None) -> None:
-        """Mark the peak of a target and its counterpart in the other spectrum, and show their facts."""
+        """Mark the peak under the pointer and its counterpart in the other spectrum, and describe them in the readout."""
         if self.spectra is None:
             return
         if target is None:
@@ -69,7 +69,7 @@ class MirrorView(SpectrumPage):
         return f"{note}{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
 
     def _explained(self, half: int) -> str:
-        """Return the number of ions of one of two compared matches, and the share of the intensity they explain."""
+        """Return a text with the number of matched ions in one half and the share of the intensity that they explain."""
         assert self.spectra is not None
         ions = self.spectra.halves[half].ions
         is_first = ions is next((shown_half.ions for shown_half in self.spectra.halves if shown_half.ions is not None), None)

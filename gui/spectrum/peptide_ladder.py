@@ -1,4 +1,4 @@
-"""The peptide above its spectrum: residues, bonds confirmed by ions, and modifications."""
+"""Sequence of a peptide above its spectrum, with bonds that are confirmed by ions, and modifications."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class PeptideLadder(QWidget):
 
     @property
     def _font_size(self) -> float:
-        """Font height as measured in figures."""
+        """Font size in pixels, as figures define it: 0.8 of the line height."""
         return QFontMetricsF(self.font()).height() * 0.8
 
     def sizeHint(self) -> QSize:
-        """Return the height of the drawing."""
+        """Return the size of the drawing."""
         return QSize(200, round(LADDER_LINES * self._font_size))
 
     def minimumSizeHint(self) -> QSize:
-        """Return the height of the drawing."""
+        """Return the size of the drawing."""
         return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -13,14 +13,14 @@ __all__ = ["SpectrumPage"]
 
 
 class SpectrumPage(QWidget):
-    """A page with a plot, its bar and its readout, laid out by derived classes in `_shown` below `_bar`.
+    """Page with a plot, a bar above it and a readout below it, or a text. Derived classes lay these out in `_shown`.
 
     Parameters
     ----------
     plot : FigureView
         The figure.
     shown : str
-        Content of the figure in words, such as ``the spectrum``.
+        Noun phrase for the content of the figure, such as ``the spectrum``, for accessible names.
     export_tip : str
         Tooltip of the export button.
     parent : QWidget or None
@@ -37,7 +37,7 @@ class SpectrumPage(QWidget):
         self.plot.targetHovered.connect(self._hover)
         self.plot.message.connect(self.message)
         self.export_action = self.plot.export_action
-        # Also works while a table has the focus.
+        # The shortcut also works while a table has the focus.
         self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self.export_button = text_button("Export…", export_tip, self.export_action.prompt, f"Export {shown} as a figure")
         self.readout = ReadoutLabel("Peak under the pointer")
@@ -71,5 +71,5 @@ class SpectrumPage(QWidget):
         self._stack.setCurrentWidget(self._text)
 
     def _hover(self, target: int | None) -> None:
-        """Mark the peak of a target and show its facts."""
+        """Mark the peak under the pointer and describe it in the readout; None removes the mark."""
         raise NotImplementedError

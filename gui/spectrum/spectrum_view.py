@@ -1,4 +1,4 @@
-"""The view of an annotated spectrum: peptide, peaks, mass errors, ion table and figure."""
+"""View of an annotated spectrum: peptide, peaks, mass errors and ion table."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 __all__ = ["RING", "SpectrumView"]
 
 RING = 7.0
-"""Diameter in pixels of a ring on a peak, which leaves its name readable."""
+"""Diameter in pixels of the ring on a marked peak, small enough to leave the peak's label readable."""
 _WIDE = 820
 """Width in pixels from which the ion table is shown next to the spectrum."""
 
@@ -35,7 +35,7 @@ class SpectrumView(SpectrumPage):
     """Shows the spectrum of a PSM with its ions, or a text."""
 
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
-    """The user has changed the matched ions, so `annotation.choice` should be stored."""
+    """The user changed the matched ions; views store `annotation.choice`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         plot = FigureView("Annotated spectrum", has_heading=False)
@@ -83,18 +83,30 @@ class SpectrumView(SpectrumPage):
         self.show_text("")
 
     def show_choice(self, choice: AnnotationChoice) -> None:
-        """Match these ions in the shown and in following spectra."""
+        """Apply the user's choice of ions to the shown spectrum and the next ones."""
         self.annotation.show_choice(choice)
         self._annotate_again()
 
     def show_text(self, text: str) -> None:
-        """Show why there is no spectrum."""
+        """Show a text in place of the spectrum."""
         self.spectrum = self._row = None
         self._enable(False)
         self._show_in_place(text)
 
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
-        """Show the spectrum of a row of the PSMs, with the settings of its run as changed by the user."""
+        """Show the annotated spectrum of a PSM; the user's choice of ions overrides the settings of its run.
+
+        Parameters
+        ----------
+        row : mapping of str to object
+            Values of the PSM by column of the table of PSMs.
+        peaks : Peaks
+            Peaks of the spectrum.
+        settings : IonSettings
+            Ions that the run matched.
+        title : str
+            Title of the spectrum.
+        """
         settings = settings.of(peaks)
         self._row, self._run_settings = row, settings
         self.annotation.show_choice(self.annotation.choice, settings)
@@ -109,7 +121,7 @@ class SpectrumView(SpectrumPage):
         self.message.emit("Copied the spectrum as a picture.")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Show the ion table if there is space, unless the user has shown or hidden it."""
+        """Show or hide the ion table according to the width, unless the user has shown or hidden it."""
         super().resizeEvent(event)
         if not self._is_ion_table_chosen:
             self._show_ion_table(self.width() >= _WIDE)
