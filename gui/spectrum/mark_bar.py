@@ -54,7 +54,7 @@ class MarkBar(QWidget):
         return self._row
 
     def show_mark(self, row: int | None, mark: RowMark | None = None) -> None:
-        """Show the mark of a row, or hide the bar if `row` is None. A pending comment is stored for the previous row first."""
+        """Show the mark of a row (None hides the bar). A pending comment is stored for the previous row first."""
         if self.comment.isModified():
             self._take()
         self._row = row

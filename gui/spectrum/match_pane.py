@@ -22,7 +22,7 @@ from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 __all__ = ["Below", "MatchPane", "ShownMatch"]
 
 Below = Literal["nothing", "prediction", "other", "reference"]
-"""Type of the mirrored spectrum."""
+"""Type of the lower, mirrored spectrum."""
 _TITLES: dict[Below, tuple[str, str]] = {
     "nothing": ("&Nothing", "Show the spectrum with its ions and their errors"),
     "prediction": ("The &predicted intensities", "Mirror with the b and y ions predicted by the shipped model"),
@@ -112,7 +112,7 @@ class MatchPane(QWidget):
 
     @property
     def below(self) -> Below:
-        """Type of the mirrored spectrum."""
+        """Type of the lower, mirrored spectrum."""
         return next(below for below, action in self.below_actions.items() if action.isChecked())
 
     @property

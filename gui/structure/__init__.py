@@ -1,4 +1,4 @@
-"""Superposed structures in 3D: scene, camera and renderers."""
+"""View of superposed structures in 3D: panel, scene, camera and renderers."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The interactive picture of a scene, drawn by OpenGL, or by the engine if OpenGL is unavailable."""
+"""Interactive picture of a scene, drawn with OpenGL, or by the engine if OpenGL is unavailable."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PREPARING = "Preparing drawing without OpenGL…"
 
 
 class _Made(NamedTuple):
-    """Cached drawing data of an unchanged scene."""
+    """Cached drawing data of the scene, until the scene changes."""
 
     bodies: list[Body]
     sphere: Sphere
@@ -60,7 +60,7 @@ class _Made(NamedTuple):
 
 
 def _sample() -> Body:
-    """Return a triangle at the centre."""
+    """Return a triangle at the origin, for `_draw_sample`."""
     corners = np.array([[-9, -9, 0], [9, -9, 0], [0, 9, 0]], np.float32)
     normals = np.tile(np.array([0, 0, 1], np.float32), (3, 1))
     mesh = Mesh(corners, normals, np.array([[0, 1, 2]], np.uint32), np.zeros(3, np.int32))
@@ -68,8 +68,8 @@ def _sample() -> Body:
 
 
 def make_renderer() -> tuple[Renderer, str]:
-    """Return the renderer, and why it is not OpenGL ('' if it is)."""
-    # Only viewing a structure needs the import.
+    """Return an OpenGL renderer and '', or a renderer without OpenGL and the reason."""
+    # Tried here and not at import: only viewing a structure needs OpenGL.
 
     try:
         return OpenGLRenderer(), ""
@@ -78,20 +78,20 @@ def make_renderer() -> tuple[Renderer, str]:
 
 
 class StructureCanvas(QWidget):
-    """Shows a scene. Dragging rotates it, with Shift around the line of sight; right or middle button pans, the wheel zooms.
+    """Shows a scene. A drag rotates it (with Shift around the line of sight) or, with the right or middle button, pans; the wheel zooms.
 
     Signals
     -------
     picked
-        The clicked `Pick`, or None, and True if it is to be added to the picks.
+        The user clicked; emitted with the `Pick` at the pointer or None, and True if it is added to the picks (Ctrl or Shift).
     moved
         The camera has changed.
     drawn
-        Name of the renderer, and why it is not OpenGL.
+        A renderer was created; emitted with its name and, if it does not use OpenGL, the reason, otherwise ''.
     spinChanged
-        True if the scene is spinning.
+        Spinning started or stopped; emitted with True or False.
     kernelsRequested
-        The kernels for drawing without OpenGL are to be compiled; `kernels_ready` is to be called then.
+        Drawing without OpenGL needs compiled kernels; the receiver compiles them and calls `kernels_ready`.
     message
         Text for the status bar.
     """
@@ -137,12 +137,12 @@ class StructureCanvas(QWidget):
 
     @property
     def aspect(self) -> float:
-        """Aspect ratio."""
+        """Width divided by height of the widget."""
         return self.width() / max(self.height(), 1)
 
     @property
     def backdrop(self) -> Backdrop:
-        """Background and fog."""
+        """Background colour and fog of the picture."""
         return Backdrop(self.background_colour, self.has_fog)
 
     @property
@@ -164,14 +164,14 @@ class StructureCanvas(QWidget):
         return self._spin.isActive()
 
     def refresh(self) -> None:
-        """Redraw after a change of the scene."""
+        """Redraw at once after a change of the scene."""
         self._made = None
         self._redraw()
 
     def refresh_later(self) -> None:
         """Redraw after a minor change of the scene, such as a side chain.
 
-        The overlay is drawn now, the scene with the next picture, at the latest with the smooth picture.
+        The overlay is redrawn at once, the scene with the next picture: the latest is the smooth one, which follows after a short pause.
         """
         self._is_stale = True
         if not self.is_spinning:
@@ -179,14 +179,14 @@ class StructureCanvas(QWidget):
         self.update()
 
     def _redraw(self) -> None:
-        """Redraw after a change of the view."""
+        """Redraw after a change of the view, first without antialiasing."""
         self._picture = None
         self._is_smooth = False
         self._smooth_soon.stop()
         self.update()
 
     def close_renderer(self) -> None:
-        """Release the renderer."""
+        """Stop drawing and release the renderer and its resources; the next picture creates a new one."""
         self._deferred.drop()
         self._smooth_soon.stop()
         self.spin(False)
@@ -196,12 +196,12 @@ class StructureCanvas(QWidget):
             self._renderer = None
 
     def image(self, size: QSize, *, has_overlay: bool = True) -> QImage:
-        """Return a picture of the given size in pixels, optionally with labels and legend.
+        """Return a smooth picture of the given size in pixels, optionally with labels and legend.
 
         Raises
         ------
         RenderingError
-            The picture cannot be drawn, for example because it is too large.
+            If the picture cannot be drawn, for example because it is too large.
         """
         image = self._drawn(size, is_smooth=True)
         if has_overlay and self.scene.query is not None:
@@ -216,16 +216,16 @@ class StructureCanvas(QWidget):
     # ------------------------------------------------------------------------------------------------------------ movements
 
     def reset(self) -> None:
-        """Show the whole scene, rotated so that it spreads most."""
+        """Show the whole scene from its most informative direction (see `Camera.facing`)."""
         self._remember_camera()
         self._take(self.first_camera(self.scene.points()))
 
     def first_camera(self, points: np.ndarray) -> Camera:
-        """Return the initial camera of a scene."""
+        """Return the initial camera for points, shape (n, 3): rotated to their principal axes, and fitted to them."""
         return replace(Camera(), is_perspective=self.camera.is_perspective).facing(points).fitted(points, self.aspect)
 
     def fit(self, points: np.ndarray) -> None:
-        """Zoom to some points without rotation."""
+        """Zoom to points, shape (n, 3), without rotation."""
         self._remember_camera()
         self._take(self.camera.fitted(points, self.aspect))
 
@@ -259,13 +259,13 @@ class StructureCanvas(QWidget):
             self.spinChanged.emit(is_spinning)
 
     def show_camera(self, camera: Camera) -> None:
-        """Set the camera of another scene; changes of the previous one can no longer be undone."""
+        """Set the initial camera of a new scene; changes of the previous camera can no longer be undone."""
         forget_changes(self)
         self._take(camera)
         self._is_first = True
 
     def undo(self) -> bool:
-        """Undo the last reset, centring or clearing of the selection; return False if there was none."""
+        """Undo the last reset, centring or clearing of the selection; return False if there is nothing to undo."""
         return take_back_last(self)
 
     def _remember_camera(self) -> None:
@@ -279,7 +279,7 @@ class StructureCanvas(QWidget):
     # ------------------------------------------------------------------------------------------------------------ picking
 
     def pick_at(self, at: QPointF) -> Pick | None:
-        """Return the frontmost drawn residue (by its Cα) or atom at a position of the widget, or None."""
+        """Return the frontmost residue (by its Cα) or atom near a position of the widget, or None."""
         result: list[tuple[float, float, Pick]] = []
         traces = self.scene.traces
         offsets = run_offsets(np.array([len(trace) for trace in traces], np.int64))
@@ -301,7 +301,7 @@ class StructureCanvas(QWidget):
         return min(ahead, key=lambda candidate: candidate[0])[1] if ahead else None
 
     def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:
-        """Return the rows of points drawn near a position of the widget, with their distances in pixels and their depths."""
+        """Return (index, distance in pixels, depth in Å) of the points that are drawn near a position of the widget."""
         place = self.camera.projected(position, self.width(), self.height())
         with np.errstate(invalid="ignore"):
             distance = np.hypot(place[:, 0] - at.x(), place[:, 1] - at.y())
@@ -309,7 +309,7 @@ class StructureCanvas(QWidget):
         return [(row, float(distance[row]), float(place[row, 2])) for row in rows]
 
     def text_at(self, at: QPointF) -> str:
-        """Return chain and residue at a position, and the aligned residue."""
+        """Return the tooltip at a position of the widget: chain and residue, and the aligned residue of the query."""
         pick = self.pick_at(at)
         if pick is None:
             return ""
@@ -347,7 +347,7 @@ class StructureCanvas(QWidget):
         super().hideEvent(event)
         self.spin(False)
         if self._smooth_soon.isActive():
-            # The pending picture is drawn when the widget is shown again.
+            # Without a picture, the widget draws a new one when it is shown again.
             self._smooth_soon.stop()
             self._picture = None
 
@@ -379,7 +379,7 @@ class StructureCanvas(QWidget):
             self._take(self.camera.turned(by.x() * _DEGREES_OF_PIXEL, by.y() * _DEGREES_OF_PIXEL))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Pick after a click without drag, or open the menu with the right button."""
+        """Pick after a click without a drag, or request the context menu after a right click."""
         was_click = self._pressed is not None and not self._is_dragged
         self._pressed = None
         if not was_click:
@@ -391,7 +391,7 @@ class StructureCanvas(QWidget):
             self.picked.emit(self.pick_at(event.position()), is_more)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Centre on a residue."""
+        """Centre on the residue or atom under the pointer."""
         pick = self.pick_at(event.position())
         if event.button() == Qt.MouseButton.LeftButton and pick is not None:
             self.centre(pick.place)
@@ -447,7 +447,7 @@ class StructureCanvas(QWidget):
                 return
             self._picture.setDevicePixelRatio(ratio)
             if not self._is_smooth:
-                # Starts now and not at the request: if drawing is slow, other requests come first.
+                # The timer starts after drawing: if drawing is slow, pending movements are handled before the smooth picture.
                 self._smooth_soon.start()
         painter.drawImage(QPointF(0, 0), self._picture)
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
@@ -467,16 +467,16 @@ class StructureCanvas(QWidget):
         _ = self.renderer
 
     def _draw_sample(self) -> None:
-        """Draw a sample picture, so that OpenGL compiles its program for smooth pictures, which is slow in software."""
+        """Draw a sample picture: OpenGL then compiles its shaders for smooth pictures, which takes long with software rendering."""
         if self._renderer is None or (self._renderer.needs_kernels and not self._are_kernels_ready):
             return
         with suppress(RenderingError):
-            # The first picture raises the same error, which is then shown.
+            # The error is ignored: the first real picture raises it again, and it is shown then.
             camera = replace(Camera(), is_perspective=self.camera.is_perspective)
             self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.backdrop, _SMALL, is_smooth=True)
 
     def _is_ready(self) -> bool:
-        """Return True if a picture can be drawn at once; otherwise request what is missing."""
+        """Return True if a picture can be drawn at once; otherwise request the missing renderer or kernels."""
         if self._renderer is None and not self._deferred.is_busy:
             # Separate steps, so that the first picture is not delayed further by creating the OpenGL context.
             self._deferred.add(self._make_renderer, self._draw_sample, self.update)

@@ -1,4 +1,4 @@
-"""Renderer that draws bodies with the engine, without OpenGL: for files, and for screens without OpenGL."""
+"""Renderer that draws bodies with the engine, without OpenGL: for picture files, and for displays without OpenGL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["DrawnRenderer", "finest"]
 
 _MAXIMUM_TRIANGLES = 100_000
 _MAXIMUM_ON_SCREEN = 700_000
-"""Maximum number of pixels drawn during rotation; larger pictures are drawn coarser, and at full resolution afterwards."""
+"""Maximum number of pixels of pictures that are not smooth; larger ones are drawn at a lower resolution and scaled."""
 _SMOOTH = 2
 
 
@@ -32,7 +32,7 @@ class DrawnRenderer:
     def picture(
         self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
     ) -> QImage:
-        """Return a picture, see `Renderer`. Pictures that are not smooth may have a lower resolution."""
+        """Return a picture (see `Renderer`). A picture that is not smooth may be drawn at a lower resolution and scaled."""
         width, height = size.width(), size.height()
         if is_smooth:
             return _picture(bodies, camera, backdrop, width, height, min(_SMOOTH, finest(size)))
@@ -41,7 +41,7 @@ class DrawnRenderer:
         return image if coarser == 1.0 else image.scaled(size)
 
     def close(self) -> None:
-        """Do nothing, since there is nothing to release."""
+        """Do nothing: the renderer holds no resources."""
 
 
 def finest(size: QSize) -> int:
@@ -50,7 +50,7 @@ def finest(size: QSize) -> int:
     Raises
     ------
     RenderingError
-        The picture is too large.
+        If the picture is too large.
     """
     n_pixels = max(size.width(), 1) * max(size.height(), 1)
     if n_pixels > projection.MAXIMUM_PIXELS:
@@ -61,7 +61,7 @@ def finest(size: QSize) -> int:
 def _picture(bodies: Sequence[Body], camera: Camera, backdrop: Backdrop, width: int, height: int, finer: int) -> QImage:
     meshes = [body.mesh for body in bodies]
     mesh = Mesh.joined(meshes)
-    # Each vertex has its own colour.
+    # The engine colours by residue: each vertex becomes its own residue to have its own colour.
     mesh = Mesh(mesh.vertices, mesh.normals, mesh.triangles, np.arange(len(mesh.vertices), dtype=np.int32))
     colours = np.concatenate([np.empty((0, 3), np.uint8), *(body.colours for body in bodies)])
     shift = np.array([*camera.shift, 0.0])
@@ -76,5 +76,5 @@ def _picture(bodies: Sequence[Body], camera: Camera, backdrop: Backdrop, width: 
         mesh, colours, seen_from, width, height, background=background, fog=FOG_SHARE if backdrop.fog else 0.0, finer=finer
     )
     picture = np.ascontiguousarray(picture)
-    # Qt does not hold a reference to the array.
+    # The conversion copies the pixels: Qt does not hold a reference to the array.
     return QImage(picture.data, width, height, 3 * width, QImage.Format.Format_RGB888).convertToFormat(QImage.Format.Format_RGB32)

@@ -1,4 +1,4 @@
-"""The list of the query and the superposed hits with their colours; hits can be shown and hidden."""
+"""List of the query and the superposed hits with their colours, in which hits can be shown and hidden."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HitList(QListWidget):
     Signals
     -------
     switched
-        The `ShownHit` that was shown or hidden.
+        The user showed or hid a hit; emitted with its `ShownHit`.
     """
 
     switched = Signal(object)
@@ -35,7 +35,7 @@ class HitList(QListWidget):
         self.itemChanged.connect(self._switch)
 
     def show_scene(self, scene: Scene) -> None:
-        """List the content of a scene."""
+        """List the query and the hits of a scene."""
         row = self.currentRow()
         self._is_filled = False
         self.clear()

@@ -1,4 +1,4 @@
-"""Picture files of a scene: a PNG of any size, or a turntable as an animated GIF, drawn by the engine in the background."""
+"""Picture files of a scene: a PNG of any size, or a turntable (a full turn) as an animated GIF, drawn by the engine in a job."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _METRES_PER_INCH, _POINTS_PER_INCH = 0.0254, 72
 
 @dataclass(frozen=True)
 class SceneSnapshot:
-    """A scene at a moment, unaffected by later changes.
+    """Copy of a scene and its view, unaffected by later changes.
 
     Attributes
     ----------
     text_height : int or None
-        Height of the view on the screen, which scales the text, or None without text.
+        Height (pixels) of a view in which the overlay's text has its normal size; pictures scale the text with their height. None: no text.
     """
 
     scene: Scene
@@ -64,7 +64,7 @@ class SceneSnapshot:
 
     @classmethod
     def of(cls, canvas: StructureCanvas, *, has_text: bool) -> SceneSnapshot:
-        """Return a snapshot of a canvas."""
+        """Return a snapshot of a canvas, with its overlay if `has_text`."""
         scene = canvas.scene.copied()
         return cls(
             scene,
@@ -83,7 +83,7 @@ class SceneSnapshot:
         Raises
         ------
         RenderingError
-            The picture is too large.
+            If the picture is too large.
         """
         finest(size)
         camera = camera or self.camera
@@ -101,7 +101,7 @@ class SceneSnapshot:
 
 @dataclass(frozen=True)
 class PictureTask(WritingTask):
-    """Writes a picture as PNG."""
+    """Job that writes a picture as PNG; `size` is in pixels."""
 
     snapshot: SceneSnapshot
     size: QSize
@@ -130,13 +130,13 @@ class PictureTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return the name of the written file."""
+        """Return a text with the name of the written file."""
         return f"{written.name} written"
 
 
 @dataclass(frozen=True)
 class TurntableTask(WritingTask):
-    """Writes one turn of a scene as an endless animated GIF. `seconds` is the duration of the turn."""
+    """Job that writes one turn of a scene as an endless animated GIF; `seconds` is the duration of the turn, `size` is in pixels."""
 
     snapshot: SceneSnapshot
     size: QSize
@@ -163,11 +163,11 @@ class TurntableTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return the name of the written file."""
+        """Return a text with the name of the written file."""
         return f"{written.name} written"
 
     def _palette(self, progress: Progress) -> Image.Image:
-        """Return 256 colours for all sides of the scene: a palette for each frame would flicker."""
+        """Return a palette of 256 colours from several views of the scene: separate palettes of frames would flicker."""
         width, height = self.size.width(), self.size.height()
         views = Image.new("RGB", (width, _PALETTE_VIEWS * height))
         for i in range(_PALETTE_VIEWS):
@@ -188,7 +188,7 @@ class TurntableTask(WritingTask):
 
 
 class PictureDialog(QDialog):
-    """Lets the user choose the size of a picture, as for a journal's column or in pixels, or the duration of a turntable."""
+    """Dialog for the size of a picture (in pixels, or as a journal's column width and a resolution) or the duration of a turntable."""
 
     def __init__(self, size: QSize, parent: QWidget, *, is_turntable: bool) -> None:
         super().__init__(parent)
@@ -240,7 +240,7 @@ class PictureDialog(QDialog):
         return QSize(self.width_box.value(), self.height_box.value())
 
     def task(self, canvas: StructureCanvas, path: Path) -> PictureTask | TurntableTask:
-        """Return the task that writes a picture of a canvas as it is now."""
+        """Return the task that writes a picture or turntable of a canvas in its current state."""
         snapshot = SceneSnapshot.of(canvas, has_text=self.text_height.isChecked())
         if self.is_turntable:
             return TurntableTask(snapshot, self.picture_size, self.seconds_box.value(), path)
@@ -249,7 +249,7 @@ class PictureDialog(QDialog):
         return PictureTask(snapshot, self.picture_size, path, self.dpi_box.value())
 
     def _fit_page(self) -> None:
-        """Fit the pixels to the chosen width and resolution, with the shape of the view."""
+        """Set the pixels from the chosen width and resolution, with the aspect ratio of the view."""
         page = self.size_box.currentData()
         if page.width is None:
             return
@@ -276,14 +276,14 @@ class PictureDialog(QDialog):
 
 
 def _readable_height(snapshot: SceneSnapshot, size: QSize, dpi: int) -> int:
-    """Return the height of the view that gives the text of a picture at least the smallest size on paper."""
+    """Return the `text_height` with which the text of a picture has at least the minimum font size on paper."""
     assert snapshot.text_height is not None
     readable = size.height() * QFontInfo(snapshot.font).pixelSize() / (MINIMUM_FONT / _POINTS_PER_INCH * dpi)
     return max(1, min(snapshot.text_height, round(readable)))
 
 
 def prompt_for_picture(parent: QWidget, dialog: PictureDialog, name: str, on_selected: Callable[[Path], None]) -> None:
-    """Ask for the file of a picture."""
+    """Prompt for the file of a picture with the suggested `name`, and pass its path to `on_selected`."""
     ending, title = (".gif", "Animated GIF (*.gif)") if dialog.is_turntable else (".png", "Portable Network Graphics (*.png)")
     files = QFileDialog(parent, dialog.windowTitle())
     files.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)

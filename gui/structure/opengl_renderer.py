@@ -1,9 +1,9 @@
-"""Renderer that draws bodies with OpenGL into an off-screen picture, which a widget then paints.
+"""Renderer that draws bodies with OpenGL into an off-screen picture, which a widget paints.
 
-For a widget drawn by OpenGL itself, Qt would close and reopen the window when the first one appears (half a second, losing the focus), and
-draw the whole window through OpenGL from then on. Pictures of a separate context are read back in 1 ms for 800 x 600 pixels. If only
-colours have changed since the last picture, only the triangles with other colours are drawn again: of twenty chains, a peptide is a
-twentieth. Functions are taken from Qt's context, which knows whether they belong to GLX, EGL, WGL or Apple.
+A `QOpenGLWidget` is not used: when the first one appears, Qt closes and reopens the window (half a second, losing the focus), and draws
+the whole window through OpenGL from then on. Reading back a picture of a separate context takes 1 ms for 800 x 600 pixels. If only colours
+have changed since the last picture, only the triangles with changed colours are drawn again. OpenGL functions are taken from Qt's context,
+which supports GLX, EGL, WGL and Apple's interface.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ __all__ = ["NO_OPENGL", "OpenGLRenderer"]
 NO_OPENGL = "PROTEOSCOPE_NO_OPENGL"
 """Environment variable that disables OpenGL, for broken drivers."""
 _WITHOUT = ("offscreen", "minimal", "vnc", "linuxfb")
-"""Qt platforms without OpenGL."""
+"""Names of Qt platforms without OpenGL."""
 _OLDEST = (2, 1)
 _SAMPLES = 4
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "software", "gdi generic")
 _MAXIMUM_TRIANGLES, _MAXIMUM_IN_SOFTWARE = 1_000_000, 110_000
-"""Maximum number of triangles; software draws 96,000 triangles in 24 ms on two cores."""
+"""Maximum number of triangles with a GPU and with software rendering, which draws 96,000 triangles in 24 ms on two cores."""
 _LARGEST_PICTURE = 8192
 
 _COLOUR_BUFFER, _DEPTH_BUFFER, _DEPTH_TEST, _CULL_FACE, _TRIANGLES = 0x4000, 0x100, 0x0B71, 0x0B44, 0x0004
 _LESS, _LESS_OR_EQUAL = 0x0201, 0x0203
 _FLOAT, _BYTE, _UNSIGNED_BYTE, _UNSIGNED_INT, _RENDERER, _NO_ERROR = 0x1406, 0x1400, 0x1401, 0x1405, 0x1F01, 0
 _FEW_TRIANGLES = 8000
-"""Maximum number of triangles of the smallest bodies, such as side chains, which are drawn anew in each picture."""
+"""Maximum total number of triangles of the smallest bodies, such as side chains, which are drawn anew in each picture."""
 _POINT_BYTES = 16
-"""Size of a vertex: three floats for the position, four bytes for the normal."""
+"""Bytes of a vertex: three floats for the position, four bytes for the normal."""
 
 _VERTEX_SHADER = """
 attribute highp vec3 place;
@@ -91,7 +91,7 @@ void main() {{
 
 @dataclass(eq=False)
 class _Uploaded:
-    """A mesh in OpenGL memory, with the colours of a body."""
+    """A body whose mesh and colours are in OpenGL buffers."""
 
     body: Body
     points: QOpenGLBuffer
@@ -99,10 +99,10 @@ class _Uploaded:
     triangles: QOpenGLBuffer
     n_indices: int
     drawn: Body | None = None
-    """The body with its colours in the cached picture, or None."""
+    """The body with the colours that the cached picture shows, or None."""
 
     def changed(self) -> NDArray[np.uint32]:
-        """Return the corners, shape (k,), of triangles whose colours differ from the cached picture."""
+        """Return the vertex indices, shape (k,), of the triangles whose colours differ from the cached picture, three per triangle."""
         if self.drawn is None or self.drawn is self.body:
             return np.zeros(0, np.uint32)
         is_other = (self.drawn.colours != self.body.colours).any(axis=1)
@@ -110,12 +110,12 @@ class _Uploaded:
         return np.ascontiguousarray(triangles[is_other[triangles].any(axis=1)], np.uint32).ravel()
 
     def colour(self, body: Body) -> None:
-        """Replace the colours by those of another body of the same mesh."""
+        """Replace the colours by the colours of another body with the same mesh."""
         if body is not self.body:
             self.body = body
             content = _colours(body).tobytes()
             self.colours.bind()
-            # A new buffer, so that the GPU need not wait until the previous one has been drawn.
+            # Allocate a new buffer instead of overwriting the old one, which would wait until the GPU has drawn it.
             self.colours.allocate(content, len(content))
             self.colours.release()
 
@@ -125,7 +125,7 @@ class _Uploaded:
 
 
 class _Seen(NamedTuple):
-    """Camera and display settings of a picture."""
+    """Camera and display settings of a picture, to detect changes."""
 
     camera: Camera
     sphere: Sphere
@@ -134,25 +134,25 @@ class _Seen(NamedTuple):
 
 
 class _Last(NamedTuple):
-    """Content of the cached picture."""
+    """Settings and bodies of the cached picture."""
 
     seen: _Seen
     bodies: list[_Uploaded]
 
     def is_same(self, seen: _Seen, bodies: list[_Uploaded]) -> bool:
-        """Return True if the same bodies are seen by the same camera, regardless of colours."""
+        """Return True if the cached picture has the same view and the same bodies, regardless of their colours."""
         mine = self.seen
         is_seen_so = mine.camera is seen.camera and mine.sphere is seen.sphere and mine.backdrop == seen.backdrop and mine.size == seen.size
         return is_seen_so and len(bodies) == len(self.bodies) and all(a is b for a, b in zip(bodies, self.bodies, strict=True))
 
 
 class OpenGLRenderer:
-    """Renderer with its own OpenGL context, for the window's thread.
+    """Renderer with its own OpenGL context; use it only in the window's thread.
 
     Raises
     ------
     RenderingError
-        There is no usable OpenGL.
+        If OpenGL is unavailable or too old.
     """
 
     needs_kernels = False
@@ -184,7 +184,7 @@ class OpenGLRenderer:
     def picture(
         self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
     ) -> QImage:
-        """Return a picture, see `Renderer`; pictures beyond the hardware's limit are rejected."""
+        """Return a picture (see `Renderer`); raise RenderingError for pictures above the size limit."""
         if max(size.width(), size.height()) > _LARGEST_PICTURE:
             raise RenderingError(f"pictures have at most {_LARGEST_PICTURE} pixels on a side")
         with self._current():
@@ -267,12 +267,12 @@ class OpenGLRenderer:
             self._context.doneCurrent()
 
     def _bound(self, name: str, size: QSize) -> QOpenGLFramebufferObject:
-        """Return a bound frame buffer; one per name is cached until another size is requested.
+        """Return the frame buffer of this name, bound for drawing; it is cached until another size is requested.
 
         Raises
         ------
         RenderingError
-            OpenGL has no frame buffer of this size.
+            If OpenGL does not support a frame buffer of this size.
         """
         frame = self._frames.get(name)
         if frame is None or frame.size() != size:
@@ -286,7 +286,10 @@ class OpenGLRenderer:
         return frame
 
     def _uploaded_bodies(self, bodies: Sequence[Body]) -> list[_Uploaded]:
-        """Return the bodies in OpenGL memory, each mesh as often as it is drawn, and delete those no longer drawn."""
+        """Upload bodies that are not in OpenGL memory yet, delete bodies that are no longer drawn, and return the uploaded bodies in order.
+
+        A mesh that several bodies share is uploaded once for each of them.
+        """
         times: dict[int, int] = {}
         wanted = {}
         for body in bodies:
@@ -303,7 +306,10 @@ class OpenGLRenderer:
         return [self._uploaded[key] for key in wanted]
 
     def _draw(self, bodies: Sequence[tuple[_Uploaded, NDArray[np.uint32] | None]], seen: _Seen, *, clears: bool = True) -> None:
-        """Draw bodies, or some of their triangles by corner, optionally onto the previous content."""
+        """Draw bodies into the bound frame buffer: all triangles, or only the triangles with the given vertex indices.
+
+        `clears`: clear the buffer first.
+        """
         camera, sphere, backdrop, size = seen
         gl, program, background = self._functions, self._program, backdrop.background
         gl.glViewport(0, 0, size.width(), size.height())
@@ -318,7 +324,7 @@ class OpenGLRenderer:
         aspect = size.width() / max(size.height(), 1)
         view = camera.view_matrix()
         whole = camera.projection_matrix(aspect, near, far) @ view
-        # Depth increases away from the eye, which looks along -z.
+        # Coefficients of the depth for the fog: 0 at the near plane, 1 at the far plane; the eye looks along -z.
         depth = -(view[2] + [0.0, 0.0, 0.0, near]) / (far - near)
         program.setUniformValue(program.uniformLocation("projected"), QMatrix4x4(whole.ravel().tolist()))
         program.setUniformValue(program.uniformLocation("turned"), QMatrix3x3(view[:3, :3].ravel().tolist()))
@@ -336,7 +342,7 @@ class OpenGLRenderer:
             program.setAttributeBuffer(colour, _UNSIGNED_BYTE, 0, 3, 4)
             triangles = body.triangles if corners is None else _buffer(QOpenGLBuffer.Type.IndexBuffer, corners)
             triangles.bind()
-            # The same triangle has the same depth.
+            # Redrawn triangles have the depths already in the buffer, so that equal depths must pass.
             gl.glDepthFunc(_LESS if corners is None else _LESS_OR_EQUAL)
             n = body.n_indices if corners is None else len(corners)
             gl.glDrawElements(_TRIANGLES, n, _UNSIGNED_INT, VoidPtr(0))  # type: ignore[arg-type]
@@ -348,7 +354,7 @@ class OpenGLRenderer:
 
 
 def _small(bodies: Sequence[_Uploaded]) -> list[_Uploaded]:
-    """Return the smallest bodies with few triangles in total, in their order."""
+    """Return the smallest bodies that have at most `_FEW_TRIANGLES` triangles in total, in their original order."""
     sizes = np.array([body.n_indices // 3 for body in bodies], np.int64)
     by_size = np.argsort(sizes, kind="stable")
     few = by_size[np.cumsum(sizes[by_size]) <= _FEW_TRIANGLES]
@@ -380,7 +386,7 @@ def _uploaded(body: Body) -> _Uploaded:
 
 
 def _colours(body: Body) -> NDArray:
-    """Return four bytes per vertex, the last one unused; colours of a scene already have this layout."""
+    """Return the colours as four bytes per vertex, the last one unused, without a copy if they are in this layout already."""
     packed: NDArray | None = body.colours.base
     if packed is not None and packed.dtype == np.uint32 and packed.shape == (len(body.mesh.vertices),):
         return packed

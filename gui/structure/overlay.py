@@ -1,4 +1,4 @@
-"""The overlay of a scene: residue names, chain ends, distances between picks, and the colour legend."""
+"""Overlay of a 3D picture: residue names, chain ends, distances between picked residues, and the colour legend."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["OverlayChoice", "distance_text", "paint_overlay", "text_colours"]
 _MARGIN = 10.0
 _RING, _SHORT = 6.0, 70.0
 _WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.4
-"""Maximum width and height of the legend, as shares of the picture."""
+"""Maximum width and height of the legend, as fractions of the picture."""
 
 
 @dataclass
 class OverlayChoice:
-    """Choice of overlay parts: names of picked residues, chain ends (N, C), legend."""
+    """Parts of the overlay that are drawn: names of picked residues, chain ends (N, C), legend."""
 
     residues: bool = True
     ends: bool = True
@@ -32,7 +32,7 @@ class OverlayChoice:
 
 
 def distance_text(pick: Pick, other: Pick) -> str:
-    """Return the distance of two picked Cα or atoms as text."""
+    """Return the distance between two picked residues (their Cα) or atoms as text in Å."""
     return f"{float(np.linalg.norm(pick.place.astype(np.float64) - other.place)):.2f} Å"
 
 
@@ -46,7 +46,7 @@ def text_colours(background: QColor) -> tuple[QColor, QColor]:
 def paint_overlay(
     painter: QPainter, scene: Scene, legend: Legend, camera: Camera, choice: OverlayChoice, background: QColor, width: float, height: float
 ) -> None:
-    """Paint the overlay on a picture of `width` x `height`, in the painter's font."""
+    """Paint the overlay on a picture of `width` x `height` painter units, in the painter's font."""
     text, halo = text_colours(background)
     painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
     write = _Writer(painter, text, halo, QRectF(0, 0, width, height))
@@ -67,7 +67,7 @@ def paint_overlay(
     for (first_pick, start), (other, end) in pairwise(picks):
         middle = (start + end) / 2
         if QLineF(start, end).length() < _SHORT:
-            # Below the rings, which the text would cover.
+            # If the picks are close together, write below their rings, which the text would cover.
             middle += QPointF(0.0, 2 * _RING + QFontMetricsF(painter.font()).height() / 2)
         write(distance_text(first_pick, other), middle, is_centred=True)
     for pick, at in picks if choice.residues else ():
@@ -77,7 +77,7 @@ def paint_overlay(
 
 
 class _Writer:
-    """Writes texts on a readable background without overlapping earlier texts."""
+    """Writes texts on a readable background, and moves each down if it would overlap an earlier one."""
 
     def __init__(self, painter: QPainter, text: QColor, halo: QColor, area: QRectF) -> None:
         self._painter, self._text, self._halo, self._area = painter, text, halo, area
@@ -104,7 +104,7 @@ class _Writer:
 
 
 def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) -> list[tuple[Pick, QPointF]]:
-    """Return the positions of picks in the picture, without those that are not in front of the eye."""
+    """Return the picks that are in front of the eye, with their positions in the picture."""
     placed = []
     for pick in picks:
         x, y, depth = camera.projected(pick.place[None], width, height)[0].tolist()
@@ -114,7 +114,7 @@ def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) 
 
 
 def _paint_ends(write: _Writer, scene: Scene, camera: Camera, width: float, height: float) -> None:
-    # Only the ends of the query and the selected hit are labelled: those of twenty chains would overlap.
+    # Only the ends of the query and the selected hit are labelled: labels of twenty chains would overlap.
     chosen = scene.chosen.trace if scene.chosen is not None and scene.chosen.is_shown else None
     for trace in (scene.query, chosen):
         if trace is None:
@@ -130,7 +130,7 @@ def _paint_ends(write: _Writer, scene: Scene, camera: Camera, width: float, heig
 
 
 def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor, width: float, height: float) -> None:
-    """Paint the legend in the lower left corner: names of colours, and scales with their ends."""
+    """Paint the legend in the lower left corner: title, colour scales with their end values, named colours, and a note."""
     metrics = QFontMetricsF(painter.font())
     line, side = metrics.height() * 1.15, metrics.height() * 0.7
     widest = max(width * _WIDEST_LEGEND, 60.0)

@@ -1,4 +1,4 @@
-"""A sortable table of the aligned residues of a query and a hit."""
+"""Sortable table of the aligned residue pairs of a query and a hit."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROW_PADDING = 7
 
 
 class _PairModel(QAbstractTableModel):
-    """Model of the aligned pairs; texts are only created for visible rows."""
+    """Qt model of the aligned pairs; texts are created only for visible rows."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -80,12 +80,12 @@ class _PairModel(QAbstractTableModel):
 
 
 class PairTable(QTableView):
-    """Lists the pairs of the selected hit, and emits the pair selected by the user.
+    """Lists the aligned residue pairs of the selected hit.
 
     Signals
     -------
     pairChosen
-        Index of the pair in `Trace.pairs`.
+        The user selected a pair; emitted with its index in `Trace.pairs`.
     """
 
     pairChosen = Signal(int)
@@ -113,11 +113,11 @@ class PairTable(QTableView):
         self.sortByColumn(0, Qt.SortOrder.AscendingOrder)
 
     def show_hit(self, query: Trace | None, hit: Trace | None) -> None:
-        """Show the pairs of a hit."""
+        """Show the pairs of a query and a hit; None empties the table."""
         self._model.show(query, hit)
 
     def mark(self, pair: int | None) -> None:
-        """Select a pair and scroll to it without emitting a signal."""
+        """Select a pair by its index in `Trace.pairs` and scroll to it, without emitting a signal; None clears the selection."""
         self._is_programmatic = True
         result = np.flatnonzero(self._model.order == (-1 if pair is None else pair))
         if len(result):
@@ -131,13 +131,13 @@ class PairTable(QTableView):
         self._is_programmatic = False
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """Emit the pair selected by the user."""
+        """Emit `pairChosen` if the user selected a pair."""
         super().currentChanged(current, previous)
         if current.isValid() and not self._is_programmatic:
             self.pairChosen.emit(int(self._model.order[current.row()]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy the whole table."""
+        """Copy the whole table with the Copy shortcut."""
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.text())
             self.message.emit("Copied the table of pairs.")
@@ -145,7 +145,7 @@ class PairTable(QTableView):
             super().keyPressEvent(event)
 
     def text(self) -> str:
-        """Return the table as tab-separated text."""
+        """Return the whole table with its headers as tab-separated lines."""
         model = self._model
         rows = [[str(model.data(model.index(row, column)) or "") for column in range(3)] for row in range(model.rowCount())]
         return "\n".join("\t".join(cells) for cells in [_HEADERS, *rows]) + "\n"

@@ -1,4 +1,4 @@
-"""Reading of further data for the 3D view: other chains, ligands, surfaces and side chains."""
+"""Functions that read further data for the 3D view: other chains, ligands, surfaces and side chains."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from proteoscope.engine.views.traces import Trace, moved
 __all__ = ["ligands", "other_chains", "side_chain", "surface"]
 
 _MAXIMUM_CHAINS, _MAXIMUM_RESIDUES = 60, 20_000
-"""Limits for the other chains of a file: more would hide the fold."""
+"""Maximum numbers of other chains of a file and of their residues: more would hide the superposed chains."""
 _RESIDUE_RADIUS = 3.2
 """Radius (Å) of a sphere with the volume of a residue of 110 Da."""
 
 
 def other_chains(trace: Trace) -> tuple[Trace, ...]:
-    """Return the other protein chains of a chain's file, transformed like the chain.
+    """Return the other protein chains of the file of a chain, in the query's frame.
 
     Raises
     ------
     InputError
-        The file is missing or has changed.
+        If the file is missing or has changed.
     """
     file = read_structure(trace.path)
     positions = {tuple(place) for place in trace.chains.position.tolist()}
@@ -57,36 +57,36 @@ def ligands(trace: Trace) -> Atoms:
     Raises
     ------
     InputError
-        The file is missing or damaged.
+        If the file is missing or damaged.
     """
     atoms = ligand_atoms(trace.path, trace.chains)
     return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))
 
 
 def surface(trace: Trace, maximum_triangles: int) -> Mesh:
-    """Return the surface of a chain's heavy atoms, in the query's frame.
+    """Return the molecular surface of a chain's heavy atoms with at most `maximum_triangles` triangles, in the query's frame.
 
     Raises
     ------
     InputError
-        The file is missing or has changed.
+        If the file is missing or has changed.
     """
     (atoms,) = read_chain_atoms(trace.path, [trace.chains])
     if isinstance(atoms, InputError):
         raise atoms
-    # In a file with only Cα, each represents its residue with the radius of a residue.
+    # In a file with only Cα, each Cα gets the radius of a whole residue.
     radius = atoms.radius if atoms.is_whole.any() else np.full(len(atoms.radius), _RESIDUE_RADIUS)
     result = molecular_surface(atoms.position, radius, atoms.residue, maximum_triangles)
     return result.moved(trace.rotation, trace.translation)
 
 
 def side_chain(trace: Trace, row: int) -> Atoms:
-    """Return the atoms of a residue's side chain, including Cα, in the query's frame.
+    """Return the atoms of the side chain, including Cα, of the residue `row` of a chain, in the query's frame.
 
     Raises
     ------
     InputError
-        The file is missing, has changed, or contains only Cα.
+        If the file is missing, has changed, or contains only Cα.
     """
     atoms = residue_atoms(trace.path, trace.chains, np.array([row]))
     return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))

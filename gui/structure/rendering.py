@@ -1,4 +1,4 @@
-"""Data of a picture, and the interface of renderers: OpenGL (`opengl_renderer`) or the engine (`drawn_renderer`)."""
+"""Data of a picture, and the interface of the renderers: with OpenGL (`opengl_renderer`) or with the engine (`drawn_renderer`)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from proteoscope.gui.structure.camera import Camera, Sphere
 __all__ = ["FOG_SHARE", "Backdrop", "Body", "Renderer", "RenderingError"]
 
 FOG_SHARE = 0.6
-"""Share of the background colour at the largest depth."""
+"""Fraction of the background colour that fog mixes into the colours at the largest depth."""
 
 
 class RenderingError(Exception):
-    """The renderer cannot draw; the message gives the reason, as the end of a sentence."""
+    """The renderer cannot draw. The message is the reason in lower case without a full stop, to be used within a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A closed surface and the colours of its vertices, shape (v, 3), uint8. Renderers cache its data while it is drawn."""
+    """A closed surface and the RGB colours of its vertices, shape (v, 3), uint8. Renderers cache data by object identity."""
 
     mesh: Mesh
     colours: NDArray[np.uint8]
@@ -34,23 +34,23 @@ class Body:
 
 @dataclass(frozen=True)
 class Backdrop:
-    """Background and fog of a picture; fog blends distant parts with the background, which shows depth."""
+    """Background colour and fog of a picture; fog shows depth by blending distant parts with the background."""
 
     background: QColor
     fog: bool = True
 
 
 class Renderer(Protocol):
-    """Interface of renderers of bodies.
+    """Interface of renderers, which draw bodies into pictures.
 
     Attributes
     ----------
     name : str
         Name shown to the user.
     maximum_triangles : int
-        Maximum number of triangles for smooth interaction.
+        Maximum number of triangles that the renderer draws fast enough for interaction.
     needs_kernels : bool
-        True if the kernels of the group ``drawing`` must be compiled first.
+        True if the kernels of the group ``drawing`` must be compiled before the first picture.
     """
 
     name: str
@@ -60,12 +60,12 @@ class Renderer(Protocol):
     def picture(
         self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
     ) -> QImage:
-        """Return a picture of `size` pixels of bodies within a sphere. `is_smooth` enables antialiasing, which takes longer.
+        """Return a picture of `size` pixels. `sphere` encloses all bodies; `is_smooth` enables antialiasing, which takes longer.
 
         Raises
         ------
         RenderingError
-            The picture cannot be drawn.
+            If the picture cannot be drawn.
         """
         ...
 

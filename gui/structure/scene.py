@@ -1,4 +1,4 @@
-"""The scene in 3D, independent of widgets: a query, superposed hits, visible residues, style and colours."""
+"""3D scene, independent of widgets: a query, superposed hits, visible residues, style and colours."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Pick(NamedTuple):
     row : int
         Row of the residue in the chain, or -1 for a ligand.
     atom : str
-        Atom name; for a ligand, after the ligand's name; '' for a residue, which is located at its Cα.
+        Name of the atom, for a ligand preceded by the ligand's name; '' for a whole residue, whose position is its Cα.
     at : tuple of float or None
-        Position of an atom, in Å.
+        Position of the atom in Å, or None for a residue.
     """
 
     trace: Trace
@@ -54,7 +54,7 @@ class Pick(NamedTuple):
 
     @property
     def place(self) -> NDArray[np.float32]:
-        """Position, shape (3,), in Å."""
+        """Position of the atom or of the residue's Cα, shape (3,), in Å."""
         if self.at is not None:
             return np.array(self.at, np.float32)
         place: NDArray[np.float32] = self.trace.position[self.row]
@@ -68,7 +68,7 @@ class Pick(NamedTuple):
 
 @dataclass(eq=False)
 class ShownHit:
-    """A hit of the scene. `number` counts from 1 and determines the colour; pinned hits stay when another is selected."""
+    """A superposed hit of the scene. `number`, from 1, determines its colour; a pinned hit stays when another hit is selected."""
 
     trace: Trace
     number: int
@@ -77,34 +77,34 @@ class ShownHit:
 
 
 class Scene:
-    """A query and superposed hits, one of them selected; `bodies` returns their drawing.
+    """A query, superposed hits (one may be selected), and how they are drawn; `bodies` returns the surfaces to draw.
 
     Attributes
     ----------
     query : Trace or None
-        None if the scene is empty.
+        Chain of the query, or None if the scene is empty.
     hits : list of ShownHit
-        Hits in the order of their addition.
+        Hits in the order in which they were added.
     chosen : ShownHit or None
-        Hit shown in the alignment.
+        Selected hit, which the alignment shows, or None.
     picks : list of Pick
-        Picked residues, newest last.
+        Picked residues and atoms, newest last.
     style, extent : str
         Keys of `STYLES` and `EXTENTS`.
     scheme : str
-        Name of one of `proteoscope.engine.structures.colouring.SCHEMES`.
+        Name of a colour scheme in `proteoscope.engine.structures.colouring.SCHEMES`.
     other_chains : dict
-        Other chains of a trace's file in the query's frame, once read.
+        Other chains of the file of each trace, in the query's frame, as far as they have been read.
     b_factors : dict
-        B-factors of a trace, once read.
+        B-factors of each trace, as far as they have been read.
     atoms : dict
-        Atoms of a picked residue.
+        Side-chain atoms of picked residues by (trace, row), as far as they have been read.
     ligands : dict
-        Ligands of a trace, once read; drawn if `shows_ligands`.
+        Ligand atoms of each trace, as far as they have been read; drawn if `shows_ligands`.
     surfaces : dict
-        Surface of a trace, once computed; a ribbon is drawn until then.
+        Surface of each trace, as far as it has been computed; a ribbon is drawn until then.
     lit : dict
-        Mask, shape (n,), of residues of a trace selected in other views, which are highlighted in every scheme.
+        Mask, shape (n,), for each trace: residues that are selected in other views and highlighted in every colour scheme.
     """
 
     def __init__(self) -> None:
@@ -130,16 +130,16 @@ class Scene:
 
     @property
     def traces(self) -> list[Trace]:
-        """The query and the shown hits."""
+        """Chains of the query and of the visible hits."""
         return [] if self.query is None else [self.query, *(hit.trace for hit in self.hits if hit.is_shown)]
 
     @property
     def other_traces(self) -> list[Trace]:
-        """Other chains of the files if they are shown."""
+        """The other chains of the files of `traces` if the extent is ``file``, otherwise []."""
         return [other for trace in self.traces for other in self.other_chains.get(trace, ())] if self.extent == "file" else []
 
     def copied(self) -> Scene:
-        """Return an independent copy of the scene."""
+        """Return a copy that later changes of the scene do not affect; immutable data are shared."""
         made = copy.copy(self)
         made.hits = [copy.copy(hit) for hit in self.hits]
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
@@ -162,7 +162,7 @@ class Scene:
         self._meshes, self._bodies, self._sphere, self._shares = {}, {}, None, None
 
     def show(self, query: Trace, hit: Trace | None) -> None:
-        """Show a query and the selected hit. Pinned hits of the same query are retained; the previously selected hit is removed."""
+        """Show a query and the selected hit. Of the previous hits, only pinned hits of the same query are retained."""
         if self.query is None or not _is_same(self.query, query):
             self.clear()
             self.query = query
@@ -174,7 +174,7 @@ class Scene:
         self._drop_missing()
 
     def add(self, hits: Iterable[Trace]) -> int:
-        """Superpose and pin more hits of the query; return the number of hits beyond the maximum."""
+        """Add and pin more hits of the query; return the number of hits left out because of the maximum."""
         left_out = 0
         for hit in hits:
             if len(self.hits) < MAXIMUM_HITS or self._shown(hit) is not None:
@@ -191,13 +191,13 @@ class Scene:
         self._drop_missing()
 
     def pick(self, picks: Sequence[Pick]) -> None:
-        """Replace the picks; residues without coordinates cannot be picked."""
+        """Replace the picks; those without finite coordinates are ignored, and only the last 12 are retained."""
         self.picks = [pick for pick in picks if np.isfinite(pick.place).all()][-_MAXIMUM_PICKS:]
         wanted = {(pick.trace, pick.row) for pick in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
     def nearest_atoms(self, first_pick: Pick, second_pick: Pick) -> tuple[str, str, float] | None:
-        """Return the names and the distance (Å) of the nearest two atoms of two picked side chains, or None if they are unknown."""
+        """Return the names and the distance (Å) of the nearest two atoms of two picked side chains, or None if these have not been read."""
         if first_pick.atom or second_pick.atom:
             return None
         first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (first_pick, second_pick))
@@ -208,14 +208,14 @@ class Scene:
         return first.name[int(i)], second.name[int(j)], float(apart[i, j])
 
     def atoms_to_pick(self) -> list[tuple[Trace, Atoms, bool]]:
-        """Return the drawn atoms that can be picked with their chains, and True for ligands; Cα represent their residues."""
+        """Return (chain, atoms, True for ligands) of the drawn side chains and ligands, whose atoms can be picked."""
         shown = self.traces
         result = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
         bound = [(trace, self.ligands[trace], True) for trace in shown if self.shows_ligands and trace in self.ligands]
         return [group for group in (*result, *bound) if len(group[1].position)]
 
     def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
-        """Return the mask, shape (n,), of the shown residues of a chain, or None if all are shown."""
+        """Return the mask, shape (n,), of the visible residues of a chain, or None if all are visible."""
         if self.extent != "residues":
             return None
         if trace.pairs is not None:
@@ -227,18 +227,18 @@ class Scene:
         return mask
 
     def places(self, trace: Trace) -> NDArray[np.float32]:
-        """Return the shown Cα of a chain, shape (k, 3)."""
+        """Return the positions of the visible Cα of a chain, shape (k, 3), in Å."""
         mask = self.mask(trace)
         return trace.position if mask is None else trace.position[mask]
 
     def points(self) -> NDArray[np.float32]:
-        """Return all shown Cα, shape (k, 3)."""
+        """Return the positions of all visible Cα, shape (k, 3), in Å."""
         shown = [self.places(trace) for trace in self.traces]
         shown += [other_trace.position for other_trace in self.other_traces]
         return np.concatenate([np.empty((0, 3), np.float32), *shown])
 
     def aligned_points(self) -> NDArray[np.float32]:
-        """Return the query's Cα aligned with the selected hit, shape (k, 3), or all shown Cα if no hit is selected."""
+        """Return the positions of the query's Cα that are aligned with the selected hit, shape (k, 3), or else of all visible Cα."""
         chosen = self.chosen.trace if self.chosen else None
         if self.query is None or chosen is None or chosen.pairs is None or not len(chosen.pairs):
             return self.points()
@@ -253,7 +253,7 @@ class Scene:
         return self._sphere[1]
 
     def coloured(self, scheme: str | None = None) -> colouring.Coloured:
-        """Return the colours of `traces` followed by `other_traces`, with their legend."""
+        """Return the residue colours of `traces` followed by `other_traces` in a scheme (None: the current one), with a legend."""
         result = colouring.coloured(self.to_colour(), scheme or self.scheme)
         if not any(mask.any() for mask in self.lit.values()):
             return result
@@ -265,7 +265,7 @@ class Scene:
         return colouring.Coloured(colours, replace(result.legend, entries=(*result.legend.entries, (colouring.LIT, "selected"))))
 
     def to_colour(self) -> colouring.ColouredScene:
-        """Return the chains in the form used by colour schemes."""
+        """Return the chains as input for colour schemes."""
         numbers = {hit.trace: hit.number for hit in self.hits}
         shown = [hit.trace for hit in self.hits if hit.is_shown]
         chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
@@ -281,10 +281,10 @@ class Scene:
         return colouring.ColouredScene(tuple(chains), self.chosen.number if self.chosen else 0, shares, len(shown))
 
     def bodies(self, maximum_triangles: int, coloured: colouring.Coloured | None = None) -> list[Body]:
-        """Return the bodies to draw, as finely as the triangles allow.
+        """Return the bodies to draw, in the finest detail within the maximum number of triangles.
 
-        Unchanged bodies are the same objects as before; if only colours have changed, the mesh is. `coloured` is the result of `coloured`,
-        if known.
+        Unchanged bodies are the same objects as in the previous call; if only the colours of a body have changed, its mesh is the same
+        object. Pass the result of the method `coloured` if it is known.
         """
         if self.query is None:
             return []
@@ -335,7 +335,7 @@ class Scene:
     def _coloured(self, key: tuple[object, ...], mesh: Mesh, of_residues: NDArray[np.uint8]) -> Body:
         key = (*key, of_residues.tobytes())
         if key not in self._bodies:
-            # Packs four bytes into one number, as OpenGL needs them too: four times faster than rows of three.
+            # Four bytes per colour are packed into one number, the layout of OpenGL: four times faster than rows of three bytes.
             packed = np.zeros((len(of_residues), 4), np.uint8)
             packed[:, :3] = of_residues
             tones = packed.view(np.uint32).ravel().take(mesh.residue) if len(packed) else np.zeros(len(mesh.residue), np.uint32)
@@ -359,7 +359,7 @@ class Scene:
         return self._coloured(key, mesh, tones)
 
     def _ligand(self, trace: Trace, atoms: Atoms, of_carbon: tuple[int, int, int]) -> Body:
-        """Return sticks and balls, thicker than those of side chains, since an ion is only a ball."""
+        """Return the sticks and balls of a ligand, thicker than those of side chains, since an ion is only a single ball."""
         key = (trace, "ligands")
         mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds, _LIGAND_RADIUS))
         tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
@@ -367,7 +367,7 @@ class Scene:
 
 
 def hit_colour(number: int) -> tuple[int, int, int]:
-    """Return the colour of a hit's number in the scheme that distinguishes hits, or of the query for 0."""
+    """Return the RGB colour that the hit with this number (0: the query) has in lists and in the scheme that distinguishes hits."""
     return colouring.CHAIN_COLOURS[number % len(colouring.CHAIN_COLOURS)]
 
 
@@ -380,7 +380,7 @@ def _shown_chain(
 
 
 def _is_same(trace: Trace, other: Trace) -> bool:
-    """Return True if two traces are the same row of the table or the same query, possibly read twice."""
+    """Return True if two traces are the same hit or the same query, possibly read twice."""
     if trace is other:
         return True
     if trace.evidence is not other.evidence or trace.name != other.name or trace.path != other.path or bool(trace.hit) != bool(other.hit):
@@ -390,7 +390,7 @@ def _is_same(trace: Trace, other: Trace) -> bool:
 
 
 def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
-    """Return the finest detail within the maximum number of triangles, otherwise the coarsest."""
+    """Return the finest detail within the maximum number of triangles, or the coarsest if all exceed it."""
     for detail in DETAILS:
         of_residue = _TRIANGLES_OF_BALL * 4**detail.level if style == "spheres" else 2 * detail.steps * detail.sides
         if n_residues * of_residue <= maximum_triangles:
@@ -399,7 +399,7 @@ def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
 
 
 def _part_of(surface: Mesh, mask: NDArray[np.bool_] | None) -> Mesh:
-    """Return the triangles of a surface on the shown residues."""
+    """Return the surface with only the triangles whose corners are on visible residues."""
     return surface if mask is None else replace(surface, triangles=surface.triangles[mask[surface.residue][surface.triangles].all(axis=1)])
 
 

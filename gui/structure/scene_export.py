@@ -1,4 +1,4 @@
-"""Export of a scene for other programs: superposed coordinates, and scripts that show them."""
+"""Export of a scene for other programs: superposed coordinates, and scripts that display them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["SceneFilesTask"]
 
 @dataclass(frozen=True)
 class SceneFilesTask(WritingTask):
-    """Export of a query and superposed hits, with scripts for PyMOL and ChimeraX.
+    """Job that exports a query and superposed hits, with scripts for PyMOL and ChimeraX.
 
     Attributes
     ----------
     colours, shown : tuple of ndarray
-        Colours and masks of the residues, the query's first.
+        Residue colours, and masks of visible residues (None: all), of the query and then the hits.
     folder : Path
         Target folder, created if missing.
     """
@@ -43,7 +43,7 @@ class SceneFilesTask(WritingTask):
 
     @classmethod
     def of(cls, scene: Scene, background: QColor, folder: Path) -> SceneFilesTask | None:
-        """Return the export of a scene, or None if it is empty. Other chains of the files are not exported."""
+        """Return the job that exports a scene, or None if the scene is empty. Other chains of the files are not exported."""
         if scene.query is None:
             return None
         query, *hits = scene.traces
@@ -68,12 +68,12 @@ class SceneFilesTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return the folder and the programs that read its files."""
+        """Return a text with the folder and the programs that read its files."""
         return f"coordinates and scripts for PyMOL and ChimeraX written into {written}"
 
 
 def _row(hit: Trace) -> dict[str, Any]:
-    """Return the row of the table with the transformation, which damaged rows lack."""
+    """Return the table row of a hit with the transformation of its trace, since the row itself may be damaged and lack it."""
     return {
         **hit.hit,
         "rotation": hit.rotation.ravel().tolist(),

@@ -1,4 +1,4 @@
-"""The 3D panel: superposed structures with styles, colours, lists of hits and pairs, and picture export."""
+"""3D panel: superposed structures with a choice of styles and colours, lists of hits and pairs, and picture export."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ __all__ = ["StructurePanel"]
 
 _SIDE_WIDTH = 240
 _LEAST_TRIANGLES = 20_000
-"""Minimum number of triangles of a surface, regardless of the number of chains."""
+"""Triangles that each surface may have even if the total of all chains then exceeds the renderer's maximum."""
 _NARROW = 560
 """Width in pixels below which the lists next to the picture are initially closed."""
 _CHOICE_CHARACTERS, _ARROW = 9, 30
-"""Characters shown of a choice before the buttons move below the choices; pixels of its arrow and frame."""
+"""Minimum visible characters of each drop-down field, below which the buttons move to a second line; pixels of its arrow and frame."""
 
 
 class Submit(Protocol):
-    """Runs a function in a thread, see `proteoscope.gui.tables.worker.TableWorker.submit`."""
+    """Function that runs another in a thread (see `proteoscope.gui.tables.worker.TableWorker.submit`)."""
 
     def __call__(
         self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
@@ -66,31 +66,31 @@ class Submit(Protocol):
 
 
 class StructurePanel(QWidget):
-    """Shows a query, the selected hit, and pinned hits.
+    """Shows a query, the selected hit, and pinned hits, superposed in 3D.
 
     Parameters
     ----------
     submit : Submit
-        Reads files in a thread.
+        Runs functions that read files in a thread.
     parent : QWidget or None
         Owner of the panel.
     schemes : sequence of Scheme
         Colour schemes, the initial one first.
     has_lists : bool
-        True if the lists next to the picture are initially open, space permitting.
+        True if the lists next to the picture are initially open, provided that there is space.
 
     Signals
     -------
     picksChanged
         The picked residues (`scene.picks`) have changed.
     hitsRequested
-        More hits are to be superposed.
+        The user requests that more hits are superposed.
     filesRequested
-        The scene is to be saved for other programs.
+        The user requests that the scene is saved for other programs.
     taskRequested
-        A picture is to be written.
+        The user requests a picture file; emitted with the task that writes it.
     closeRequested
-        The panel is to be closed.
+        The user closes the panel.
     message
         Text for the status bar.
     """
@@ -151,7 +151,7 @@ class StructurePanel(QWidget):
     # ------------------------------------------------------------------------------------------------------------ content
 
     def show_hit(self, query: Trace, hit: Trace | None) -> None:
-        """Show a query with its selected hit; the camera is retained while the query is the same."""
+        """Show a query with the selected hit; the camera is retained if the query is the same."""
         was = self.scene.query
         self.scene.show(query, hit)
         self.canvas.show_text("")
@@ -161,13 +161,13 @@ class StructurePanel(QWidget):
         self.picksChanged.emit()
 
     def show_text(self, text: str) -> None:
-        """Clear the scene and show why it is empty."""
+        """Clear the scene and show a text in its place."""
         self.scene.clear()
         self.canvas.show_text(text)
         self._changed()
 
     def add_hits(self, hits: Sequence[Trace]) -> None:
-        """Superpose and pin more hits."""
+        """Add and pin more hits, and zoom to show everything."""
         left_out = self.scene.add(hits)
         if left_out:
             self.message.emit(f"At most {MAXIMUM_HITS} hits are superposed; {left_out} more were left out.")
@@ -175,7 +175,7 @@ class StructurePanel(QWidget):
         self.canvas.fit(self.scene.points())
 
     def pick(self, picks: Sequence[Pick]) -> None:
-        """Replace the picked residues."""
+        """Replace the picked residues and atoms, and read their side chains."""
         self.scene.pick(picks)
         self._read_side_chains()
         self._mark_pair()
@@ -184,21 +184,21 @@ class StructurePanel(QWidget):
         self._report_picks()
 
     def pick_pair(self, query_row: int, hit_row: int) -> None:
-        """Pick a residue of the query and one of the selected hit, -1 for none."""
+        """Pick a residue of the query and a residue of the selected hit, by row in their chains (-1: none)."""
         chosen = self.scene.chosen
         picks = [Pick(self.scene.query, query_row)] if self.scene.query is not None and query_row >= 0 else []
         picks += [Pick(chosen.trace, hit_row)] if chosen is not None and hit_row >= 0 else []
         self.pick(picks)
 
     def light(self, residues: Mapping[Trace, NDArray[np.bool_]]) -> None:
-        """Highlight residues that are selected in other views, and no others."""
+        """Highlight exactly these residues, which are selected in other views. Masks have the shape (n,)."""
         before, self.scene.lit = self.scene.lit, dict(residues)
         was, now = ({trace: mask for trace, mask in masks.items() if mask.any()} for masks in (before, residues))
         if was.keys() != now.keys() or any(not np.array_equal(mask, was[trace]) for trace, mask in now.items()):
             self.canvas.refresh()
 
     def clear_picks(self) -> None:
-        """Clear the selection; `undo` restores it."""
+        """Clear the picks; Undo restores them."""
         if self.scene.picks:
             picks = list(self.scene.picks)
             self.pick([])
@@ -224,7 +224,7 @@ class StructurePanel(QWidget):
         self.message.emit("Copied the picture.")
 
     def prompt_for_picture(self, *, is_turntable: bool) -> None:
-        """Ask for size and file, and write a picture or a turntable in the background."""
+        """Prompt for size and file, and request a task that writes a picture or a turntable."""
         if self.scene.query is None:
             return
         dialog = PictureDialog(self.canvas.size(), self, is_turntable=is_turntable)
@@ -238,7 +238,7 @@ class StructurePanel(QWidget):
         dialog.open()
 
     def files_task(self, folder: Path) -> SceneFilesTask | None:
-        """Return the task that writes structures and scripts of the scene into a folder."""
+        """Return the task that writes structures and scripts of the scene into a folder, or None if the scene is empty."""
         return SceneFilesTask.of(self.scene, self.canvas.background_colour, folder)
 
     @property
@@ -527,7 +527,7 @@ class StructurePanel(QWidget):
             self.pick_pair(*chosen.trace.pairs.rows[pair].tolist())
 
     def _mark_pair(self) -> None:
-        """Select the pair of the last picked residue in the table."""
+        """Select the aligned pair of the last picked residue in the table of pairs."""
         chosen, pair = self.scene.chosen, None
         if self.scene.picks and chosen is not None and chosen.trace.pairs is not None:
             last = self.scene.picks[-1]
@@ -573,7 +573,7 @@ class StructurePanel(QWidget):
             if atoms is not None and pick in self.scene.picks:
                 self.scene.atoms[pick.trace, pick.row] = atoms
             elif why and pick.trace.path not in self._reported:
-                # Once per file, since residues are also picked for measuring.
+                # Reported once per file: picking itself works, for example to measure distances.
                 self._reported.add(pick.trace.path)
                 self.message.emit(why)
         if len(self.scene.picks) > 1 and any(atoms is not None for _, atoms, _ in side_chains):
@@ -591,7 +591,7 @@ class StructurePanel(QWidget):
         self.canvas.refresh()
 
     def _switched(self) -> None:
-        """Update after a hit was shown or hidden in the list, which is already up to date."""
+        """Update everything except the list after a hit was shown or hidden in the list."""
         self._read_other_chains()
         self._read_b_factors()
         self._read_ligands()
@@ -611,8 +611,8 @@ class StructurePanel(QWidget):
         self._report_scheme()
 
     def _report_scheme(self) -> None:
-        """Report if a colour scheme does not apply to these chains."""
-        # Data that are still being read are reported later.
+        """Show a message if the colour scheme needs data that these chains lack."""
+        # B-factors are still being read; the scheme is checked again afterwards.
         if self.scene.query is None or self._without_b_factors():
             return
         scene = self.scene.to_colour()
@@ -640,13 +640,13 @@ class StructurePanel(QWidget):
         self.canvas.refresh()
 
     def _without_b_factors(self) -> list[Trace]:
-        """Return chains without predicted confidence whose B-factors are still needed by the confidence scheme."""
+        """Return the chains without predicted confidence whose B-factors the confidence scheme still needs."""
         if self.scene.scheme != "confidence":
             return []
         return [trace for trace in self.scene.traces if trace not in self.scene.b_factors and np.isnan(trace.chains.confidence).all()]
 
     def _read_b_factors(self) -> None:
-        """Read the B-factors shown by the confidence scheme for chains that are not predictions."""
+        """Read the B-factors that the confidence scheme shows for chains that are not predictions."""
         wanted = self._without_b_factors()
 
         def read() -> list[tuple[Trace, NDArray[np.float32]]]:
@@ -676,7 +676,7 @@ class StructurePanel(QWidget):
                 try:
                     result.append((trace, ligands(trace)))
                 except InputError:
-                    # Errors are reported when atoms of this file are requested; the chain itself is available.
+                    # Not reported here: the chain itself is shown, and picking a residue of this file reports the error.
                     result.append((trace, NO_ATOMS))
             return result
 
@@ -713,7 +713,7 @@ class StructurePanel(QWidget):
         self.scene.surfaces.update((trace, mesh) for trace, mesh, _ in surfaces if mesh is not None and trace in there)
         for trace, _, why in surfaces:
             if why:
-                # Once per file; its chains stay ribbons.
+                # Reported once per file; its chains continue to be drawn as ribbons.
                 self._without_surface.add(trace.path)
                 self.message.emit(why)
         self.canvas.refresh()
