@@ -1,1 +1,1 @@
-"""Tables of any length: pages of Parquet files read by DuckDB in a background thread."""
+"""Tables of any length, whose rows DuckDB reads page by page from Parquet files in a background thread."""

@@ -1,6 +1,6 @@
-"""Formatting of column values.
+"""Formatting of column values as text.
 
-The cell, its tooltip, the clipboard, saved tables and filters show a value as the same number in the same unit.
+Cells, tooltips, the clipboard, saved tables and filters all use the unit of the column; they differ in digits and separators.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 def shown_text(column: Column, value: Any, locale: QLocale) -> str:
-    """Return a value as shown in a cell, in the user's locale; missing values and NaN are empty."""
+    """Return the text of a value in a table cell, in the user's locale; '' for missing values and NaN."""
     if _is_missing(value):
         return ""
     value = column.in_unit(value)
@@ -53,7 +53,7 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
 
 
 def _numbers(column: Column, values: Iterable[float]) -> str:
-    """Return numbers separated by commas, with decimal points in every locale, for use in programs."""
+    """Return numbers separated by commas, with decimal points in every locale, so that programs can read them."""
     return ",".join(f"{value:.{column.decimals}f}" for value in values)
 
 
@@ -64,14 +64,14 @@ def _probability(value: float, locale: QLocale) -> str:
 
 
 def _e_value(value: float, locale: QLocale) -> str:
-    """Return an E-value with two digits; values below the smallest double are 0."""
+    """Return an E-value with about two digits; values too small for a double are stored and shown as 0."""
     if value == 0:
         return "0"
     return locale.toString(value, "e", 1) if value < 0.001 or value >= 10_000 else locale.toString(value, "g", 2 if value < 100 else 4)
 
 
 def full_text(column: Column, value: Any, locale: QLocale) -> str:
-    """Return a value for a tooltip or a spreadsheet in the user's locale: all digits, no thousands separators."""
+    """Return the text of a value for tooltips and spreadsheets: the user's decimal separator, all digits, no thousands separators."""
     if _is_missing(value):
         return ""
     if column.kind in ("text", "texts", "numbers", "truth", "heat"):
@@ -80,7 +80,7 @@ def full_text(column: Column, value: Any, locale: QLocale) -> str:
 
 
 def saved_text(column: Column, value: Any) -> str:
-    """Return a value for other programs: decimal point, all digits, lists separated by semicolons, no tabs or line breaks."""
+    """Return the text of a value in files for other programs: decimal point, all digits, lists separated by semicolons, one line."""
     if _is_missing(value):
         return ""
     if column.kind == "texts":
@@ -99,7 +99,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _digits(column: Column, value: float) -> str:
-    """Return enough digits to identify a number, so that a copied value finds its row; 15 digits after a unit conversion."""
+    """Return a number with all its digits, so that a copied value finds its row in a filter; after a unit conversion with 15 digits."""
     if isinstance(value, int):
         return str(column.in_unit(value))
     text = f"{column.in_unit(value):.15g}"
@@ -107,5 +107,5 @@ def _digits(column: Column, value: float) -> str:
 
 
 def _in_line(text: str) -> str:
-    """Return a text with blanks in place of tabs and line breaks."""
+    """Return a text with spaces in place of tabs and line breaks."""
     return _BREAKS.sub(" ", text)

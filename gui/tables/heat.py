@@ -1,4 +1,4 @@
-"""A row of numbers as a strip of colours: blue below their median, orange above, empty if missing."""
+"""Painting of a list of numbers as a strip of coloured boxes: blue below their median, orange above, empty if missing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from proteoscope.gui.colours import shade_colour
 __all__ = ["paint_heat"]
 
 _FULL = 3.0
-"""log2 ratio to the median with the full colour."""
+"""log2 ratio to the median from which the colour is fully saturated."""
 _MARGIN = 2
 
 
 def paint_heat(painter: QPainter, area: QRect, values: Sequence[float | None], palette: QPalette) -> None:
-    """Draw a cell for each value into `area`."""
+    """Draw a box for each value, from left to right, into `area`."""
     inner = QRectF(area).adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
     width = inner.width() / len(values)
     background, line = palette.color(QPalette.ColorRole.Base), palette.color(QPalette.ColorRole.Mid)

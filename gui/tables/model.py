@@ -1,4 +1,4 @@
-"""A table model of any length for Qt: its row order is an array of row numbers, and values are read by page."""
+"""Qt model of a table of any length: filter and order are an array of row numbers, and values are read page by page."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAXIMUM_REQUESTED_PAGES = 9
 _WRITTEN_AT_ONCE = 1 << 14
 _NOT_YET = "…"
 
-# A view requests seven roles of each painted cell: integers are compared fastest.
+# A view requests seven roles for each painted cell: comparing integers is faster than comparing enum members.
 _DISPLAY = int(Qt.ItemDataRole.DisplayRole)
 _ALIGNMENT = int(Qt.ItemDataRole.TextAlignmentRole)
 _FONT = int(Qt.ItemDataRole.FontRole)
@@ -44,24 +44,25 @@ Page = dict[str, list[Any]]
 
 
 class ParquetTableModel(QAbstractTableModel):
-    """Rows of a `TableSource`, filtered and sorted by DuckDB in a thread.
+    """Qt model of the rows of a `TableSource`, filtered and sorted by DuckDB in a thread.
 
-    Nothing blocks: the previous order is shown until a new one is ready, and cells show an ellipsis until their page is available.
+    No call blocks: the previous rows are shown until the new filter or order is ready, and cells show an ellipsis until their page is read.
+    Positions are indices of shown rows; rows (row numbers) are indices in the file.
 
     Parameters
     ----------
     columns : sequence of Column
-        Columns of the table; those missing in the file are omitted, and those of some runs only if they have no value.
+        Columns of the table; columns missing in the file are omitted, and so are columns with `is_of_some` that have no values.
     extras : sequence of str
-        Further columns of `values`, never shown.
+        Names of further columns that are read for `values` but never shown.
     palette : callable
-        Returns the palette with the colour of decoys; called at each use to follow the theme.
+        Function that returns the palette whose placeholder colour decoys have; called at each use to follow the theme.
     parent : QObject or None
         Owner of the model.
     """
 
     orderChanged = Signal()
-    """A new filter or order is applied."""
+    """The rows of a new filter or order are shown."""
     busyChanged = Signal(bool)
     failed = Signal(str)
 
@@ -81,7 +82,7 @@ class ParquetTableModel(QAbstractTableModel):
         self._conditions: tuple[Condition, ...] = ()
         self._order: tuple[tuple[str, bool], ...] = ()
         self.rows: NDArray[np.int64] = np.empty(0, np.int64)
-        """Row numbers in the file of the shown rows, in order."""
+        """Row numbers, in the file, of the rows that pass the filter, in their shown order; shape (n,)."""
         self._pages: OrderedDict[int, Page] = OrderedDict()
         self._requested_pages: set[int] = set()
         self._waiting: dict[int, list[tuple[int, Callable[[dict[str, Any]], None]]]] = {}
@@ -92,16 +93,16 @@ class ParquetTableModel(QAbstractTableModel):
 
     @property
     def is_busy(self) -> bool:
-        """True while an order or a page is pending."""
+        """True while rows or pages are being read."""
         return self._worker.is_busy
 
     @property
     def order(self) -> tuple[tuple[str, bool], ...]:
-        """Sort columns, each with True for descending order."""
+        """Names of the sort columns, each with True for descending order."""
         return self._order
 
     def open(self, source: TableSource) -> None:
-        """Show a source, empty until the first `show`."""
+        """Set the source and its columns; there are no rows until the first `show`. The model closes the source."""
         self.close()
         self.beginResetModel()
         self._source = source
@@ -112,7 +113,7 @@ class ParquetTableModel(QAbstractTableModel):
         self.endResetModel()
 
     def close(self) -> None:
-        """Clear the table and release its file."""
+        """Remove all rows and close the source."""
         self._worker.close()
         self.beginResetModel()
         if self._source is not None:
@@ -123,14 +124,24 @@ class ParquetTableModel(QAbstractTableModel):
         self.endResetModel()
 
     def name_header(self, column: str, header: str) -> None:
-        """Set the header of a column for the shown run."""
+        """Replace the header of a column by `header`."""
         self._headers[column] = header
         for section, table_column in enumerate(self.columns):
             if table_column.name == column:
                 self.headerDataChanged.emit(Qt.Orientation.Horizontal, section, section)
 
     def show(self, conditions: Iterable[Condition] | None = None, order: Sequence[tuple[str, bool]] | None = None) -> None:
-        """Filter and sort; None retains the current setting. The newest request wins; `orderChanged` reports its completion."""
+        """Filter and sort in the thread; None retains the current setting.
+
+        A newer request replaces a pending one; `orderChanged` is emitted when the rows are shown.
+
+        Parameters
+        ----------
+        conditions : iterable of Condition, optional
+            Conditions that rows must meet.
+        order : sequence of (str, bool), optional
+            Names of the sort columns, each with True for descending order. Empty: file order.
+        """
         if self._source is None:
             return
         source = self._source
@@ -147,7 +158,7 @@ class ParquetTableModel(QAbstractTableModel):
         self._worker.submit("order", find, partial(self._show, names=names), self._show_none)
 
     def reread(self) -> None:
-        """Read the cached pages again after values have changed; the previous values are shown until then."""
+        """Read the cached pages again after their values have changed in the source; the previous values are shown until then."""
         source, names = self._source, self._fetched
         if source is None:
             return
@@ -158,7 +169,7 @@ class ParquetTableModel(QAbstractTableModel):
             self._worker.submit(f"page {number}", partial(_page, source, rows, names), partial(self._receive, number), self._fail)
 
     def set_shown(self, names: Iterable[str]) -> None:
-        """Set the visible columns: only these are read."""
+        """Set the names of the visible columns; only these and `extras` are read."""
         self._shown = set(names)
         before = set(self._fetched)
         self._choose_columns()
@@ -172,7 +183,7 @@ class ParquetTableModel(QAbstractTableModel):
                 self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1))
 
     def values(self, position: int) -> dict[str, Any] | None:
-        """Return the values of the row at `position` by column, or None while they are not available."""
+        """Return the values of the row at `position` by column; if its page is not cached, request the page and return None."""
         page = self._pages.get(position // PAGE_ROWS)
         if page is None:
             self._request(position // PAGE_ROWS)
@@ -180,7 +191,7 @@ class ParquetTableModel(QAbstractTableModel):
         return {name: column[position % PAGE_ROWS] for name, column in page.items()}
 
     def when_loaded(self, position: int, use: Callable[[dict[str, Any]], None]) -> None:
-        """Call `use` with the values of the row at `position` once available; never if the order changes before."""
+        """Call `use` with the values of the row at `position`, at once or when its page is read; never if the rows change before that."""
         values = self.values(position)
         if values is not None:
             use(values)
@@ -200,7 +211,7 @@ class ParquetTableModel(QAbstractTableModel):
         *,
         locale: QLocale | None = None,
     ) -> None:
-        """Create tab-separated lines of some rows with a header, in the thread.
+        """Format rows as tab-separated lines with a header, in the thread.
 
         Parameters
         ----------
@@ -209,9 +220,9 @@ class ParquetTableModel(QAbstractTableModel):
         columns : sequence of Column
             Columns to write.
         done : callable
-            Receives the text.
+            Function that is called with the text in the window's thread.
         locale : QLocale, optional
-            Locale of the decimals, for spreadsheets; None for decimal points, for programs.
+            Locale of the decimal separators, for spreadsheets; None for decimal points and column names for other programs.
         """
         source, rows = self._source, self.rows[positions]
         if source is None:
@@ -239,7 +250,7 @@ class ParquetTableModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return the headers and their meanings."""
+        """Return header, tooltip or alignment of a column."""
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
             return None
         column = self.columns[section]
@@ -248,12 +259,12 @@ class ParquetTableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return column.meaning
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            # The sort indicator is at the right end, where it would cover a right-aligned title.
+            # Centred, since the sort indicator would cover the end of a right-aligned header.
             return Qt.AlignmentFlag.AlignCenter if column.is_number else _SIDES[False]
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return the value of a cell, requesting its page if necessary."""
+        """Return the data of a cell for a role; request its page if it is not cached."""
         if not index.isValid():
             return None
         if role == _ALIGNMENT:
@@ -281,7 +292,7 @@ class ParquetTableModel(QAbstractTableModel):
         return value
 
     def cell(self, row: int, section: int) -> tuple[str, Qt.AlignmentFlag, bool]:
-        """Return text, alignment, and True for a decoy: all data for painting a cell."""
+        """Return the data for painting a cell: text, alignment, and True for a decoy. `row` is the position of its row."""
         column = self.columns[section]
         number, place = divmod(row, PAGE_ROWS)
         page = self._pages.get(number)
@@ -293,7 +304,7 @@ class ParquetTableModel(QAbstractTableModel):
         return text, _SIDES[column.is_number], decoys is not None and bool(decoys[place])
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column as a click on its header does; -1 restores file order."""
+        """Sort by the column with this index; -1 restores file order."""
         if 0 <= column < len(self.columns):
             self.show(order=[(self.columns[column].name, order == Qt.SortOrder.DescendingOrder)])
         else:
@@ -317,7 +328,7 @@ class ParquetTableModel(QAbstractTableModel):
         self.orderChanged.emit()
 
     def _show_none(self, error: Exception) -> None:
-        """Show no rows after an error, since the previous rows would be mistaken for the requested ones."""
+        """Remove all rows after an error: the previous rows would be mistaken for the result of the request."""
         self._show((np.empty(0, np.int64), {}), self._fetched)
         self._fail(error)
 
@@ -328,12 +339,12 @@ class ParquetTableModel(QAbstractTableModel):
         self._waiting.clear()
 
     def _request(self, number: int) -> None:
-        """Request a page and, since the user usually continues scrolling, its neighbours."""
+        """Request a page and its neighbours, to which the user is likely to scroll next."""
         source, names = self._source, self._fetched
         if source is None or number in self._requested_pages:
             return
         if len(self._requested_pages) > _MAXIMUM_REQUESTED_PAGES:
-            # The user has scrolled on: pages that were passed are no longer needed.
+            # The user has scrolled past these pages, which are no longer needed.
             self._worker.cancel("page")
             self._requested_pages.clear()
         for page in (number, number + 1, number - 1):

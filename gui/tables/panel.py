@@ -1,4 +1,4 @@
-"""A table with its title, scope, number of rows, and busy indicator."""
+"""Panel of a table with its title, scope, number of rows, and busy indicator."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ _BUSY_AFTER_MS = 120
 
 
 class TablePanel(QWidget):
-    """A linked table.
+    """Panel with a table whose rows depend on selections in other tables.
 
-    Its rows are narrowed by the scope (such as the peptides of a protein), which is shown next to the title and removed by the button
-    Show all, and by the filter shared by all tables. If these hide the selected row, the selection is lost and a signal is emitted, so that
-    other views do not show a row that is not in the table; with `retains_selection`, the first remaining row is selected instead.
+    The shown rows meet the conditions of the scope (such as the peptides of the selected protein) and of the filter, which all tables of a
+    view share. The scope is described next to the title; the button Show all removes it. If scope or filter hide the selected row,
+    `choiceLost` is emitted, so that other widgets do not show a row that is not in the table; with `retains_selection`, the first remaining
+    row is selected instead.
 
     Parameters
     ----------
     title : str
-        Name of the rows, such as ``Proteins``.
+        Plural name of the rows, such as ``Proteins``.
     columns : sequence of Column
-        Columns of the table, initially in file order.
+        Columns of the table.
     extras : sequence of str
-        Further columns passed to `rowChosen`.
+        Names of further columns whose values `rowChosen` includes.
     parent : QWidget or None
         Owner of the panel.
     """
 
     rowChosen = Signal(int, object)
     choiceLost = Signal()
-    """The selection was lost: no row passes the filter, or the user has cleared it."""
+    """No row is selected any more: the selected row is hidden, or the user has cleared the selection."""
     wantedHidden = Signal()
-    """A row to select is hidden by the filter."""
+    """The row `wanted` of `show_rows` cannot be selected, since scope or filter hide it."""
     allRequested = Signal()
-    """All rows are to be shown, not only those of selections in other tables."""
+    """The user requests all rows, regardless of selections in other tables."""
 
     def __init__(
         self,
@@ -66,9 +67,9 @@ class TablePanel(QWidget):
         self._takes_first = False
         self._has_choice = False
         self._is_hidden = False
-        """True if the filter has hidden all rows including the selected one, so that a row is selected once some are shown."""
+        """True if scope and filter have hidden all rows, including the selected one; used by `_goes_on` when rows are shown again."""
         self.retains_selection = False
-        """True if the first row is selected when the selected one is hidden; for tables whose selected row is drawn."""
+        """True to select the first row when the selected row is hidden, for tables whose selected row is shown in a figure."""
         self._source: TableSource | None = None
         self._hidden: list[str] | None = None
         self.model = ParquetTableModel(columns, extras, self.palette, self)
@@ -76,9 +77,9 @@ class TablePanel(QWidget):
         self.view.rowChosen.connect(self._take_choice)
         self.view.choiceLost.connect(self._lose_choice)
         self.error = ""
-        """Why the table cannot be read, or ''."""
+        """Message on why the table cannot be read, or ''."""
         self.total = 0
-        """Number of rows of the whole table."""
+        """Number of rows of the table without scope and filter."""
 
         heading = TitleLabel(title)
         self._scope_label = ElidedLabel()
@@ -126,7 +127,7 @@ class TablePanel(QWidget):
 
     @property
     def plural(self) -> str:
-        """Name of the rows as used inside a sentence."""
+        """Plural name of the rows for use within a sentence, such as ``proteins``."""
         return in_sentence(self.title)
 
     @property
@@ -140,7 +141,7 @@ class TablePanel(QWidget):
         return self._scope_label.full_text
 
     def add_action(self, action: QAction) -> None:
-        """Offer an action on the rows in the context menu and as a button above the table."""
+        """Add an action on the rows to the context menu and as a button above the table."""
         self.view.add_action(action)
         button = QToolButton()
         button.setDefaultAction(action)
@@ -150,7 +151,7 @@ class TablePanel(QWidget):
         self._buttons.addWidget(button)
 
     def open_table(self, source: TableSource) -> None:
-        """Show a table; its first rows come with the next `show_rows`."""
+        """Set the source of the table, without scope and filter; it has no rows until the next `show_rows`."""
         self.error = ""
         self._source = source
         self.total = source.total
@@ -163,7 +164,7 @@ class TablePanel(QWidget):
         self.view.size_columns()
 
     def close_table(self) -> None:
-        """Clear the table and release its file."""
+        """Remove all rows and close the source."""
         self._source = None
         self._wanted = None
         self.error = ""
@@ -186,13 +187,13 @@ class TablePanel(QWidget):
         Parameters
         ----------
         scope, filter : iterable of Condition, optional
-            Conditions of the scope, and of the filter.
+            Conditions of the scope and of the filter that rows must meet.
         scope_text : str
-            Description of the scope.
+            Description of the scope, such as ``of P12345``; empty without a scope.
         wanted : int, optional
-            Row number in the file to select once the rows are available.
+            Row number, in the file, of the row to select once the rows are shown.
         takes_first : bool
-            True to select the first row if `wanted` is not shown.
+            True to select the first row if `wanted` is hidden or not given.
         """
         if self._source is None:
             return
@@ -213,11 +214,11 @@ class TablePanel(QWidget):
         self.view.clear_choice()
 
     def hidden_columns(self) -> list[str] | None:
-        """Return the names of the columns hidden by the user, or None if the user has not chosen columns."""
+        """Return the names of the columns that the user has hidden, or None if the user has not changed the visible columns."""
         return self._hidden
 
     def remember_columns(self, hidden: list[str] | None) -> None:
-        """Hide these columns now and in tables opened later."""
+        """Hide these columns now and in tables opened later; None restores the default columns in tables opened later."""
         self._hidden = hidden
         if self._source is not None and hidden is not None:
             self.view.hide_columns(hidden)
@@ -253,7 +254,7 @@ class TablePanel(QWidget):
 
     @property
     def _goes_on(self) -> bool:
-        """True if the first remaining row is selected when the selected one is hidden."""
+        """True if the first row must be selected in place of a hidden one (see `retains_selection`)."""
         return self.retains_selection and (self._has_choice or self._is_hidden)
 
     def _take_choice(self, row: int, values: Mapping[str, Any]) -> None:

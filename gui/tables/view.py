@@ -1,4 +1,4 @@
-"""The view of a table: selecting rows, choosing columns, copying, saving, and a text if it is empty."""
+"""View of a table: selecting rows, choosing columns, copying, saving, and a text if there are no rows."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from proteoscope.gui.tables.model import Index, ParquetTableModel
 __all__ = ["TableView"]
 
 COPY_LIMIT = 200_000
-"""Maximum number of rows copied to the clipboard: more could block the programs that read it."""
+"""Maximum number of rows copied to the clipboard: more could block the programs that read the clipboard."""
 _ROW_PADDING = 7
 _ROWS_AT_LEAST = 2
 
 
 class _Cells(QStyledItemDelegate):
-    """Delegate that reads a cell in one call where Qt's own makes seven, which keeps scrolling smooth."""
+    """Delegate that reads the data of a cell with one call, where Qt's default delegate makes seven; this keeps scrolling smooth."""
 
     def __init__(self, model: ParquetTableModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -73,7 +73,7 @@ class _Cells(QStyledItemDelegate):
             super().paint(painter, option, index)
             return
         values = self._model.data(index, int(Qt.ItemDataRole.UserRole))
-        # The cell below the strip, with its selection, without its text.
+        # First the background of the cell, with its selection but without text; the strip is painted over it.
         empty = QStyleOptionViewItem(option)
         self.initStyleOption(empty, index)
         empty.text = ""
@@ -83,17 +83,17 @@ class _Cells(QStyledItemDelegate):
 
 
 class TableView(QTableView):
-    """View of a `ParquetTableModel`: one row is current, several can be selected for copying."""
+    """View of a `ParquetTableModel`. The current row is shown in other widgets; several rows can be selected for copying."""
 
     rowChosen = Signal(int, object)
-    """Row number in the file and values by column of the current row."""
+    """Another row has become current and selected; emitted with its row number in the file and its values by column."""
     choiceLost = Signal()
     """The user has cleared the selection."""
     columnsChanged = Signal()
     message = Signal(str)
-    """Message for the user: copied, saved, or why nothing was copied."""
+    """Text for the status bar on copied or saved rows, or why nothing was copied."""
     failed = Signal(str)
-    """Why the table was not saved."""
+    """The table was not saved; emitted with the reason."""
 
     def __init__(self, model: ParquetTableModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -101,7 +101,7 @@ class TableView(QTableView):
         self._empty_text: Callable[[], str] = lambda: ""
         self._chosen: int | None = None
         self._is_announced = False
-        """True if `rowChosen` was emitted for the selected row, whose values may be pending."""
+        """True if `rowChosen` was emitted for the current row, False while its values are being read."""
         self.setModel(model)
         self.setItemDelegate(_Cells(model, self))
         self.setAccessibleName(name)
@@ -135,7 +135,7 @@ class TableView(QTableView):
         model.modelReset.connect(self._after_reset)
 
     def minimumSizeHint(self) -> QSize:
-        """Return a size with space for the header and two rows, in any font size."""
+        """Return a size with space for the header and two rows in the current font."""
         rows = _ROWS_AT_LEAST * self.verticalHeader().defaultSectionSize()
         height = self.horizontalHeader().sizeHint().height() + rows + self.horizontalScrollBar().sizeHint().height() + 2 * self.frameWidth()
         return QSize(super().minimumSizeHint().width(), height)
@@ -149,7 +149,7 @@ class TableView(QTableView):
         self._empty_text = text
 
     def hide_columns(self, hidden: Sequence[str]) -> None:
-        """Hide these columns and show all others; the model only reads visible columns."""
+        """Hide these columns and show all others; the model reads only visible columns."""
         names = [column.name for column in self._model.columns]
         for section, name in enumerate(names):
             self.setColumnHidden(section, name in hidden)
@@ -160,7 +160,7 @@ class TableView(QTableView):
         return [column.name for section, column in enumerate(self._model.columns) if self.isColumnHidden(section)]
 
     def size_columns(self) -> None:
-        """Set the width of every column for its type of value."""
+        """Set the width of every column according to its type of value and its header."""
         metrics = QFontMetrics(self.font())
         for section, column in enumerate(self._model.columns):
             needed = max(metrics.horizontalAdvance("0") * column.width, metrics.horizontalAdvance(column.header) + 26)
@@ -175,7 +175,7 @@ class TableView(QTableView):
         self.horizontalHeader().setSortIndicator(section, Qt.SortOrder.DescendingOrder if descends else Qt.SortOrder.AscendingOrder)
 
     def choose(self, position: int) -> None:
-        """Make a row the only selected and current one, and scroll to it."""
+        """Make the row at `position` current and the only selected row, and scroll to it."""
         index = self._model.index(position, self._first_column())
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)
@@ -183,33 +183,33 @@ class TableView(QTableView):
 
     @property
     def chosen(self) -> int | None:
-        """Row number in the file of the current row, or None."""
+        """Row number, in the file, of the current row, or None."""
         return self._chosen
 
     @property
     def selected(self) -> list[int]:
-        """Row numbers in the file of the selected rows, from top to bottom."""
+        """Row numbers, in the file, of the selected rows, from top to bottom."""
         rows = self._model.rows
         return [int(rows[at]) for at in self._selected().tolist() if at < len(rows)]
 
     def forget_choice(self) -> None:
-        """Clear the current row, so that the next one is emitted even if it is the same."""
+        """Forget the current row without deselecting it, so that `rowChosen` is emitted even if the same row is selected next."""
         self._chosen = None
 
     def clear_choice(self) -> None:
-        """Clear the current row and the selection."""
+        """Forget the current row and clear the selection, without emitting `choiceLost`."""
         self.forget_choice()
         self.selectionModel().clear()
 
     def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
-        """Select the first or last row on Ctrl+Home and Ctrl+End as without Ctrl; Qt would only make it current."""
+        """Return the selection flags; Ctrl+Home and Ctrl+End select the first or last row, which Qt would only make current."""
         ends = (Qt.Key.Key_Home, Qt.Key.Key_End)
         if isinstance(event, QKeyEvent) and event.key() in ends and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             return QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         return super().selectionCommand(index, event)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """Emit `rowChosen` if the row is selected already; a click makes it current before selecting it."""
+        """Emit `rowChosen` if the new current row is selected already; after a click it is selected later (see `selectionChanged`)."""
         super().currentChanged(current, previous)
         self._announce(current)
 
@@ -221,18 +221,18 @@ class TableView(QTableView):
             self._chosen = None
             self.choiceLost.emit()
         elif self._chosen is not None:
-            # Keys select a row before making it current, so this waits for the current row.
+            # Keys select a row before they make it current: wait until the event is handled.
             QTimer.singleShot(0, self, self._choose_remaining)
 
     def _choose_remaining(self) -> None:
-        """Emit `rowChosen` for the topmost selected row if the previous one was deselected."""
+        """Emit `rowChosen` for the topmost selected row if the announced row was deselected."""
         position = None if self._chosen is None else self._model.position_of(self._chosen)
         selected = self._selected()
         if position is not None and len(selected) and position not in selected:
             self._announce(self._model.index(int(selected[0]), self._first_column()))
 
     def _announce(self, current: Index) -> None:
-        """Emit `rowChosen` for a selected row, once for each row."""
+        """Emit `rowChosen` for a row if it is selected and not already the announced row."""
         if not current.isValid() or not self.selectionModel().isSelected(current):
             return
         row = int(self._model.rows[current.row()])
@@ -242,7 +242,7 @@ class TableView(QTableView):
         self._emit_loaded(current.row(), row)
 
     def _emit_loaded(self, position: int, row: int) -> None:
-        """Emit `rowChosen` once the values of a row are available; it must be called again if the order changes before."""
+        """Emit `rowChosen` once the values of a row are read. If the order changes before that, this must be called again."""
 
         def emit(values: dict[str, Any]) -> None:
             if row == self._chosen:
@@ -253,7 +253,7 @@ class TableView(QTableView):
         self._model.when_loaded(position, emit)
 
     def copy(self) -> None:
-        """Copy the selected rows as tab-separated lines with a header, with decimals in the user's locale."""
+        """Copy the selected rows and the header as tab-separated lines, with the user's decimal separator."""
         positions = self._selected()
         if len(positions) == 0:
             self.message.emit("Select rows to copy first.")
@@ -263,13 +263,13 @@ class TableView(QTableView):
             self._model.texts(positions, self._columns_in_sight(), lambda text: self._copied(text, len(positions)), locale=QLocale())
 
     def prompt_and_save(self) -> None:
-        """Ask for a file and write all rows that pass the filter in their order."""
+        """Prompt for a file and save the table (see `save`)."""
         path, _ = QFileDialog.getSaveFileName(self, "Save table", f"{self.objectName().lower()}.tsv", "Tab-separated values (*.tsv)")
         if path:
             self.save(Path(path))
 
     def save(self, path: Path) -> None:
-        """Write all rows that pass the filter to a file of tab-separated values in their order, with decimal points."""
+        """Write all shown rows in their order as tab-separated values, with decimal points and the visible columns."""
         positions = np.arange(len(self._model.rows))
 
         def write(text: str) -> None:
@@ -284,7 +284,7 @@ class TableView(QTableView):
         self._model.texts(positions, self._columns_in_sight(), write)
 
     def columns_menu(self) -> QMenu:
-        """Return a menu with a checkbox for each column and a submenu for sorting by the visible ones."""
+        """Return a menu with a checkbox for each column, and a submenu for sorting by a visible column."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
@@ -308,7 +308,7 @@ class TableView(QTableView):
         return menu
 
     def links(self) -> tuple[DatabaseLink, ...]:
-        """Return the entries in public databases that the current row names."""
+        """Return links to the public database entries that are named in the current row."""
         position = self.currentIndex().row()
         values = self._model.values(position) if 0 <= position < self._model.rowCount() else None
         links: list[DatabaseLink] = []
@@ -330,7 +330,7 @@ class TableView(QTableView):
         return menu
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Open the context menu, also by the menu key."""
+        """Open the context menu at the pointer or, for the menu key, at the current cell."""
         menu = self.row_menu()
         at = event.globalPos()
         if event.reason() == QContextMenuEvent.Reason.Keyboard and self.currentIndex().isValid():
@@ -338,7 +338,7 @@ class TableView(QTableView):
         menu.exec(at)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the rows, or why there are none."""
+        """Paint the rows, or the text for an empty table."""
         super().paintEvent(event)
         text = self._empty_text() if self._model.rowCount() == 0 else ""
         if text:
@@ -362,7 +362,7 @@ class TableView(QTableView):
     def _sort_by(self, section: int) -> None:
         name = self._model.columns[section].name
         order = self._model.order
-        # Numbers are first sorted in descending order, texts from A.
+        # The first click sorts numbers in descending order and texts in ascending order; another click reverses the order.
         descends = (
             not order[0][1] if order and order[0][0] == name else self._model.columns[section].kind in ("integer", "number", "percent")
         )
@@ -382,12 +382,12 @@ class TableView(QTableView):
         self.columnsChanged.emit()
 
     def _after_reset(self) -> None:
-        """Select the previous current row again if the new order contains it."""
+        """Select the current row again after a reset of the model, if the new rows contain it."""
         position = None if self._chosen is None else self._model.position_of(self._chosen)
         if position is None:
             self._chosen = None
         else:
-            # The view is resized only after this reset.
+            # Deferred, since the view updates its geometry only after the reset.
             QTimer.singleShot(0, self, lambda: self._choose_again(position))
 
     def _choose_again(self, position: int) -> None:
@@ -406,7 +406,7 @@ class TableView(QTableView):
         return [self._model.columns[at] for at in map(header.logicalIndex, range(header.count())) if not self.isColumnHidden(at)]
 
     def selected_rows(self) -> NDArray[np.int64]:
-        """Return the row numbers in the file of the selected rows, in table order."""
+        """Return the row numbers, in the file, of the selected rows, from top to bottom, shape (n,)."""
         return np.asarray(self._model.rows)[self._selected()]
 
     def _selected(self) -> NDArray[np.int64]:

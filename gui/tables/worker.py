@@ -1,4 +1,4 @@
-"""A background thread that exists only while there is work."""
+"""Worker whose background thread exists only while there is work."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class _Job:
 
 
 class TableWorker(QObject):
-    """Runs functions one by one in a thread, newest first, and passes their results to the window's thread.
+    """Runs functions one by one in a thread, the newest request first, and passes their results to the window's thread.
 
-    Only the newest request of each kind counts: earlier ones are dropped, and a running one is interrupted. There is no thread
-    while there is no work, so that an idle view has none.
+    A new request replaces an earlier one of the same kind: the earlier request is dropped or, if it is running, interrupted. The thread
+    ends when no requests are left, so that idle views have no threads.
 
     Parameters
     ----------
     interrupt : callable, optional
-        Makes the running function raise an error soon; called from the window's thread.
+        Function that makes the running function raise an error soon; called in the window's thread.
     parent : QObject or None
         Owner of the worker.
     """
@@ -51,7 +51,7 @@ class TableWorker(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """True while a result is pending."""
+        """True while a result is expected."""
         return bool(self._waited_for)
 
     def submit(
@@ -63,9 +63,20 @@ class TableWorker(QObject):
         *,
         is_urgent: bool = True,
     ) -> None:
-        """Run `function` in the thread and call `done` or `failed` in the window's thread, unless a newer request of its kind arrives.
+        """Run `function` in the thread, and then call `done` or `failed` in the window's thread.
 
-        Requests that are not urgent run after all others.
+        Neither is called if the request is dropped, for example because of a newer request of its kind.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the request.
+        function : callable
+            Called in the thread, without arguments.
+        done, failed : callable
+            Called with the result, or with the exception that was raised.
+        is_urgent : bool
+            False to run the request after all others.
         """
         job = _Job(kind, function, done, failed)
         was_busy = self.is_busy
@@ -81,7 +92,7 @@ class TableWorker(QObject):
             self.busyChanged.emit(True)
 
     def cancel(self, prefix: str = "") -> None:
-        """Drop every request whose kind starts with `prefix`."""
+        """Drop every request whose kind starts with `prefix` (by default all), and interrupt it if it is running."""
         was_busy = self.is_busy
         self._drop(lambda other: other.kind.startswith(prefix))
         if was_busy and not self.is_busy:
@@ -95,7 +106,7 @@ class TableWorker(QObject):
             thread.join()
 
     def _drop(self, is_meant: Callable[[_Job], bool]) -> None:
-        # Includes finished requests whose results are still to be delivered.
+        # Includes requests that have finished but whose results have not been delivered yet.
         dropped = {job for job in self._waited_for if is_meant(job)}
         with self._lock:
             for job in dropped:
@@ -112,7 +123,7 @@ class TableWorker(QObject):
                 if not self._pending:
                     self._running = self._thread = None
                     return
-                # The newest request is for what the user sees now.
+                # The newest request comes first, since it is for what the user sees now.
                 _, job = self._pending.popitem()
                 self._running = job
             self._run(job)
@@ -122,7 +133,7 @@ class TableWorker(QObject):
             try:
                 result, error = job.function(), None
             except Exception as raised:
-                # An interrupt intended for the previous request may hit this one.
+                # An interrupt that was meant for the previous request may hit this one, which is then run again.
                 if type(raised).__name__ == "InterruptException" and not job.is_dropped:
                     continue
                 result, error = None, raised
