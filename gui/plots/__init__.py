@@ -1,1 +1,1 @@
-"""Interactive plots."""
+"""Interactive plots and figures of results, which can be exported."""

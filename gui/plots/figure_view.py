@@ -36,7 +36,7 @@ __all__ = ["FigureView"]
 _MINIMUM_AXIS = "00,000"
 """Number for which the left axis reserves space, so that most figures are aligned."""
 _LOW = 16.0
-"""Preferred height in pixels of a panel of share 1, below which rows shrink."""
+"""Preferred height in pixels of a panel with share 1; if there is less space, all panels shrink."""
 _RING = 12.0
 
 
@@ -76,7 +76,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     rangeChanged = Signal()
     message = Signal(str)
 
-    # Qt resizes a widget before it is initialised.
+    # A class attribute, since Qt calls `resizeEvent` before `__init__` sets the figure.
     _figure: Figure | None = None
 
     def __init__(
@@ -347,7 +347,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.ci.layout.activate()
 
     def _points(self) -> float:
-        """Return the font size in points for rich text."""
+        """Return the font size of this widget in points, for rich text."""
         return self.font().pointSizeF() if self.font().pointSizeF() > 0 else self.font().pixelSize() * 0.75
 
     def _heading_text(self, figure: Figure, palette: Palette) -> str:

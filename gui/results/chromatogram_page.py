@@ -94,7 +94,7 @@ class ChromatogramPage(QWidget):
         return self._worker.is_busy
 
     def open(self, source: TableSource, files: Sequence[Path], check: Callable[[Path], None]) -> None:
-        """Show the chromatograms of a list of spectra read from these files.
+        """Show the chromatogram of a run.
 
         Parameters
         ----------

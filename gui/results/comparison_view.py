@@ -55,7 +55,7 @@ class ComparisonView(PaneView):
     """Compares finished runs of a project, which are opened and read in threads."""
 
     MANUAL = "comparison"
-    """Manual page of the view."""
+    """Name of the manual page on this view."""
 
     message = Signal(str)
     failed = Signal(str)
@@ -79,7 +79,7 @@ class ComparisonView(PaneView):
         self._mirror: MirrorView | None = None
         self._deferred = DeferredTasks(self)
         self._lay_out()
-        # The mirror view takes as long to create as all other widgets, and is empty until the runs are open.
+        # Created later: it takes as long to create as all other widgets together, and is empty until the runs are open.
         self._deferred.add(self._make_mirror)
         self._progress = Progress()
 
@@ -254,7 +254,7 @@ class ComparisonView(PaneView):
         self.mirror.show_text(f"Select {what} to compare the matches of {'its' if has_spectra else 'the'} spectrum in two runs.")
 
     def _show_level(self) -> None:
-        """Show the chosen level, threshold and pair of runs once their counts are computed."""
+        """Compute the counts of the chosen level and threshold in a thread, and then draw them."""
         comparison = self._comparison
         if comparison is not None:
             level = self._level
@@ -262,7 +262,7 @@ class ComparisonView(PaneView):
             self._show_scores()
 
     def _show_scores(self) -> None:
-        """Show the scores of the chosen pair of runs once they are computed."""
+        """Compute the scores of the chosen pair of runs in a thread, and then draw them."""
         comparison = self._comparison
         if comparison is not None:
             pair, threshold = self.pair_box.currentData(), self.threshold
@@ -302,7 +302,7 @@ class ComparisonView(PaneView):
             panel.choiceLost.connect(self._show_no_spectrum)
 
     def _filter(self) -> None:
-        """Show the accepted items, or on request only the spectra for which two runs accept different peptides."""
+        """Apply the threshold and the checkbox: show accepted items, or only spectra for which two runs accept different peptides."""
         comparison = self._comparison
         if comparison is None or self._level.name not in self.panels:
             return

@@ -175,7 +175,7 @@ class EvidenceView(RunView):
         self.proteins.show_rows(filter=protein_conditions(text))
 
     def show_all(self, name: str) -> None:
-        """Show all rows of the selected protein, or of the run if none is selected."""
+        """Show all rows of the selected protein in the table `name`; if they are shown already, or without a protein, of the run."""
         if name in _OF_PROTEIN and self._protein is not None and self.panels[name].scope != tuple(of_protein(self._protein.row)):
             self._scope(name)
         else:
@@ -324,7 +324,7 @@ class EvidenceView(RunView):
             self._light_residues(() if self._place is None else [self._place])
 
     def _light_residues(self, places: Sequence[int], row: int | None = None) -> None:
-        """Highlight residues of the protein in the coverage map, the alignment and the structure.
+        """Highlight exactly these residues of the protein in the coverage map, the alignment and the structure.
 
         `places` are residue indices; `row` is the row of the peptide that consists of them, if any.
         """

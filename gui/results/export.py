@@ -43,7 +43,7 @@ def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path,
 
 
 class _Choice(NamedTuple):
-    """A format and its options."""
+    """A format with its options: one entry of the dialog's list of file types."""
 
     export: Export
     consensus: Literal["merged", "best"] = "merged"
@@ -91,12 +91,12 @@ class ExportDialog(QFileDialog):
 
     @property
     def chosen(self) -> Export:
-        """Chosen format."""
+        """The chosen format."""
         return self._formats[self.selectedNameFilter()].export
 
     @property
     def consensus(self) -> Literal["merged", "best"]:
-        """Type of library entries: merged spectra or the best spectrum."""
+        """Type of exported library entries: merged spectra, or the best spectrum of each."""
         return self._formats[self.selectedNameFilter()].consensus
 
     @property
@@ -106,11 +106,11 @@ class ExportDialog(QFileDialog):
 
     @property
     def figures(self) -> FigureFormat:
-        """Type of figures, with the last chosen width and resolution."""
+        """Format of exported figures, with the last chosen width and resolution."""
         return FigureFormat(self._formats[self.selectedNameFilter()].figure_type, last_choice.size, last_choice.dpi)
 
     def _suit_name(self) -> None:
-        """Replace the extension of the name by that of the chosen format."""
+        """Replace the extension of the typed name by the extension of the chosen format."""
         names = self.selectedFiles()
         self._suggest(_without_ending(Path(names[0]).name, self._exports) if names else "")
 

@@ -32,7 +32,7 @@ def files_facts(run: FinishedRun, of_source: str = "unidentified spectra of {}")
 
 
 def inputs_of_source(run: FinishedRun) -> tuple[tuple[str, Path], ...]:
-    """Return kind and path of the inputs of the run whose results this run used, or () if there is none."""
+    """Return (kind, path) of the inputs of the run whose results this run used, or () if it used no other run."""
     return tuple((record.kind, record.path) for record in _records_of_source(run))
 
 
@@ -47,10 +47,10 @@ def _records_of_source(run: FinishedRun) -> list[InputRecord]:
 
 
 def records_of_spectra(run: FinishedRun) -> list[InputRecord]:
-    """Return the records of the spectrum files of a run, or of the run whose results it used."""
+    """Return the input records of the spectrum files of a run, including those of the run whose results it used."""
     try:
         if run.spectra_run != run.run.id:
-            # The inputs of an explanation are tables of the identification, with the path of the project at that time.
+            # An explanation records tables of the identification run as its inputs; the spectrum files are inputs of that run.
             records = run.project.inputs(run.spectra_run)
         else:
             records = [*run.project.inputs(run.run.id), *_records_of_source(run)]
@@ -70,7 +70,7 @@ def passes_facts(run: FinishedRun) -> tuple[str, ...]:
 
 
 def time_facts(run: FinishedRun) -> tuple[str, ...]:
-    """Return the duration and the device, or () if unknown."""
+    """Return a text with the duration and the device, or () if the run has not finished."""
     if run.run.finished is None:
         return ()
     seconds = (run.run.finished - run.run.started).total_seconds()

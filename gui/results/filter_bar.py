@@ -270,7 +270,7 @@ class RatedFilterBar(FilterBar):
 
 
 def q_value_box(metrics: QFontMetrics) -> NumberBox:
-    """Return a field for the maximum q-value, sized for a font."""
+    """Return a number field for the maximum q-value, 0 to 1, with the width of four decimals in a font."""
     box = NumberBox(0.0, 1.0)
     box.setDecimals(4)
     box.setRange(0.0, 1.0)

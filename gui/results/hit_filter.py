@@ -38,7 +38,7 @@ class HitFilterBar(FilterBar):
         )
         self._largest = 10.0
         self.e_value = _EValueBox(0.0, None)
-        # E-values can be as small as the smallest double.
+        # Enough decimals for the smallest positive double.
         self.e_value.setDecimals(320)
         self.e_value.setFixedWidth(self.fontMetrics().horizontalAdvance("1e-100") + 30)
         self.identity, self.coverage = self._percent(), self._percent()

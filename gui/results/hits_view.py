@@ -1,4 +1,4 @@
-"""The results of a sequence search: queries, hits, alignment, hits along the query, and the scores of all sequences."""
+"""View of a sequence search: queries, hits, alignment, hits along the query, stacked hits, and the scores of all sequences."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class HitsView(QueryHitsView):
         self.bars.hitChosen.connect(partial(self._choose_row, self.hits))
         self.log_axis.toggled.connect(lambda _: self._count_scores())
         self._later.timeout.connect(self._stack_hits)
-        # A stack is only computed while its tab is visible.
+        # A stack is computed only while its tab is visible.
         self.tabs.currentChanged.connect(lambda _: self._show_tab())
         self.hits.view.selectionModel().selectionChanged.connect(lambda *_: self._later.start())
         self.stack.hitChosen.connect(partial(self._choose_row, self.hits))
@@ -161,7 +161,7 @@ class HitsView(QueryHitsView):
             return
 
         def read() -> SubjectSequence:
-            # Only this thread uses the source and the database.
+            # Only the reader thread uses the source and the database.
             if self._reads is None:
                 self._reads = run.tables.source("hits")
             if self._database is None:
@@ -171,7 +171,7 @@ class HitsView(QueryHitsView):
         self._reader.submit("subject", read, self.subject.show_subject, lambda error: self.subject.show_subject(None, str(error)))
 
     def _request_search_with_subject(self, fasta: str) -> None:
-        """Request the same search with a subject as its query."""
+        """Request a search with the same databases and parameters and with a subject (FASTA) as the query."""
         run = self._finished
         if run is not None:
             databases = tuple(path for kind, path in run.inputs if kind == "database")

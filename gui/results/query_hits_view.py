@@ -92,7 +92,7 @@ class QueryHitsView(RunView):
         self.queries.show_rows(takes_first=True)
 
     def _show_hit_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
-        """Show the numbers of hits and queries in the header; `rest` ends the sentence."""
+        """Show the numbers of hits and queries in the header; `rest` is appended to the sentence that lists them."""
         counts, ending = [SummaryNumber(n_hits, "hit", "hits")], f"of {_shown_name(query)}"
         if n_queries > 1:
             counts.append(SummaryNumber(n_with_hits, "query with hits", "queries with hits"))
@@ -169,7 +169,7 @@ class QueryHitsView(RunView):
 
 
 def files_text(inputs: Sequence[tuple[str, Any]]) -> str:
-    """Return the input files as ``queries.fasta against database.fasta``."""
+    """Return the names of the input files as a text such as ``queries.fasta against database.fasta``."""
     names = []
     for wanted in ("queries", "database"):
         paths = [path for kind, path in inputs if kind == wanted]

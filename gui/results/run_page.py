@@ -22,11 +22,11 @@ __all__ = ["RunPage"]
 
 _MS_TO_SAVE = 600
 _MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_CHARACTERS = 200, 50, 500
-"""Maximum number of lines shown, and of characters per line: Qt lays all of them out at once."""
+"""Maximum numbers of log lines and warnings, and of characters per line: Qt lays out the whole text at once."""
 
 
 class _Text(QTextBrowser):
-    """Shows a page that neither loads resources nor follows links."""
+    """Text browser that neither loads resources nor follows links."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -89,7 +89,7 @@ class RunSpectra(QObject):
 
         def read() -> _Opened:
             listed = open_spectrum_list(run, progress.check)
-            # Computes and caches the row count here, in the thread, for the list.
+            # Compute and cache the row count here, in the thread, for the list.
             _ = listed.total
             return _Opened(listed, open_spectrum_list(run), read_spectrum_map(listed), records_of_spectra(run))
 

@@ -119,7 +119,7 @@ class RunView(PaneView):
 
     @property
     def is_used(self) -> bool:
-        """True if the view shows or opens a run, so that it needs clearing."""
+        """True if the view shows or is opening a run, and therefore must be cleared."""
         return self._project is not None
 
     @property
@@ -219,7 +219,7 @@ class RunView(PaneView):
         dialog.open()
 
     def _figure_settings(self) -> dict[str, Any]:
-        """Return the fields of `ExportRequest` that are settings of the shown figures."""
+        """Return the settings of the shown figures as keyword arguments of `ExportRequest`."""
         return {}
 
     def _prompt_for_structures(
@@ -255,7 +255,7 @@ class RunView(PaneView):
         """Select a peptide (in ProForma notation) once the run is open. Does nothing here; views of peptides on structures override it."""
 
     def offer_search(self, search: Search, text: str) -> None:
-        """Offer a follow-up search of the shown run in the context menu of every table, and as a button above the tables."""
+        """Add a follow-up search of the shown run to the context menu of every table, and as a button in the header."""
         action = QAction(text, self)
         action.setToolTip(f"{search.purpose}, using this run")
         action.triggered.connect(lambda: self._request_search(search.kind))
@@ -267,7 +267,7 @@ class RunView(PaneView):
         action.setEnabled(self._finished is not None)
 
     def _offer_structures(self, *panels: TablePanel) -> None:
-        """Offer to show the selected peptide in the newest run that maps it onto structures."""
+        """Add an action to tables that shows the selected peptide in the newest run that maps these peptides onto structures."""
         for panel in panels:
             action = QAction("Show on its str&ucture", panel.view)
             action.setToolTip("Show the peptide on the structure of its protein, if a run of the project has mapped it")
@@ -392,7 +392,7 @@ class RunView(PaneView):
         try:
             sources = {name: run.tables.source(name) for name in self.panels}
             for source in sources.values():
-                # Computes and caches the row count here, in the thread, for the panel.
+                # Compute and cache the row count here, in the thread, for the panel.
                 _ = source.total
             return run, sources, run.tables.source(next(reversed(self.panels)))
         except ProteoscopeError:

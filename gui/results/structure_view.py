@@ -48,7 +48,7 @@ __all__ = ["StructureView"]
 
 _MAXIMUM_NAME_CHARACTERS = 40
 _MAXIMUM_CACHED_HITS = 64
-"""Maximum number of cached hits with their chains; the most recently shown are retained."""
+"""Maximum number of cached hits with their chains; the least recently shown hits are dropped first."""
 _RANKS = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}
 """Header of the rank column, by search mode."""
 _MAXIMUM_SUPERPOSED = 20
@@ -78,7 +78,7 @@ class StructureView(QueryHitsView):
         self.superpose_action = QAction("Su&perpose and save…", self)
         self.superpose_action.setToolTip("Save both structures superposed, with the alignment and scripts for PyMOL and ChimeraX")
         self.superpose_action.triggered.connect(lambda: self.prompt_for_superposition())
-        # Qt removes the dots from the text of a button.
+        # Set explicitly, since Qt removes the ellipsis when it derives the text of a button from the text of its action.
         self.superpose_action.setIconText("Superpose and save…")
         set_icon(self.superpose_action, "save")
         self.alignment.add_action(self.structures_action)

@@ -105,7 +105,7 @@ class SummaryHeader(QWidget):
 
     @property
     def text(self) -> str:
-        """All counts as plain text."""
+        """The sentence with all counts, as plain text."""
         return self._counts.accessibleName()
 
     @property
@@ -167,7 +167,7 @@ class SummaryHeader(QWidget):
         large: Sequence[SummaryNumber] | None = None,
         chip: str = "",
     ) -> None:
-        """Show counts.
+        """Show counts and their error rate.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class SummaryHeader(QWidget):
         """
         locale = QLocale()
         shown = [
-            # A number and its noun stay in one line.
+            # Non-breaking spaces keep a number and its noun in one line.
             f"<span style='font-size:x-large; font-weight:600'>{locale.toString(count.number)}</span>{_unbroken(f' {count.noun}')}"
             for count in (counts[:2] if large is None else large)
         ]

@@ -103,7 +103,7 @@ class Camera:
         return matrix
 
     def projection_matrix(self, aspect: float, near: float, far: float) -> NDArray[np.float64]:
-        """Return the projection matrix, shape (4, 4), in OpenGL's convention, for a picture with this aspect ratio."""
+        """Return OpenGL's projection matrix, shape (4, 4), for an aspect ratio and the depths (Å) of the clipping planes."""
         matrix = np.zeros((4, 4))
         half = self.height / 2
         if self.is_perspective:

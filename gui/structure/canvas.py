@@ -330,7 +330,7 @@ class StructureCanvas(QWidget):
         return QSize(480, 360)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Redraw at the new size, refitted unless the view was moved."""
+        """Redraw at the new size; the view is fitted again unless the user has moved it."""
         super().resizeEvent(event)
         if self._is_first and self.scene.query is not None:
             self.camera = self.first_camera(self.scene.points())
@@ -513,7 +513,7 @@ class StructureCanvas(QWidget):
         return self._made
 
     def _fall_back(self, why: str) -> None:
-        """Draw without OpenGL from now on."""
+        """Replace the renderer by one without OpenGL; `why` is the reason."""
         if self._renderer is not None:
             self._renderer.close()
         self._renderer, self.why_drawn, self._made = DrawnRenderer(), why, None

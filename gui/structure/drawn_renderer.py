@@ -45,7 +45,7 @@ class DrawnRenderer:
 
 
 def finest(size: QSize) -> int:
-    """Return the supersampling factor for a picture of this size, at most 4.
+    """Return the largest possible supersampling factor, 1 to 4, for a picture of this size in pixels.
 
     Raises
     ------

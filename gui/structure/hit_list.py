@@ -15,7 +15,7 @@ _SIDE = 14
 
 
 class HitList(QListWidget):
-    """Lists a scene's query and hits. The space bar and the checkbox show and hide a hit.
+    """Lists the query and the hits of a scene. The checkbox or the space bar shows and hides a hit.
 
     Signals
     -------

@@ -199,7 +199,7 @@ class ParquetTableModel(QAbstractTableModel):
             self._waiting.setdefault(position // PAGE_ROWS, []).append((position, use))
 
     def position_of(self, row: int) -> int | None:
-        """Return the position of row number `row` of the file, or None if the filter hides it."""
+        """Return the position of the row with row number `row`, or None if the filter hides it."""
         result = np.flatnonzero(self.rows == row)
         return int(result[0]) if len(result) else None
 
@@ -318,7 +318,7 @@ class ParquetTableModel(QAbstractTableModel):
 
     def _show(self, rows_and_page: tuple[NDArray[np.int64], Page], names: tuple[str, ...]) -> None:
         rows, first = rows_and_page
-        # Pages requested while this order was pending belong to the previous order.
+        # Pages that were requested while these rows were pending are pages of the previous rows.
         self._worker.cancel("page")
         self.beginResetModel()
         self._take(rows)
