@@ -45,10 +45,11 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: show everything. Keys: + and - zoom, arrows move; in
     panels with standing marks (which rise from the axis, such as peaks), Up and Down scale the height. `Panel.smallest` limits the zoom.
+
     ``show_figure(figure, text, retains_range=…)`` shows a figure, ``highlight(marks)`` draws marks over it that are not part of the figure,
-    ``mark(target)`` puts rings on the marks of targets, ``bring_into_sight(x, y)`` scrolls to values. ``place_of(x, y)`` and
-    ``values_at(place)`` convert to and from pixels of this widget, ``inner()`` is the drawing area of a panel, and ``picked_at(place)``
-    returns the mark at a position.
+    ``mark(target)`` puts a ring on the mark of a target, and ``bring_into_sight(x, y)`` scrolls to values of the axes. ``place_of(x, y)``
+    converts such values to pixels of this widget, ``values_at(position)`` does the reverse, ``inner()`` returns the drawing area of a
+    panel, and ``picked_at(position)`` returns the mark at a position.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     least : tuple of int
         Minimum width and height in pixels with the default font.
     has_heading, has_x_title : bool
-        True if the figure's heading and legend, or the title of the lower axis, are shown.
+        True to show the figure's heading and legend or, respectively, the title of the lower axis.
 
     Signals
     -------
