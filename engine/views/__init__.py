@@ -1,4 +1,4 @@
-"""Data of pictures and tables of results, as they are: NumPy arrays, Arrow tables and dataclasses, which a script can have too."""
+"""Data behind the pictures and tables of results, as NumPy arrays, Arrow tables and dataclasses that scripts can use too."""
 
 import lazy_loader
 

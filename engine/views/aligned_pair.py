@@ -32,11 +32,12 @@ class AlignedPair:
     query_start, subject_start
         Positions of the first aligned residues, from 1.
     query, middle, subject
-        Lines of equal length: ``-`` for a gap; in the middle the residue that both share, ``+`` where the matrix scores above zero.
+        Aligned lines of equal length, with ``-`` for gaps. `middle` holds the residue of identical columns, ``+`` for other columns with a
+        positive score, and a blank elsewhere.
     facts
         Lines of statistics, also part of `text`; may be empty.
     hit
-        Row of the table of hits.
+        Values of the hit by column of the table of hits; may be empty.
     """
 
     query_name: str
@@ -51,15 +52,15 @@ class AlignedPair:
     hit: Mapping[str, Any] = field(default_factory=dict)
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Subject")
-    """Names shown next to the two lines."""
+    """Names displayed to the left of the query line and the subject line."""
     has_states: ClassVar[bool] = False
-    """True if secondary structure is drawn above and below."""
+    """True if secondary structure is drawn above the query and below the subject."""
     kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
-    """Names of kinds of columns."""
+    """Display name of each kind of column."""
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """Kinds of columns in a picture, each with its meaning."""
+        """Kinds of columns explained below a picture, each with its text."""
         return ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
 
     def __len__(self) -> int:
@@ -67,7 +68,7 @@ class AlignedPair:
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """(columns,) `IDENTICAL`, `POSITIVE`, `MISMATCH` or `GAP`."""
+        """Kind of each column, shape (columns,), uint8: `IDENTICAL`, `POSITIVE`, `MISMATCH` or `GAP`."""
         query, middle, subject = (np.frombuffer(line.encode("ascii"), np.uint8) for line in (self.query, self.middle, self.subject))
         kinds = np.full(len(query), MISMATCH, np.uint8)
         kinds[middle == _PLUS] = POSITIVE
@@ -77,15 +78,15 @@ class AlignedPair:
 
     @cached_property
     def _before(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(columns + 1,) each: residues of query and subject before a column."""
+        """Number of residues of query and subject before each column and at the end, shape (columns + 1,) each."""
         lines = (np.frombuffer(line.encode("ascii"), np.uint8) for line in (self.query, self.subject))
         query, subject = (np.concatenate(([0], np.cumsum(line != _DASH))) for line in lines)
         return query, subject
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the numbers of the first and last residue of query and subject in columns `first` to `last` (excluded).
+        """Return the first and last residue numbers of query and subject in columns `first` to `last` (exclusive).
 
-        Where there are only gaps, both are the number of the residue before.
+        If a sequence has only gaps in these columns, both numbers are that of its preceding residue.
         """
         ends = []
         for start, before in zip((self.query_start, self.subject_start), self._before, strict=True):
@@ -94,7 +95,7 @@ class AlignedPair:
         return ends[0], ends[1]
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the results of `numbers` as text."""
+        """Return the residue numbers of `numbers` as texts."""
         (a, b), (c, d) = self.numbers(first, last)
         return (str(a), str(b)), (str(c), str(d))
 
@@ -104,7 +105,7 @@ class AlignedPair:
         return max((len(end) for ends in self.labels(0, len(self)) for end in ends), default=1) if len(self) else 1
 
     def states_text(self, first: int, last: int) -> tuple[str, str]:
-        """Return the text above and below a block of lines; may be empty."""
+        """Return the lines of text above and below a block of columns; both may be empty."""
         return "", ""
 
     def text(self, width: int = _WIDTH) -> str:
@@ -140,7 +141,7 @@ class AlignedPair:
         return "\n".join(records) + "\n"
 
     def column_text(self, column: int) -> str:
-        """Text of a column: ``Query L45, subject V52: positive``."""
+        """Return the tooltip of a column, such as ``Query L45, subject V52: positive``."""
         (query, _), (subject, _) = self.numbers(column, column + 1)
         parts = [
             f"{who} gap after {number}" if symbol == "-" else f"{who} {symbol}{number}"

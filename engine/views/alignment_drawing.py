@@ -1,6 +1,6 @@
-"""An alignment drawn in lines as wide as the page or the window.
+"""Drawings of pairwise alignments in rows that fit the width of the page or window.
 
-Secondary structure is drawn as figures in the literature have it: a wave for a helix, an arrow for a strand, a line for coil.
+Secondary structure is drawn in the usual style: a wave for a helix, an arrow for a strand, a line for coil.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _FILLS: dict[int, tuple[Ink, float]] = {
     UNSURE_IDENTICAL: ("target", 0.125),
     UNSURE_DIFFERENT: ("decoy", 0.235),
 }
-"""Colour and opacity of columns by their kind."""
+"""Background colour and opacity of each kind of column."""
 _TRACK = 1.15
-"""Height of a line of secondary structure, in lines of residues."""
+"""Height of a line of secondary structure relative to a line of residues."""
 _SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: the residue where both are the same, : within 5 Å, . aligned"))
-"""Legend entries of structures, after the kinds of columns."""
+"""Additional legend entries of structure alignments: state and text."""
 _SIDE = 0.84
 """Side of a legend box as a fraction of the font size."""
 _FIGURE_SIZE, _FIGURE_WIDTH = 7.0, 520.0
 _LONGEST = 6000.0
-"""Points that a figure may be high: a page of PDF ends at 14,400. A longer alignment becomes wider."""
+"""Maximum height of a figure, points (a PDF page allows 14,400). Longer alignments are drawn wider."""
 INK_OF_STATE: dict[str, Ink] = {"H": Ion("z"), "E": Ion("a"), "C": "faint"}
-"""Colours of helices, strands and coil, which their shapes distinguish too."""
+"""Colours of helix (H), strand (E) and coil (C), which also differ in shape."""
 _TURN = 3.6
-"""Residues in a turn of a helix."""
-_STEPS = 6  # of the drawn wave, for each residue
+"""Residues per turn of an α-helix."""
+_STEPS = 6  # line segments of the wave per residue
 
 
 class _LegendItem(NamedTuple):
-    """An entry of the legend: a kind, a helix (H) or strand (E), or nothing but words; its place, its line and the width of its sign."""
+    """A legend entry: a kind of column, ``H``, ``E`` or ``""`` (only text), with its position, line number and symbol width."""
 
     what: int | str
     text: str
@@ -60,16 +60,16 @@ class _LegendItem(NamedTuple):
 
 
 class AlignmentSheet(Sheet):
-    """An alignment laid out in a width, its heading in the figure's font and its residues `zoom` times as large.
+    """An alignment laid out in a given width. `zoom` enlarges the residues but not the heading.
 
     Attributes
     ----------
     marks
-        Marked columns, with a mask for the residues of the query and of the subject.
+        Marked columns, each with two flags: the query's residue is marked, the subject's residue is marked.
     per_row, n_rows
-        Columns of each row, and rows.
+        Number of columns per row, and number of rows.
     cell, line
-        Width of a column and height of a line.
+        Width of a column and height of a line of residues, points.
     """
 
     def __init__(self, pair: AlignedPair, measure: TextMeasure, width: float, zoom: float = 1.0) -> None:
@@ -90,7 +90,7 @@ class AlignmentSheet(Sheet):
         self.legend = list(self._placed_legend())
         self.top = (2.8 + len(self.facts) + self.legend[-1].line) * self.heading_line + 0.5 * self.line
         columns = min(self.per_row, max(len(pair), _GROUP))
-        # The heading of a short alignment is wider than its columns.
+        # The heading of a short alignment may be wider than its columns.
         self.size = max(sides + columns * self.cell, width), self.top + self.n_rows * self.row_height
 
     def corner(self, column: int) -> tuple[float, float]:
@@ -99,7 +99,7 @@ class AlignmentSheet(Sheet):
         return self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height + self.track
 
     def column_at(self, x: float, y: float) -> int | None:
-        """Return the column at a position."""
+        """Return the column at a point of the sheet, or None."""
         row, down = divmod(y - self.top, self.row_height)
         place = int((x - self.corner(0)[0]) // self.cell)
         if row < 0 or not 0 <= place < self.per_row or down > 3 * self.line + 2 * self.track:
@@ -108,12 +108,12 @@ class AlignmentSheet(Sheet):
         return column if column < len(self.pair) else None
 
     def rows(self, region: Region) -> range:
-        """Return the rows visible in a region."""
+        """Return the indices of the rows visible in a region."""
         first, last = (int((y - self.top) // self.row_height) for y in (region.top, region.bottom))
         return range(min(max(first, 0), self.n_rows), min(max(last + 1, 0), self.n_rows))
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Heading, rows and marks."""
+        """Return the shapes of the heading, the visible rows and the marks."""
         shapes = self._heading() if region.top < self.top else []
         for row in self.rows(region):
             shapes += self._row(row)
@@ -131,7 +131,7 @@ class AlignmentSheet(Sheet):
         return lines
 
     def _placed_legend(self) -> Iterator[_LegendItem]:
-        """Entries of the legend, in as many lines as the width needs."""
+        """Yield the legend entries with their positions, wrapped to the heading's width."""
         side, x, line = _SIDE * self.measure.font_size, 0.0, 0
         for what, text in (*self.pair.legend, *(_SIGNS if self.pair.has_states else ())):
             sign = side if isinstance(what, int) else 2.4 * side if what else 0.0
@@ -142,7 +142,7 @@ class AlignmentSheet(Sheet):
             x += width + 1.4 * side
 
     def _heading(self) -> list[Shape]:
-        """Names, facts, and the meaning of the colours."""
+        """Return the shapes of the names, statistics and legend."""
         line, size, elided = self.heading_line, self.measure.font_size, self.measure.elided
         name = f"{self.pair.subject_name}  {self.pair.description}".rstrip()
         y = 0.85 * line + CENTRE * size
@@ -213,7 +213,10 @@ class AlignmentSheet(Sheet):
 
 
 def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None, width: float | None = None) -> Drawing:
-    """Draw a whole alignment for a page, `width` points wide unless it is too long; its heading includes the query."""
+    """Draw a whole alignment for a page, `width` points wide, or wider if it would be too high.
+
+    The heading also names the query.
+    """
     measure, width = measure or TextMeasure(_FIGURE_SIZE), width or _FIGURE_WIDTH
     pair = replace(pair, facts=(f"aligned with {pair.query_name}", *pair.facts))
     sheet = AlignmentSheet(pair, measure, width)
@@ -224,9 +227,10 @@ def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None, width:
 
 
 def draw_states(states: str, start: int, stop: int, left: float, top: float, cell: float, height: float) -> list[Shape]:
-    """Draw the states of columns `start` to `stop` (not included) from a corner, `cell` wide each; nothing in gaps (``-``).
+    """Draw the secondary structure of columns `start` to `stop` (exclusive); gaps (``-``) stay empty.
 
-    The wave of a helix continues from one line to the next, and a strand has its head where it ends, not where the line does.
+    `left` and `top` are the upper left corner, `cell` is the width of a column, in points. Helices and strands continue across rows: only
+    the end of a strand has an arrowhead, not the end of a row.
     """
     codes = np.frombuffer(states[start:stop].encode("ascii"), np.uint8)
     shapes: list[Shape] = []
@@ -244,14 +248,14 @@ def draw_states(states: str, start: int, stop: int, left: float, top: float, cel
 
 
 def draw_helix(area: Region, cell: float, phase: float = 0.0) -> Curve:
-    """Return a wave with one turn per 3.6 residues."""
+    """Return a wave with one turn per 3.6 residues. `phase`: turns already drawn in earlier rows."""
     x = np.linspace(0.0, area.width, max(2, round(area.width / cell * _STEPS) + 1))
     y = area.top + area.height * (0.5 - 0.36 * np.sin(2 * np.pi * (phase + x / cell / _TURN)))
     return Curve(area.left + x, y, INK_OF_STATE["H"], max(1.2, area.height * 0.13))
 
 
 def draw_strand(area: Region, cell: float, *, has_head: bool = True) -> Area:
-    """Return an arrow to the right, or a bar if it continues in the next line."""
+    """Return an arrow to the right, or without `has_head` a bar for a strand that continues in the next row."""
     head = min(area.width, 1.6 * cell) if has_head else 0.0
     neck, half, wide = area.right - head, 0.16 * area.height, 0.38 * area.height
     x = np.array([area.left, neck, neck, area.right, neck, neck, area.left])

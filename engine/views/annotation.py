@@ -48,7 +48,7 @@ SHOWN_SERIES = SERIES[:PRECURSOR]
 """Fragment series that can be annotated."""
 OF_MODIFICATIONS = "of modifications"
 LOSSES = ("H2O", "NH3", OF_MODIFICATIONS)
-"""Neutral losses of ions: water, ammonia, or the losses of their modification in Unimod."""
+"""Neutral losses that can be annotated: water, ammonia, and the losses that Unimod lists for modifications."""
 
 _FROM_THE_FRONT = "abc"
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -56,7 +56,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Ions to annotate: the run's settings and the user's additions (`AnnotationChoice`).
+    """Ions to annotate, from the settings of the run and the choice of the user (`AnnotationChoice`).
 
     Attributes
     ----------
@@ -77,14 +77,14 @@ class IonSettings:
     least_labelled: float = 0.0
 
     def of(self, peaks: Peaks) -> IonSettings:
-        """Return the settings with the ion series of a spectrum's activation."""
+        """Return the settings with the ion series resolved for the activation of a spectrum."""
         series = spectrum_ion_series(self.series, peaks.activation)
         return self if series == self.series else replace(self, series=series)
 
 
 @dataclass(frozen=True)
 class AnnotatedSpectrum:
-    """A spectrum with the ions of one peptide.
+    """A spectrum annotated with the fragment ions of one peptide.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class AnnotatedSpectrum:
     peptidoform
         The peptide with the precursor's charge.
     precursor_mz
-        Measured, in thomson.
+        Measured precursor m/z, in thomson.
     ions
-        All ions that were searched in the peaks.
+        Theoretical ions that were compared with the peaks.
     matches
-        Matched ions, one per peak.
+        Matches of ions and peaks, at most one ion per peak.
     is_matched
         (ions,) bool, True for matched ions, including those whose peak is labelled with another ion.
     shift
@@ -116,12 +116,12 @@ class AnnotatedSpectrum:
 
     @cached_property
     def relative(self) -> NDArray[np.float64]:
-        """Intensities in percent of the largest, (peaks,)."""
+        """Intensities in percent of the base peak, shape (peaks,)."""
         return relative_intensity(self.peaks.intensity)
 
     @cached_property
     def shown(self) -> ShownPeaks:
-        """The peaks with what each is, and the names of those that are high enough for them."""
+        """Peaks with their kinds, and labels of those at or above `settings.least_labelled`."""
         kinds = np.full(len(self.peaks.mz), UNMATCHED, dtype="<U8")
         kinds[self.matches.peak] = self.kinds
         named = np.flatnonzero(self.relative[self.matches.peak] >= self.settings.least_labelled)
@@ -139,7 +139,7 @@ class AnnotatedSpectrum:
 
     @cached_property
     def carries_shift(self) -> NDArray[np.bool_]:
-        """(ions,) True for fragments that contain the residue or terminus of the shift; unknown for the whole peptide."""
+        """True for ions that contain the shifted residue or terminus, shape (ions,); always False for precursor ions."""
         if self.shift is None:
             return np.zeros(len(self.ions), np.bool_)
         is_front = np.isin(self.ions.series, [SERIES.index(symbol) for symbol in _FROM_THE_FRONT])
@@ -150,17 +150,17 @@ class AnnotatedSpectrum:
 
     @cached_property
     def match_of_peak(self) -> dict[int, int]:
-        """Match that labels each peak."""
+        """Index of the match of each matched peak."""
         return {peak: match for match, peak in enumerate(self.matches.peak.tolist())}
 
     @cached_property
     def explained(self) -> float:
-        """Part of the intensity that the ions found explain, 0 to 1."""
+        """Fraction of the total intensity in matched peaks, 0 to 1."""
         total = float(self.peaks.intensity.sum())
         return float(self.peaks.intensity[self.matches.peak].sum()) / total if total else 0.0
 
     def name(self, ion: int) -> str:
-        """Name of an ion for the eye: ``y7²⁺``, ``b5−H2O``, ``[M+2H]²⁺``, ``iY``."""
+        """Return the display name of an ion, such as ``y7²⁺``, ``b5−H2O``, ``[M+2H]²⁺`` or ``iY``."""
         ions = self.ions
         if ions.series[ion] == IMMONIUM:
             return f"i{ions.residues[ions.number[ion] - 1]}"
@@ -172,7 +172,10 @@ class AnnotatedSpectrum:
         return f"{SERIES[ions.series[ion]]}{ions.number[ion]}{loss}{raised if charge > 1 else ''}"
 
     def bonds(self, series: str) -> NDArray[np.int64]:
-        """Bonds, as residues before them, that ions of these series prove, with or without losses, ascending."""
+        """Return the bonds with a matched ion of the given series, with or without loss, ascending.
+
+        A bond is given as the number of residues before it.
+        """
         codes = [SERIES.index(symbol) for symbol in series]
         return np.unique(self.ions.position[self.is_matched & np.isin(self.ions.series, codes)]).astype(np.int64)
 
@@ -197,7 +200,7 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
     Raises
     ------
     ProteoscopeError
-        Its parameters do not define them.
+        If the parameters of the search do not define the ions.
     """
     result = ions_looked_for(parameters)
     if result is None:
@@ -206,17 +209,17 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
 
 
 def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str = "") -> AnnotatedSpectrum:
-    """Annotate the spectrum of a row of the PSMs.
+    """Annotate the spectrum of a PSM with the ions of its peptide.
 
-    Fragments carry up to `settings.maximum_charge` charges and one fewer than the precursor, as in the search. The precursor is looked for
-    at its own charge.
+    Fragment charges go up to `settings.maximum_charge`, but stay below the precursor's charge, as in the search. The precursor is matched
+    only at its own charge.
 
-    Where the row has a ``shift_position``, the modification there was found as a shift of the mass.
+    If the row has a ``shift_position``, the modification at that position was found as a mass shift.
 
     Raises
     ------
     ParameterError
-        The row's peptide has no masses.
+        If the mass of the row's peptide is undefined.
     """
     placed = tuple(
         PlacedModification(int(position), str(name), float(mass))
@@ -232,7 +235,7 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
 
 
 def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, settings: IonSettings | None) -> AnnotatedSpectrum | None:
-    """Annotate peaks with the ions of a ProForma peptide; None if it cannot be parsed or has no mass."""
+    """Annotate peaks with the ions of a ProForma peptide; return None if it cannot be parsed or has no mass."""
     if settings is None or peptide is None:
         return None
     try:
@@ -246,7 +249,7 @@ def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, setting
 def annotate_peptidoform(
     peptidoform: Peptidoform, precursor_mz: float, peaks: Peaks, settings: IonSettings, title: str = ""
 ) -> AnnotatedSpectrum:
-    """Annotate a spectrum with the ions of a peptide, whose charge is the precursor's; see `annotate_match`."""
+    """Annotate a spectrum with the ions of a peptidoform that has the precursor's charge; see `annotate_match`."""
     sequence, charge, settings = peptidoform.sequence, peptidoform.charge, settings.of(peaks)
     assert charge is not None
     losses = tuple(losse for losse in settings.losses if losse != OF_MODIFICATIONS)
@@ -274,7 +277,7 @@ def annotate_peptidoform(
 
 
 def _joined(fragments: FragmentIons, others: FragmentIons, rows: NDArray[np.int64]) -> FragmentIons:
-    """Fragments, then some of other ions, which lose what these do or nothing."""
+    """Append the given rows of other ions to fragments; both must use the same table of neutral losses."""
     columns = {
         name: np.concatenate((getattr(fragments, name), getattr(others, name)[rows]))
         for name in ("mz", "series", "number", "charge", "loss", "position")
@@ -284,7 +287,7 @@ def _joined(fragments: FragmentIons, others: FragmentIons, rows: NDArray[np.int6
 
 
 WIDEST_TOLERANCE = {"ppm": 5000.0, "Da": 5.0}
-"""Widest tolerance by unit; beyond it any peak matches an ion."""
+"""Maximum tolerance by unit; with a wider tolerance, any peak would match an ion."""
 
 
 class AnnotationChoice(BaseModel):
@@ -293,13 +296,13 @@ class AnnotationChoice(BaseModel):
     Attributes
     ----------
     series
-        Ion series, characters of `SHOWN_SERIES` in their order; empty for those of the search.
+        Ion series, characters of `SHOWN_SERIES` in that order; empty for the series of the search.
     losses
-        Some of `LOSSES`.
+        Neutral losses to annotate, a subset of `LOSSES`.
     tolerance
-        Of fragments; None for the search's.
+        Fragment tolerance; None for the tolerance of the search.
     least_labelled
-        Percent of the base peak from which a peak has its name written.
+        Minimum height of a labelled peak, percent of the base peak.
 
     Examples
     --------
@@ -340,14 +343,14 @@ class AnnotationChoice(BaseModel):
 
     @classmethod
     def restored(cls, stored: Any) -> Self:
-        """Restore a stored choice from any source; invalid values give the default."""
+        """Return a stored choice, or the default choice if the stored value is invalid."""
         try:
             return cls.model_validate(stored)
         except (ValidationError, TypeError):
             return cls()
 
     def settings(self, requested: IonSettings) -> IonSettings:
-        """Return the ions to annotate in a run whose search used `requested`."""
+        """Return the ion settings for a run: the search's settings `requested`, changed by this choice."""
         return replace(
             requested,
             tolerance=self.tolerance or requested.tolerance,

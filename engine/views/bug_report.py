@@ -1,4 +1,4 @@
-"""Text of a bug report: versions, devices and the end of the log; paths and user names only on request."""
+"""Text of a bug report: versions, devices and the end of the log, with paths and user names only on request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAXIMUM_LINES = 200
 
 
 def program_facts() -> str:
-    """Versions of the program, of Python, of the system and of the libraries that compute and draw."""
+    """Return the versions of the program, of Python, of the system and of the libraries for computing and drawing."""
     result = []
     for name in _PACKAGES:
         try:
@@ -34,11 +34,11 @@ def bug_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool)
     what
         Description by the user, or a traceback.
     devices
-        One line each.
+        Description of each device, one line each.
     log
-        Only the last 200 lines are used.
+        Lines of the log, of which the last 200 are included.
     with_paths
-        Keep names of folders, user and machine.
+        If true, the names of folders, user and machine are not removed.
     """
     lines = log.splitlines()[-_MAXIMUM_LINES:]
     parts = (

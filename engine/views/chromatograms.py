@@ -1,4 +1,4 @@
-"""Chromatograms of a run: what comes off the column by time, all of it or at one m/z."""
+"""Chromatograms of a run: total ion current, base peak or one m/z by retention time."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from proteoscope.engine.views.figures import Figure, Line, Panel, Picked, Rule
 __all__ = ["Chromatogram", "base_peaks", "chromatogram_figure", "extracted", "of_spectra", "power_below", "total_ions"]
 
 _SMALLEST = 0.01
-"""Minutes that are shown at least."""
+"""Minimum visible range, minutes."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Chromatogram:
-    """Intensities by time, n of them.
+    """Intensities of n spectra by retention time.
 
     Attributes
     ----------
     title
         Title for display.
     minutes : (n,) float64
-        Ascending.
+        Retention times, ascending.
     intensity : ndarray of float64, shape (n,)
     spectrum : (n,) int64
-        Rows of the table of spectra; -1 for MS1 spectra.
+        Row of each spectrum in the table of spectra; -1 for MS1 spectra.
     scan : (n,) int64
-        -1 where unknown.
+        Scan numbers; -1 if unknown.
     """
 
     title: str
@@ -47,7 +47,7 @@ class Chromatogram:
         return len(self.minutes)
 
     def nearest(self, minutes: float) -> int | None:
-        """Return the index nearest to a time, or None."""
+        """Return the index of the spectrum nearest to a time, or None if there are no spectra."""
         if not len(self):
             return None
         right = min(int(np.searchsorted(self.minutes, minutes)), len(self) - 1)
@@ -55,14 +55,14 @@ class Chromatogram:
         return left if minutes - self.minutes[left] <= self.minutes[right] - minutes else right
 
     def outline(self, low: float, high: float, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the line between two times (minutes), with its neighbours on both sides.
+        """Return the points of the line between two times (minutes), plus one neighbour on each side.
 
-        Dense lines are reduced to the lowest and highest point of each of `n_columns` columns.
+        Dense lines are reduced to the minimum and maximum in each of `n_columns` groups of points.
 
         Returns
         -------
         x, y
-            (m,) float64 each.
+            Minutes and intensities, shape (m,), float64 each.
         """
         first = max(0, int(np.searchsorted(self.minutes, low)) - 1)
         last = min(len(self), int(np.searchsorted(self.minutes, high, side="right")) + 1)
@@ -76,7 +76,7 @@ class Chromatogram:
 
 
 def power_below(highest: float) -> tuple[float, str]:
-    """Return the power of ten that divides intensities up to a value, and its text; 1 and '' below 1,000."""
+    """Return the largest power of ten up to an intensity, and its text; 1 and '' for intensities below 1,000."""
     if highest < 1000:
         return 1.0, ""
     exponent = math.floor(math.log10(highest))
@@ -84,7 +84,10 @@ def power_below(highest: float) -> tuple[float, str]:
 
 
 def chromatogram_figure(chromatogram: Chromatogram, marked: float | None = None) -> Figure:
-    """Intensity by time, with a line at the minutes that are marked; a click anywhere chooses the place next in time."""
+    """Return the figure of a chromatogram, with a vertical line at `marked` minutes.
+
+    A click selects the spectrum nearest in time.
+    """
     minutes, title = chromatogram.minutes, chromatogram.title
     margin = 0.01 * float(minutes[-1] - minutes[0]) or 0.5
     x = Axis(float(minutes[0]) - margin, float(minutes[-1]) + margin, "Retention time (min)")
@@ -111,17 +114,17 @@ def _tip(chromatogram: Chromatogram, place: int) -> str:
 
 
 def total_ions(surveys: Ms1Spectra) -> Chromatogram:
-    """Return the total ion current of the MS1 spectra."""
+    """Return the chromatogram of the total ion current of the MS1 spectra."""
     return _of_surveys("Total ion current (MS1)", surveys, _sums(surveys.intensity, surveys.offsets))
 
 
 def base_peaks(surveys: Ms1Spectra) -> Chromatogram:
-    """Return the highest peak of each MS1 spectrum."""
+    """Return the chromatogram of the base peak intensities of the MS1 spectra."""
     return _of_surveys("Base peak (MS1)", surveys, _over_runs(np.maximum, surveys.intensity, surveys.offsets))
 
 
 def extracted(surveys: Ms1Spectra, mz: float, tolerance: Tolerance) -> Chromatogram:
-    """Return the summed peaks of each MS1 spectrum within the tolerance of an m/z.
+    """Return the extracted ion chromatogram: the summed intensity within the tolerance of an m/z, for each MS1 spectrum.
 
     Examples
     --------
@@ -140,7 +143,10 @@ def extracted(surveys: Ms1Spectra, mz: float, tolerance: Tolerance) -> Chromatog
 def of_spectra(
     title: str, seconds: NDArray[np.float64], intensity: NDArray[np.float64], spectrum: NDArray[np.int64], scan: NDArray[np.int64]
 ) -> Chromatogram:
-    """Return a chromatogram of (n,) tandem mass spectra, without those that lack a time."""
+    """Return a chromatogram of n tandem mass spectra, without those whose time or intensity is unknown.
+
+    The arrays have shape (n,); times are in seconds, `spectrum` holds rows of the table of spectra.
+    """
     retained = np.flatnonzero(np.isfinite(seconds) & np.isfinite(intensity))
     retained = retained[np.argsort(seconds[retained], kind="stable")]
     return Chromatogram(title, seconds[retained] / 60, intensity[retained].astype(np.float64), spectrum[retained], scan[retained])
@@ -155,7 +161,7 @@ def _sums(values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np
 
 
 def _over_runs(combine: np.ufunc, values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Values of runs combined, 0 for those without any."""
+    """Reduce each segment of values with a ufunc; empty segments give 0."""
     result = np.zeros(len(offsets) - 1)
     is_there = np.diff(offsets) > 0
     if is_there.any():

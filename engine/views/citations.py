@@ -1,4 +1,4 @@
-"""Citations of the program and of the methods it implements, as text and BibTeX."""
+"""Citations of the program and of the methods that it implements, as text and BibTeX."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Citation:
     kind
         BibTeX entry type, such as ``article``.
     of
-        Part of the program that follows the work.
+        Part of the program that implements the method of the work.
     fields
-        BibTeX fields in order; names of people are ``Family, Given`` joined with `` and ``.
+        BibTeX fields in order. People are written ``Family, Given`` and joined with `` and ``.
     """
 
     key: str
@@ -32,7 +32,7 @@ class Citation:
 
     @property
     def text(self) -> str:
-        """Entry in a list of references."""
+        """Entry as plain text for a list of references."""
         by_name = dict(self.fields)
         names = [_short(name) for name in by_name["author"].split(" and ")]
         place = by_name.get("journal") or by_name.get("school") or by_name.get("note", "")
@@ -45,7 +45,7 @@ class Citation:
 
     @property
     def bibtex(self) -> str:
-        """BibTeX entry."""
+        """Entry in BibTeX format."""
         lines = [f"  {name} = {{{value}}}" for name, value in self.fields]
         return f"@{self.kind}{{{self.key},\n" + ",\n".join(lines) + "\n}"
 
@@ -131,11 +131,11 @@ CITATIONS = (
         ),
     ),
 )
-"""The program, and the five works that its searches follow."""
+"""Citations of the program and of the five works whose methods its searches implement."""
 
 
 def citation_text() -> str:
-    """Return all citations as text, each with the part that follows it."""
+    """Return all citations as text, each with the part of the program that implements it."""
     return "\n\n".join(f"{citation.of[:1].upper()}{citation.of[1:]}\n{citation.text}" for citation in CITATIONS) + "\n"
 
 

@@ -28,12 +28,12 @@ MEMBER_DETAILS = (
     *("spectrum", "cluster", "title", "precursor_mz", "charge", "retention_time", "similarity_to_consensus", "is_consensus"),
     *("n_members", "spectrum_file"),
 )
-"""Columns of the compared spectrum."""
+"""Columns shown for the compared spectrum."""
 
 
 @dataclass(frozen=True)
 class ClusterFilter:
-    """Filter of clusters and spectra; None is unbounded. Precursor m/z bounds are in thomson."""
+    """Filter of clusters and spectra. Precursor m/z bounds are in thomson; None means no bound."""
 
     text: str = ""
     minimum_spectra: int = 1
@@ -42,7 +42,10 @@ class ClusterFilter:
 
 
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
-    """Return a filter's conditions on ``clusters`` or ``members``; a cluster matches a text if any of its spectra does."""
+    """Return the conditions of a filter on the table ``clusters`` or ``members``.
+
+    A cluster matches a text if its label or any of its spectra does.
+    """
     conditions = given(
         ("n_members", ">=", chosen.minimum_spectra if chosen.minimum_spectra > 1 else None),
         ("precursor_mz", ">=", chosen.lowest_mz),
@@ -56,13 +59,13 @@ def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
 
 
 def select_members(cluster: int) -> list[Condition]:
-    """Condition on members: they are of this cluster."""
+    """Return the condition that selects the members of a cluster."""
     return [compares("cluster", "=", cluster)]
 
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """Results of a clustering. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: True if a cluster has a label."""
+    """Counts of a clustering: clusters, spectra in clusters and all spectra. `has_labels`: True if any cluster has a label."""
 
     n_clusters: int
     n_clustered: int
@@ -71,7 +74,7 @@ class ClusterSummary:
 
 
 def cluster_summary(source: TableSource) -> ClusterSummary:
-    """Count clusters and spectra. `source`: any table of the run."""
+    """Count the clusters and spectra of a clustering. `source`: any open table of the run."""
     row = source.query(
         "SELECT (SELECT count(*) FROM clusters) AS clusters, (SELECT coalesce(sum(n_members), 0) FROM clusters) AS clustered, "
         "(SELECT count(*) FROM members) AS spectra, (SELECT count(label) FROM clusters) AS labels"
@@ -86,7 +89,7 @@ class ComparedMember:
     Attributes
     ----------
     member
-        Columns of `MEMBER_DETAILS`.
+        Values of the columns `MEMBER_DETAILS`.
     consensus
         Result of `find_consensus`; None if the spectrum is in no cluster.
     """
@@ -97,12 +100,12 @@ class ComparedMember:
 
 
 def compared_member(source: TableSource, row: int, run: FinishedRun) -> ComparedMember:
-    """Mirror the spectrum in a row of the members with its cluster's consensus spectrum.
+    """Mirror the spectrum in a row of the table of members with the consensus spectrum of its cluster.
 
     Raises
     ------
     ProteoscopeError
-        The run did not keep its peaks, or they are damaged.
+        If the run did not store the peaks, or if they are damaged.
     """
     member = source.row(row, MEMBER_DETAILS)
     upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))
@@ -116,7 +119,7 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
 
 
 def find_consensus(source: TableSource, cluster: int) -> dict[str, Any] | None:
-    """Return ``consensus`` (row of the consensus spectra), ``title`` and ``row`` (of the table) of a cluster, or None."""
+    """Return ``consensus`` (row of the consensus spectrum), ``title`` and ``row`` (of the table of clusters), or None."""
     requested = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
     result: list[dict[str, Any]] = source.query(requested, [cluster]).to_pylist()
     return result[0] if result else None

@@ -1,7 +1,7 @@
-"""Identification of the same spectrum file in several runs.
+"""Matching of spectrum files between several runs.
 
-Files with equal digests are the same. Files with the same name without folder and extension are too, since one program reads mzML where
-another reads MGF and imported results often have a name only. The exception is a run with two files of that name.
+Files with equal digests are the same. Files with equal names (without folder and extension) also are, because one program may read mzML and
+another one MGF, and imported results often have only a name. Exception: a run has two files of that name.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ENDINGS = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl", ".raw", ".
 
 @dataclass(frozen=True)
 class ComparedFiles:
-    """Spectrum files of several runs, numbered so that equal files have equal numbers.
+    """Numbers of the spectrum files of several runs; equal files have equal numbers.
 
     Attributes
     ----------
     numbers
-        For each run the number of each file, by its name in the run's tables.
+        For each run, the numbers of its files by their names in the run's tables.
     by_name
-        Pairs of names that were matched by name only, each pair once.
+        Pairs of file names that were matched only by name, each pair once.
     """
 
     numbers: tuple[dict[str, int], ...]
@@ -33,7 +33,7 @@ class ComparedFiles:
 
     @property
     def n_shared(self) -> int:
-        """Files that two runs have, or more."""
+        """Number of files that two or more runs have."""
         return sum(n > 1 for n in Counter(number for run in self.numbers for number in set(run.values())).values())
 
 
@@ -43,9 +43,9 @@ def match_files(names: Sequence[Sequence[str]], digests: Sequence[Mapping[str, s
     Parameters
     ----------
     names
-        File names of each run as in its tables.
+        For each run, its file names as in its tables.
     digests
-        Known digests of each run's files, by these names.
+        For each run, the known digests of its files by file name.
     """
     numbers: list[dict[str, int]] = []
     of_digest: dict[str, int] = {}
@@ -74,7 +74,7 @@ def strip_extensions(name: str) -> str:
 
 
 def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
-    """Merge the numbers of files with the same name unless a run has two of them."""
+    """Give files with the same name the same number, unless a run has two files of that name."""
     of_stem: dict[str, list[tuple[int, str]]] = {}
     for run, number in enumerate(numbers):
         for name in number:

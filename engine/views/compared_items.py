@@ -1,8 +1,9 @@
-"""The tables of a comparison of runs: a row for each spectrum, peptide or protein that a run has, and what each run says of it.
+"""Tables of a comparison of runs: one row per spectrum, peptide or protein, with the results of each run.
 
-Columns of run A end in ``_A``. Of every level: ``n_A``, how often the run found the item, without a value where it did not; ``q_value_A``;
-``accepted_from_A``, from which q-value on it is accepted: 0 where the run has no q-values. Of spectra also the answers; of these, of PSMs
-and of peptides ``psm_A``, the row of the PSM, or of the best one, in the run.
+Columns of run A end in ``_A``. Every table has ``n_A``, the number of times the run found the item (null if never), ``q_value_A`` and
+``accepted_from_A``, the smallest threshold that accepts the item (0 if the run has no q-values). The table of spectra also has the answer
+of each run. Tables of spectra, PSMs
+and peptides have ``psm_A``, the row of the (best) PSM in the run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["make_tables"]
 
 _SAME_MASS = 0.006
-"""Dalton. Programs write masses of modifications with two decimals or more; sulfation and phosphorylation are 0.0095 Da apart."""
+"""Maximum difference between masses of the same modification, dalton.
+
+Programs write these masses with at least two decimals; sulfation and phosphorylation are 0.0095 Da apart.
+"""
 
 _ANSWERS = """
 SELECT file_row_number AS row, spectrum_file, spectrum_id, scan, retention_time, precursor_mz, peptide, sequence, charge,
@@ -51,9 +55,9 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
     Raises
     ------
     InputError
-        A table of a run is damaged.
+        If a table of a run is damaged.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     _gather(connection, "answers", runs, "psms", _ANSWERS)
     _gather(connection, "forms", runs, "peptides", _PEPTIDES)
@@ -82,7 +86,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
 
 
 def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[FinishedRun], table: str, sql: str) -> None:
-    """Rows of all runs as one table, each with the place of its run."""
+    """Create a table with the query's rows from all runs, and the index of the run in column ``run``."""
     for place, run in enumerate(runs):
         source = run.tables.source(table)
         result = source.query(sql)
@@ -94,12 +98,12 @@ def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[Fin
 
 
 def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
-    """Give answers the number of their file, and the name by which its spectra are the same in all runs."""
+    """Add to answers the file number and ``spectrum``, the name of the spectrum that is equal in all runs."""
     rows = [(run, name, number) for run, of_run in enumerate(files.numbers) for name, number in of_run.items()]
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     types = (pa.int32(), pa.string(), pa.int64())
     _register(connection, "numbered", dict(zip(("run", "name", "file"), map(pa.array, columns, types), strict=True)))
-    # Scans name spectra in the files of all formats that keep them; what programs call a spectrum differs.
+    # Scan numbers are the same in all file formats that store them; spectrum ids differ between programs.
     connection.execute(
         """
         CREATE TABLE named AS
@@ -118,7 +122,10 @@ def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -
 
 
 def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give answers and peptides their ``residues``, ``composition`` (and which modifications) and ``form`` (and where)."""
+    """Add three names to answers and peptides, each more specific than the one before.
+
+    ``residues``: the sequence with L for I. ``composition``: also the kinds of modifications. ``form``: also their positions.
+    """
     masses = (
         connection.sql(
             "SELECT DISTINCT unnest(modification_masses) AS mass FROM (SELECT modification_masses FROM answers UNION ALL "
@@ -148,7 +155,7 @@ def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _same_masses(masses: Any) -> Any:
-    """Group (n,) ascending masses; a group extends `_SAME_MASS` above its first mass.
+    """Return the group of each of n ascending masses, shape (n,); a group extends `_SAME_MASS` above its first mass.
 
     >>> _same_masses(np.array([15.99, 15.9949, 15.995, 79.9568, 79.9663])).tolist()
     [0, 0, 0, 1, 2]
@@ -162,7 +169,10 @@ def _same_masses(masses: Any) -> Any:
 
 
 def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
-    """``spectra``: each with the answers of all runs, and from which q-value on two of these differ, and how."""
+    """Create ``spectra``: each spectrum with the answers of all runs.
+
+    ``difference`` is how two answers differ, ``differs_from`` the smallest threshold at which both are accepted.
+    """
     answers = ("row", "peptide", "sequence", "charge", "score", "form", "composition", "residues")
     more = [
         f"any_value({name}) FILTER (run = {run}) AS {'psm' if name == 'row' else name}_{symbol}"
@@ -194,7 +204,10 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
 def _pivot(
     connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, described: str, symbols: str, more: Sequence[str] = ()
 ) -> None:
-    """Create a table with one row per key: values of the first run that has it, and columns of each run; best first."""
+    """Create a table with one row per key, best first.
+
+    A row holds the `described` values of the first run that has the key, then the columns of each run and the columns `more`.
+    """
     shown = [f"first({column} ORDER BY run, q_value NULLS LAST, {column}) AS {column}" for column in described.split(", ")]
     each = [
         f"CAST(sum(n) FILTER (run = {run}) AS BIGINT) AS n_{symbol}, min(q_value) FILTER (run = {run}) AS q_value_{symbol}, "

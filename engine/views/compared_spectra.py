@@ -1,4 +1,4 @@
-"""A spectrum that two runs answer differently, mirrored: above with the ions of one answer, below with the ions of the other."""
+"""Mirror plot of a spectrum with two answers: the ions of one run's peptide above, those of the other run's peptide below."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["compared_answers", "differing_runs"]
 
 _UNKNOWN = IonSettings(Tolerance(20, "ppm"))
-"""Settings for runs with unknown ions, such as imported ones."""
+"""Ion settings if no run has its own, as for imported runs."""
 
 
 def compared_answers(comparison: RunComparison, source: TableSource, row: int, runs: tuple[int, int] | None = None) -> MirroredSpectra:
-    """Mirror the answers of two runs to the spectrum in a row of ``spectra``.
+    """Mirror the answers of two runs to the spectrum in a row of the table ``spectra``.
 
-    Peaks come from either run that stores them.
+    The peaks come from whichever run stores them.
 
     Parameters
     ----------
     runs
-        Positions of the runs; None selects the first two that differ.
+        Indices of two runs; None selects them with `differing_runs`.
 
     Raises
     ------
     ProteoscopeError
-        A run has no answer, or neither stored peaks.
+        If a run has no answer, or if neither run stored peaks.
     """
     names = [name for symbol in comparison.symbols for name in (f"psm_{symbol}", f"peptide_{symbol}", f"accepted_from_{symbol}")]
     answers = source.row(row, [*names, "spectrum_id"])
@@ -64,7 +64,7 @@ def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[
     Parameters
     ----------
     answers
-        Row with ``peptide_A`` and ``accepted_from_A`` of each run.
+        Values of a row of ``spectra``, with ``peptide_A`` and ``accepted_from_A`` for each run A.
     """
     there = [run for run, symbol in enumerate(comparison.symbols) if answers[f"psm_{symbol}"] is not None]
     if len(there) < 2:

@@ -14,7 +14,7 @@ from proteoscope.engine.views.run_comparison import Level, RunComparison
 __all__ = ["CURVES_SIZE", "OVERLAPS_SIZE", "SCORES_SIZE", "draw_curves", "draw_overlaps", "draw_scores"]
 
 OVERLAPS_SIZE, CURVES_SIZE, SCORES_SIZE = (480.0, 300.0), (360.0, 260.0), (360.0, 320.0)
-"""Width and height of each figure on a page, points."""
+"""Default width and height of the figures, points."""
 
 _FONT = 8.0
 _MAXIMUM_SETS = 24
@@ -31,7 +31,7 @@ def draw_overlaps(
 ) -> Drawing:
     """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar per set of runs that share items.
 
-    The target of a bar and of its dots is the set of runs, by position.
+    A click on a bar or its dots selects the indices of these runs.
     """
     result = comparison.intersections(level.name, threshold)
     shown, n_more = result[:_MAXIMUM_SETS], max(0, len(result) - _MAXIMUM_SETS)
@@ -92,7 +92,7 @@ def draw_curves(
     height: float = CURVES_SIZE[1],
     font_size: float = _FONT,
 ) -> Drawing:
-    """Draw the number of items found up to each q-value to 5 %: by each run, by all and by any."""
+    """Draw the number of items accepted at q-value thresholds up to 5 %, by each run, by all runs and by any run."""
     curves = comparison.curves(level.name)
     series: list[tuple[str, np.ndarray, Ink, bool]] = [
         (comparison.symbols[run], counts, run, False) for run, counts in enumerate(curves.runs)
@@ -129,9 +129,9 @@ def draw_scores(
     height: float = SCORES_SIZE[1],
     font_size: float = _FONT,
 ) -> Drawing:
-    """Draw the scores of spectra that two runs both answer, coloured by agreement.
+    """Draw a scatter plot of the scores that two runs give the same spectra, coloured by agreement.
 
-    The target of a dot is the row of its spectrum.
+    A click on a dot selects the row of its spectrum.
     """
     pairs = comparison.scores(*runs, threshold)
     first, second = (f"{comparison.symbols[run]}: score in {comparison.labels[run]}" for run in runs)
@@ -164,7 +164,7 @@ def _fit_axis(values: np.ndarray, title: str) -> Axis:
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
-    """Move ascending positions down to a minimum distance."""
+    """Return ascending y coordinates moved down the page so that neighbours are at least `least` apart."""
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + least) if moved else place)

@@ -1,4 +1,4 @@
-"""Tables of a comparison of runs, as shown and as written to files, with descriptions of their columns."""
+"""Column descriptions of the tables of a run comparison, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "v
 
 
 def comparison_table(comparison: RunComparison, level: str) -> Table:
-    """Return the columns of a level: properties of items, then columns of each run that end with its symbol."""
+    """Return the table description of a level: columns of the items, then of each run, named with its symbol at the end."""
     columns = list(_ITEMS[level])
     for symbol, label in zip(comparison.symbols, comparison.labels, strict=True):
         if level == "spectra":
@@ -122,16 +122,16 @@ def write_comparison(
     n_mirrors
         Number of mirrored spectra with two answers to draw, best first.
     figures
-        Type, width and resolution of figures.
+        Type, width and resolution of the figures.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If writing failed.
     InputError
-        A table is damaged.
+        If a table is damaged.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     write = partial(write_separated, progress=progress, dialect=DIGITS, spreadsheet_safe=spreadsheet_safe)
     drawings = [*_drawings(comparison, threshold), *_mirrors(comparison, threshold, n_mirrors)]
@@ -155,7 +155,7 @@ def write_comparison(
 
 
 def comparison_files() -> tuple[str, ...]:
-    """Names of the tables that a comparison writes."""
+    """Return the file names of the tables that `write_comparison` writes."""
     return ("runs.tsv", "overlaps.tsv", "counts.tsv", *(f"{level.name}.tsv" for level in LEVELS), "disagreements.tsv")
 
 
@@ -217,7 +217,7 @@ def _count_columns(comparison: RunComparison) -> dict[str, Any]:
 
 
 def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
-    """Return the columns of a level's file; ``runs`` lists the runs that accept the item."""
+    """Return the columns of the file of a level, including ``runs``, the symbols of the runs that accept the item."""
     found_by = Column("runs", meaning="Runs that accept it", is_own_text=True)
     columns = comparison_table(comparison, level).columns
     of_item = len(_ITEMS[level])
@@ -225,7 +225,7 @@ def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
 
 
 def _accepted(comparison: RunComparison, level: str, threshold: float) -> Iterator[pa.Table]:
-    """Yield the items of a level that any run accepts, in chunks."""
+    """Yield the items of a level that any run accepts, in chunks of rows."""
     source = comparison.source(level)
     rows = np.flatnonzero((comparison.accepted_from(level) <= threshold).any(1))
     yield from _batches(comparison, source, rows, _saved_columns(comparison, level), threshold)
@@ -235,7 +235,7 @@ def _accepted(comparison: RunComparison, level: str, threshold: float) -> Iterat
 def _batches(
     comparison: RunComparison, source: TableSource, rows: NDArray[np.int64], columns: Sequence[Column], threshold: float
 ) -> Iterator[pa.Table]:
-    """Yield rows of a level with the symbols of the runs that accept each."""
+    """Yield the given rows in chunks, with a column ``runs`` of the symbols of the runs that accept each item."""
     names = [column.name for column in columns if column.name != "runs"]
     for first in range(0, len(rows), _ROWS):
         some = rows[first : first + _ROWS]

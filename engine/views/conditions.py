@@ -1,4 +1,4 @@
-"""Conditions on the rows of result tables, as SQL and its parameters: the one place that writes it.
+"""SQL conditions on the rows of result tables, with values as query parameters. Only this module writes conditions in SQL.
 
 >>> where_clause([compares("q_value", "<=", 0.01), negated(is_missing("charge"))])
 (' WHERE ("q_value" <= ?) AND (NOT ("charge" IS NULL))', [0.01])
@@ -41,14 +41,14 @@ Sign = Literal["=", "<=", ">=", "<", ">"]
 
 
 class Condition(NamedTuple):
-    """Condition on a row, as SQL with a question mark for each value."""
+    """SQL condition on a row, with a question mark for each of its values."""
 
     sql: str
     values: tuple[Any, ...] = ()
 
 
 class Selected(NamedTuple):
-    """Values of a column in another table of the run, from rows that satisfy all conditions."""
+    """Subquery for `among` and `has_any`: a column of another table, in the rows that satisfy all conditions."""
 
     table: str
     column: str
@@ -56,17 +56,17 @@ class Selected(NamedTuple):
 
 
 def compares(column: str, sign: Sign, value: str | float | bool) -> Condition:
-    """Compare a column with a value of its type; missing values never match, NaN is the largest number."""
+    """Require that a column compares with a value as `sign` demands. Nulls never match; NaN counts as the largest number."""
     return Condition(f"{identifier(column)} {sign} ?", (value,))
 
 
 def given(*bounds: tuple[str, Sign, str | float | bool | None]) -> list[Condition]:
-    """Comparisons of columns with those values that are given, as in the fields of a filter; None gives no condition."""
+    """Return a comparison for each (column, sign, value) whose value is not None, as in the fields of a filter."""
     return [compares(column, sign, value) for column, sign, value in bounds if value is not None]
 
 
 def equals(column: str, other: str) -> Condition:
-    """Two columns hold the same value."""
+    """Require that two columns hold the same value."""
     return Condition(f"{identifier(column)} = {identifier(other)}")
 
 
@@ -91,67 +91,67 @@ def is_empty(column: str) -> Condition:
 
 
 def contains(column: str, text: str, *, is_list: bool = False, is_capital: bool = False) -> Condition:
-    """Require that a column's text contains another, ignoring case; tabs match blanks.
+    """Require that the text of a column contains `text`, ignoring case; tabs count as spaces.
 
     Parameters
     ----------
     is_list
-        True if the column holds lists of texts, which are joined with ``"; "`` as displayed.
+        True if the column holds lists of texts; these are searched as displayed, joined with ``"; "``.
     is_capital
-        True if the column holds only capitals without tabs, as sequences do; then only `text` is converted.
+        True if the column holds only capitals and no tabs, such as sequences; then only `text` is converted, which is faster.
     """
     name = identifier(column)
     if is_capital:
         return Condition(f"contains({name}, ?)", (text.upper(),))
     lowered = f"lower(array_to_string({name}, '; '))" if is_list else f"lower({name})"
     wanted = text.lower().replace("\t", " ")
-    # A tab matters only in a text with a blank; without it, searching a million rows takes a fraction of the time.
+    # Tabs need replacing only if `text` has a space; omitting it makes the search of a million rows several times faster.
     looked_in = f"replace({lowered}, chr(9), ' ')" if " " in wanted else lowered
     return Condition(f"contains({looked_in}, ?)", (wanted,))
 
 
 def matches_pattern(column: str, pattern: str) -> Condition:
-    """Part of a column's text matches a regular expression (RE2)."""
+    """Require that part of a column's text matches a regular expression (RE2 syntax)."""
     return Condition(f"regexp_matches({identifier(column)}, ?)", (pattern,))
 
 
 def rounds_to(column: str, factor: float, value: float) -> Condition:
-    """Require that a number times `factor`, rounded half to even, is `value`."""
+    """Require that the column times `factor`, rounded half to even, equals `value`."""
     return Condition(f"round_even({identifier(column)} * ?, 0) = ?", (factor, value))
 
 
 def among(column: str, selected: Selected) -> Condition:
-    """Require that a value occurs in a column of another table."""
+    """Require that the value of a column occurs among the selected values of another table."""
     where, values = where_clause(selected.conditions)
     result = f"SELECT {identifier(selected.column)} FROM {identifier(selected.table)}{where}"
     return Condition(f"{identifier(column)} IN ({result})", tuple(values))
 
 
 def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
-    """Require that a list contains one of some values, given or from lists in another table."""
+    """Require that a list contains any of the wanted values, which are given or come from lists in another table."""
     name = identifier(column)
     if isinstance(wanted, Selected):
         where, values = where_clause(wanted.conditions)
         result = f"SELECT coalesce(flatten(list({identifier(wanted.column)})), []) FROM {identifier(wanted.table)}{where}"
         return Condition(f"list_has_any({name}, ({result}))", tuple(values))
     if len(wanted) == 1:
-        # Twice as fast as a test for any of several.
+        # For one value, twice as fast as `list_has_any`.
         return Condition(f"list_contains({name}, ?)", (wanted[0],))
     return Condition(f"list_has_any({name}, ?)", (list(wanted),))
 
 
 def negated(condition: Condition) -> Condition:
-    """Negate a condition; missing values satisfy neither."""
+    """Negate a condition; nulls satisfy neither the condition nor its negation."""
     return Condition(f"NOT ({condition.sql})", condition.values)
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
-    """Require all conditions; true without any."""
+    """Require all conditions; always true if there are none."""
     return _joined(conditions, " AND ", "true")
 
 
 def any_of(conditions: Iterable[Condition]) -> Condition:
-    """Require one of the conditions; false without any."""
+    """Require at least one of the conditions; always false if there are none."""
     return _joined(conditions, " OR ", "false")
 
 
@@ -164,15 +164,15 @@ def _joined(conditions: Iterable[Condition], between: str, none: str) -> Conditi
 
 
 def accepted_at(q_value: float, table: str) -> Condition:
-    """Return the condition of rows of a table that are accepted at a q-value.
+    """Require that a row of a table is accepted at a q-value threshold.
 
-    A row without a q-value is not accepted. Where the whole table has none, as without decoys, all rows fulfil the condition.
+    A row without a q-value is not accepted, unless the whole table has no q-values (no decoys): then all rows are.
     """
     return any_of((compares("q_value", "<=", q_value), none_finite(table, "q_value")))
 
 
 def contains_in(columns: Iterable[str], text: str) -> list[Condition]:
-    """Require a text in any of some columns; no condition for blanks.
+    """Require that any of the given columns contains a text; a blank text gives no condition.
 
     >>> contains_in(["query", "target"], "  ")
     []
@@ -182,14 +182,17 @@ def contains_in(columns: Iterable[str], text: str) -> list[Condition]:
 
 
 def text_in_columns(columns: Sequence[Column], text: str) -> list[Condition]:
-    """Require a text in any described column of texts or lists of texts; no condition without such columns."""
+    """Require that any column of kind ``text`` or ``texts`` contains a text.
+
+    Returns no condition if the text is blank or no column is of these kinds.
+    """
     wanted = text.strip()
     looked_in = [contains(column.name, wanted, is_list=column.kind == "texts") for column in columns if column.kind in ("text", "texts")]
     return [any_of(tuple(looked_in))] if wanted and looked_in else []
 
 
 def where_clause(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
-    """Return SQL that joins all conditions, with a ``?`` for each parameter; empty without conditions."""
+    """Return the WHERE clause that requires all conditions, and its parameters; both empty without conditions."""
     joined = list(conditions)
     sql, values = all_of(joined)
     return f" WHERE {sql}" if joined else "", list(values)

@@ -34,10 +34,10 @@ _GROUP_OF_KIND = {kind.name: kind.group for kind in FEATURE_KINDS}
 
 @dataclass(frozen=True)
 class PlacedPeptide:
-    """A peptide at its place: residues `start` to `end` of the protein, counted from 0, the end not included.
+    """A peptide at residues `start` to `end` (exclusive) of a protein, counted from 0.
 
-    `row` is its place in the peptides table, `lane` the line under the sequence that it is drawn on, `modifications` the residue of the
-    protein (from 0) and the name of each.
+    `row` is its row in the table of peptides, `lane` the line below the sequence in which it is drawn. `modifications` holds the protein
+    residue (from 0) and the name of each modification.
     """
 
     row: int
@@ -52,12 +52,12 @@ class PlacedPeptide:
 
 @dataclass(frozen=True)
 class ProteinFeature:
-    """A feature of a protein.
+    """An annotated feature of a protein, such as a domain or a modified residue.
 
     Attributes
     ----------
     start, end
-        Residues from 0, `end` excluded.
+        First residue from 0, and end residue (exclusive).
     group
         Group of its `kind`, one of `proteoscope.engine.formats.features.FEATURE_GROUPS`.
     is_found
@@ -81,21 +81,22 @@ class ProteinFeature:
 
 @dataclass(frozen=True)
 class Coverage:
-    """A protein and its peptides.
+    """A protein with the peptides and features along its n residues.
 
     Attributes
     ----------
     title, description, accession
-        Of the protein.
+        Name, description and accession of the protein.
     sequence
-        Its n residues.
+        Residues of the protein.
     peptides
-        By their first residue.
+        Peptides in the order of their first residues.
     covered : ndarray of bool, shape (n,)
+        True for residues in a peptide.
     modified
-        Names of modifications by residue, from 0.
+        Names of the modifications of each modified residue, from 0.
     features
-        Description in the database.
+        Features annotated in the database.
     """
 
     title: str
@@ -109,27 +110,27 @@ class Coverage:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Groups of its features, in their usual order."""
+        """Groups of the features, in the order of `FEATURE_GROUPS`."""
         there = {feature.group for feature in self.features}
         return tuple(group for group in FEATURE_GROUPS if group in there)
 
     @property
     def fraction(self) -> float:
-        """Part of the residues that is covered."""
+        """Fraction of the residues that is covered, 0 to 1."""
         return float(self.covered.mean()) if len(self.covered) else 0.0
 
 
 def cover(
     title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], description: str = "", fixed: FixedModifications = NONE_FIXED
 ) -> Coverage:
-    """Place peptides at every matching position of a protein; leucine and isoleucine, of equal mass, match.
+    """Place peptides at every matching position of a protein. Leucine and isoleucine, of equal mass, match each other.
 
     Parameters
     ----------
     peptides
-        With ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``.
+        Peptides, with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value`` each.
     fixed
-        What all residues of a kind carry, which is not shown.
+        Fixed modifications, which are not shown.
 
     Examples
     --------
@@ -142,13 +143,13 @@ def cover(
     result: list[tuple[int, int, Mapping[str, Any]]] = []
     for peptide in peptides:
         wanted = str(peptide["sequence"]).replace("I", "L")
-        # A look-ahead also matches overlapping positions.
+        # A look-ahead also finds overlapping matches.
         result += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
     return covered_by(title, sequence, result, description, lambda modification: (modification.name, modification.where) not in fixed)
 
 
 class CarriedModification(NamedTuple):
-    """Modification of a peptide in a protein: residue (from 0), name, mass (Da) and carrier.
+    """Modification of a peptide in a protein: protein residue (from 0), name, mass (Da) and carrier.
 
     The carrier is a residue symbol or an end of the peptide (`proteoscope.engine.matches.fixed_modifications`).
     """
@@ -175,7 +176,7 @@ def covered_by(
     Parameters
     ----------
     peptides
-        First residue from 0, end (excluded), and a peptide as for `cover`.
+        First residue (from 0), end (exclusive) and peptide, as for `cover`.
     is_shown
         Selects the modifications to mark.
     """
@@ -193,7 +194,7 @@ def covered_by(
         for residue, name in changes:
             if name not in modified.setdefault(residue, []):
                 modified[residue].append(name)
-        # The first lane whose last peptide ended before; one residue stays free between two.
+        # The first lane whose last peptide has ended, with at least one free residue between.
         lane = next((i for i, last in enumerate(lanes) if last < start), len(lanes))
         lanes[lane : lane + 1] = [end]
         q_value = peptide["q_value"]
@@ -214,7 +215,7 @@ def covered_by(
 
 
 def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[ProteinFeature, ...]:
-    """Return the features of a protein of `length` residues that have valid positions and a known kind."""
+    """Return the features in the rows that have a known kind and a position within `length` residues."""
     return tuple(
         ProteinFeature(row["kind"], _GROUP_OF_KIND[row["kind"]], row["first"] - 1, row["last"], row["description"])
         for row in rows
@@ -223,7 +224,9 @@ def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[Pr
 
 
 def with_found_modifications(coverage: Coverage) -> Coverage:
-    """Return the coverage with `is_found` set on modification features that a peptide carries at that residue or end.
+    """Return the coverage with `is_found` set on the modification features that a peptide confirms.
+
+    A peptide confirms a feature with a modification at that residue or terminus.
 
     >>> phosphorylation = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
     >>> peptide = {"row": 0, "peptide": "S[Phospho]EK", "sequence": "SEK", "n_psms": 2, "q_value": 0.001}
@@ -244,7 +247,9 @@ def with_found_modifications(coverage: Coverage) -> Coverage:
 
 
 def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:
-    """Assign the features of some groups to lines, group by group, with at most `LANES_OF_GROUP` lines each; the last is shared.
+    """Assign the features of the given groups to lanes, from 0, and return pairs of lane and feature.
+
+    Each group has its own lanes, at most `LANES_OF_GROUP`; in the last of these, features may overlap.
 
     >>> chain, helix = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
     >>> [(lane, feature.kind) for lane, feature in feature_lanes([helix, chain, chain], FEATURE_GROUPS)]
@@ -270,7 +275,7 @@ def _modifications(peptide: str, start: int, end: int) -> list[CarriedModificati
     except ParameterError:
         return []
     n = len(parsed.sequence)
-    # Modifications of the termini are drawn at the first and the last residue.
+    # Terminal modifications are drawn at the first or last residue.
     return [
         CarriedModification(
             min(max(start + at - 1, start), end - 1), name, mass, N_END if at < 1 else C_END if at > n else parsed.sequence[at - 1]
