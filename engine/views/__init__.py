@@ -1,4 +1,4 @@
-"""Data behind the pictures and tables of results, as NumPy arrays, Arrow tables and dataclasses that scripts can use too."""
+"""Data of the pictures and tables of results, as NumPy arrays, Arrow tables and dataclasses that scripts can use too."""
 
 import lazy_loader
 

@@ -36,7 +36,7 @@ def bug_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool)
     devices
         Description of each device, one line each.
     log
-        Lines of the log, of which the last 200 are included.
+        Lines of the log; the report includes the last 200.
     with_paths
         If true, the names of folders, user and machine are not removed.
     """

@@ -1,4 +1,4 @@
-"""The coverage map: a protein's sequence in rows, covered residues coloured, below them its peptides as bars, and its features as spans."""
+"""Coverage map of a protein: its sequence in rows, with peptides and features as bars below each row."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = ["CoverageSheet", "draw_coverage"]
 
 _GROUP = 10
 _LANES = 6
-"""Maximum number of bars under each row; further peptides only colour the sequence."""
+"""Maximum number of lines of peptides below each row; further peptides only colour the sequence."""
 _FEATURE_LANES = 12
-"""Spans of features under each row at most."""
+"""Maximum number of lines of features below each row."""
 _COVERED = 0.27
-"""Opacity of the ground of covered residues."""
+"""Opacity of the background of covered residues."""
 _FIGURE_SIZE, _FIGURE_WIDTH = 7.0, 1000.0
-_SHADES = 64  # of the scale of quantities
+_SHADES = 64  # number of colours in the drawn scale of quantities
 
 
 class CoverageSheet(Sheet):
-    """A coverage map laid out in a width: as many groups of ten residues as fit, three at least and six at most.
+    """A coverage map laid out in a given width, with three to six groups of ten residues per row.
 
     Attributes
     ----------
     chosen
-        Row of the peptides table that is marked, or None.
+        Row of the selected peptide in the table of peptides, or None.
     residues
-        Residues that are marked, from 0.
+        Marked residues, from 0.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class CoverageSheet(Sheet):
         self.key = Key([*coverage.groups, *([QUANTITY] if quantities else [])], measure, 4.0, self.line * 1.9, right)
         self.tops = [self.line * 2.2 if not self.key.places else self.key.bottom + self.line * 0.5]
         self.n_lanes = [min(max((peptide.lane + 1 for peptide in peptides), default=0), _LANES) for peptides in self.peptides]
-        # Lanes that a row does not need take no space in it.
+        # Lanes without a feature in a row take no space in that row.
         self.lanes = [
             {lane: at for at, lane in enumerate(sorted({lane for lane, _ in feature})[:_FEATURE_LANES])} for feature in self.features
         ]
@@ -80,11 +80,11 @@ class CoverageSheet(Sheet):
         self.size = right + 8, self.tops[-1] + self.line * 0.6
 
     def residue(self, place: int) -> Region:
-        """Return the cell of a residue."""
+        """Return the rectangle of a residue, counted from 0."""
         return self._span(place // self.per_row, place, place + 1, 0.0, self.line * 1.2)
 
     def residue_at(self, x: float, y: float) -> int | None:
-        """Return the residue at a position."""
+        """Return the residue (from 0) at a point of the sheet, or None."""
         row = bisect_right(self.tops, y) - 1
         group, column = divmod(int((x - self.numbers) // self.cell), _GROUP + 1)
         place = row * self.per_row + group * _GROUP + column
@@ -92,7 +92,7 @@ class CoverageSheet(Sheet):
         return place if is_there and place < len(self.coverage.sequence) and y < self.tops[row] + self.line * 1.2 else None
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Title, key, rows in sight and marks."""
+        """Return the shapes of the title, the key, the visible rows and the marks."""
         shapes = [*self._heading(), *self.key.shapes(self.shown)] if region.top < self.tops[0] else []
         first, last = max(0, bisect_right(self.tops, region.top) - 1), bisect_left(self.tops, region.bottom)
         for row in range(first, min(last, len(self.peptides))):
@@ -106,17 +106,17 @@ class CoverageSheet(Sheet):
         return range(item.start // self.per_row, (item.end - 1) // self.per_row + 1)
 
     def _x(self, column: int) -> float:
-        """Return the left end of a column; groups are separated by a blank one."""
+        """Return the left edge of a column of a row; a blank column separates groups."""
         return self.numbers + (column + column // _GROUP) * self.cell
 
     def _span(self, row: int, start: int, end: int, down: float, height: float) -> Region:
-        """Return the part of residues `start` to `end` (excluded) within a row, `down` from its top."""
+        """Return the rectangle of residues `start` to `end` (exclusive) within a row, `down` points below its top."""
         first, last = max(start - row * self.per_row, 0), min(end - row * self.per_row, self.per_row) - 1
         left = self._x(first)
         return Region(left, self.tops[row] + down, self._x(last) + self.cell - left, height)
 
     def _shades(self) -> dict[int, Ink]:
-        """Colour of each peptide by quantity, by row; grey for missing, empty if quantities are hidden."""
+        """Return the colour for the quantity of each peptide, by its row in the table; empty if quantities are hidden."""
         if self.quantities is None or QUANTITY not in self.shown:
             return {}
         values = [self.quantities.value(self.coverage, peptide) for peptide in self.coverage.peptides]
@@ -210,8 +210,8 @@ def draw_coverage(
     Parameters
     ----------
     shown
-        Groups of features; with `QUANTITY` peptides are coloured by quantity.
+        Groups of features to draw. If `QUANTITY` is among them, peptides are coloured by quantity.
     width
-        Points.
+        Width of the page, points.
     """
     return CoverageSheet(coverage, measure or TextMeasure(_FIGURE_SIZE), width or _FIGURE_WIDTH, shown, quantities).draw()

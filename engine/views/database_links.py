@@ -1,7 +1,7 @@
-"""Addresses of the entries of proteins and structures in public databases.
+"""Web addresses of proteins and structures in public databases.
 
-An address holds nothing of a file but an accession that has the database's published form, so that a hostile name cannot lead elsewhere. No
-address is opened here: only a click in the window does.
+From a file, an address contains only an accession in the form that the database publishes, so that a hostile name cannot lead elsewhere.
+This module opens no address; only a click in the window does.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from typing import NamedTuple
 __all__ = ["DatabaseLink", "database_links", "links_of_names"]
 
 _UNIPROT_FORM = "(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2})"
-"""Form of an accession of UniProt (https://www.uniprot.org/help/accession_numbers)."""
+"""Regular expression of a UniProt accession (https://www.uniprot.org/help/accession_numbers)."""
 _PDB_FORM = "[1-9][A-Za-z0-9]{3}"
-"""Form of an identifier of the PDB (https://www.wwpdb.org/documentation/new-format-for-pdb-ids)."""
+"""Regular expression of a PDB identifier (https://www.wwpdb.org/documentation/new-format-for-pdb-ids)."""
 _UNIPROT = re.compile(rf"(?:(?:sp|tr)\|)?({_UNIPROT_FORM})(?:-[0-9]{{1,4}})?(?:\|[A-Z0-9]{{1,16}}_[A-Z0-9]{{1,5}})?", re.ASCII)
-"""``P02769``, an isoform ``P02769-2``, or ``sp|P02769|ALBU_BOVIN``."""
+"""Matches ``P02769``, an isoform ``P02769-2``, or ``sp|P02769|ALBU_BOVIN``."""
 _ALPHAFOLD = re.compile(rf"AF-({_UNIPROT_FORM})-F[0-9]{{1,4}}(?:-model_v[0-9]{{1,2}})?(?::[A-Za-z0-9_]{{1,4}})?", re.ASCII)
-"""``AF-P02769-F1-model_v4``, the name of a file of AlphaFold DB."""
+"""Matches ``AF-P02769-F1-model_v4``, a file name of AlphaFold DB."""
 _PDB_HEADER = re.compile(rf"pdb\|({_PDB_FORM})\|[A-Za-z0-9]{{1,4}}|({_PDB_FORM})_[A-Za-z0-9]{{1,4}}(?:\|Chains?)?", re.ASCII)
-"""``pdb|4F5S|A`` (NCBI), ``4F5S_1|Chains`` or ``4F5S_A`` (PDB): the header of a sequence."""
+"""Matches the sequence headers ``pdb|4F5S|A`` (NCBI), ``4F5S_1|Chains`` and ``4F5S_A`` (PDB)."""
 _PDB_FILE = re.compile(rf"(?:pdb)?({_PDB_FORM})(?:-assembly[0-9]{{1,3}})?(?::[A-Za-z0-9_]{{1,4}})?", re.ASCII)
-"""``4f5s``, ``pdb4f5s``, ``4f5s:A``: the name of a structure and its chain."""
+"""Matches structure names, optionally with a chain: ``4f5s``, ``pdb4f5s``, ``4f5s:A``."""
 _MAXIMUM_NAME = 100
 _MAXIMUM_LINKS = 8
 
 
 class DatabaseLink(NamedTuple):
-    """An entry of a database.
+    """A link to an entry of a database.
 
     Attributes
     ----------
     title
-        Database and accession, such as ``UniProt P02769``.
+        Name of the database and accession, such as ``UniProt P02769``.
     url
-        Address of its page.
+        Web address of the entry.
     """
 
     title: str
@@ -44,14 +44,14 @@ class DatabaseLink(NamedTuple):
 
 
 def database_links(name: str, *, is_structure: bool = False) -> tuple[DatabaseLink, ...]:
-    """Return the entries that a name refers to, or () for a name of another form.
+    """Return the links for a name, or () if the name is not a known form of accession.
 
     Parameters
     ----------
     name : str
-        Accession of a protein, or name of a structure.
+        Name of a protein or structure, as in a sequence or structure file.
     is_structure : bool
-        True for the name of a structure, whose four characters may be an identifier of the PDB.
+        True if `name` is the name of a structure; then four characters may be a PDB identifier.
 
     >>> [link.url for link in database_links("sp|P02769|ALBU_BOVIN")]
     ['https://www.uniprot.org/uniprotkb/P02769/entry', 'https://alphafold.ebi.ac.uk/entry/P02769']
@@ -72,6 +72,6 @@ def database_links(name: str, *, is_structure: bool = False) -> tuple[DatabaseLi
 
 
 def links_of_names(names: Iterable[str], *, is_structure: bool = False) -> tuple[DatabaseLink, ...]:
-    """Return the entries of some names, without repetition, up to eight."""
+    """Return the links for the given names, without repetition, at most eight."""
     links = dict.fromkeys(link for name in names for link in database_links(name, is_structure=is_structure))
     return tuple(links)[:_MAXIMUM_LINKS]

@@ -1,4 +1,4 @@
-"""Runs of a project that went on from another one: those that show its peptides on structures, or quantify them."""
+"""Runs that are based on another run of the project, such as quantifications of an identification."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["following_runs"]
 
 
 def following_runs(project: Project, run: str, kind: str) -> list[str]:
-    """Finished runs of a kind of search that went on from a run, the newest first."""
+    """Return the finished runs of a search type that are based on a run, newest first."""
     result = []
     for candidate in reversed(project.runs()):
         if candidate.kind == kind and candidate.status == "done":

@@ -16,29 +16,29 @@ from proteoscope.engine.views.palette import Shade
 __all__ = ["Depth", "depth_figure"]
 
 _SMALLEST = 20.0
-"""Positions that are shown at least."""
+"""Minimum visible range, positions."""
 _NEAR = 1.0
-"""Pixels on both sides of the pointer whose positions are meant, too."""
+"""Pixels on both sides of the pointer whose positions are selected too."""
 _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
-"""Inks of both series, opaque because many translucent bars take too long for a frame."""
+"""Colours of maximum and mean depth; opaque, because many translucent bars are too slow to draw."""
 
 
 @dataclass(frozen=True)
 class Depth:
-    """Depth along a sequence, as m runs of equal depth.
+    """Depth of coverage along a sequence, stored as m segments of equal depth.
 
-    A million alignments give at most two million runs, so that any part of a sequence can be summed in one step.
+    A million alignments give about two million segments at most. Any range of the sequence can be summed in constant time.
 
     Attributes
     ----------
     name, length
-        Name and length of the sequence.
+        Name and length (residues or bases) of the sequence.
     n_alignments
-        Number of alignments that cover any of it.
+        Number of alignments to the sequence.
     first
-        (m,) int64, first position of each run, from 1, ascending.
+        First position of each segment, from 1, ascending, shape (m,), int64.
     depth
-        (m,) int32.
+        Depth of each segment, shape (m,), int32.
     """
 
     name: str
@@ -49,30 +49,30 @@ class Depth:
 
     @classmethod
     def of_ranges(cls, name: str, length: int, start: NDArray[np.integer], end: NDArray[np.integer]) -> Depth:
-        """Return the depth from the first and last position of each alignment.
+        """Return the depth of alignments with the given first and last positions, shape (n,), from 1.
 
         >>> depth = Depth.of_ranges("t", 10, np.array([2, 4]), np.array([5, 8]))
         >>> depth.first.tolist(), depth.depth.tolist()
         ([1, 2, 4, 6, 9], [0, 1, 2, 1, 0])
         """
         starts, stops = np.sort(start), np.sort(end) + 1
-        # Sorted and compared with the one before: NumPy's union takes a hundred times as long.
+        # Unique values by sorting and comparing neighbours: NumPy's union takes a hundred times as long.
         first = np.sort(np.concatenate(([1], starts, stops)).astype(np.int64))
         first = first[np.concatenate(([True], np.diff(first) > 0)) & (first <= length)]
         depth = np.searchsorted(starts, first, "right") - np.searchsorted(stops, first, "right")
         result = cls(name, length, len(start), first, depth.astype(np.int32))
-        # Summed now, in the thread that reads the table.
+        # Compute the cached sums now, in the thread that reads the table.
         _ = result._before
         return result
 
     @cached_property
     def _before(self) -> NDArray[np.float64]:
-        """(m,) summed depth of all positions before a run."""
+        """Summed depth of all positions before each segment, shape (m,)."""
         return np.concatenate(([0.0], np.cumsum(self.depth[:-1] * np.diff(self.first), dtype=np.float64)))
 
     @property
     def mean(self) -> float:
-        """Mean depth of all positions."""
+        """Mean depth over all positions."""
         return float(self.parts(np.array([0.5, self.length + 0.5]))[0][0])
 
     @property
@@ -86,35 +86,38 @@ class Depth:
         return float(np.diff(self.first, append=self.length + 1)[self.depth > 0].sum() / self.length)
 
     def parts(self, edges: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Return mean and maximum depth of parts of the sequence.
+        """Return the mean and maximum depth of n consecutive intervals of the sequence.
 
         Parameters
         ----------
         edges
-            (n + 1,) ascending, from 0.5 to the length + 0.5; position i extends from i - 0.5 to i + 0.5.
+            Interval limits, ascending, shape (n + 1,), between 0.5 and the length + 0.5. Position i extends from i - 0.5 to i + 0.5.
 
         Returns
         -------
         mean, maximum
-            (n,) each.
+            Depths, shape (n,) each.
         """
         left = self.first - 0.5
         run = np.maximum(np.searchsorted(left, edges, "right") - 1, 0)
         summed = self._before[run] + self.depth[run] * (edges - left[run])
-        # Runs that begin in a part, from the one that reaches into it; the last of them may go on in the next part.
+        # The maximum is over the segments that overlap an interval: the one that reaches into it and those that begin in it.
         last = np.maximum(np.searchsorted(left, edges[1:], "left") - 1, 0)
         begun = np.maximum.reduceat(self.depth[: last[-1] + 1], run[:-1])
         return np.diff(summed) / np.diff(edges), np.maximum(begun, self.depth[last])
 
     def positions(self, at: float, pixel: float) -> tuple[int, int]:
-        """First and last position at a value of the axis, with those a pixel next to it."""
+        """Return the first and last position within a pixel of a value of the axis.
+
+        `pixel` is the width of a pixel in positions.
+        """
         low, high = at - _NEAR * pixel, at + _NEAR * pixel
         if high - low < 1:
             low = high = at
         return max(1, math.floor(low + 0.5)), min(self.length, math.floor(high + 0.5))
 
     def tip(self, first: int, last: int) -> str:
-        """Return the number of alignments that cover positions as text."""
+        """Return the tooltip of a range of positions: its depth."""
         mean, most = self.parts(np.array([first - 0.5, last + 0.5]))
         if first == last:
             return f"{first:,}: depth {most[0]:,}"
@@ -122,7 +125,10 @@ class Depth:
 
 
 def depth_figure(depth: Depth) -> Figure:
-    """Draw depth by position, solid the mean and pale the maximum per pixel; a click selects the positions of a pixel."""
+    """Return the figure of depth by position: mean (solid) and maximum (pale) per pixel.
+
+    A click selects the positions of a pixel.
+    """
     x = Axis(0.5, depth.length + 0.5, f"Position in {depth.name}", is_whole=True)
 
     def of_view(low: float, high: float, n_columns: int) -> Panel:

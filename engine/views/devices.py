@@ -18,7 +18,7 @@ __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "select_device
 
 @dataclass(frozen=True)
 class RememberedSpeed:
-    """Measured speed of a workload type: its name, its searches and its units per second."""
+    """Measured speed of a type of workload: its name, the searches that use it, and units per second."""
 
     kind: str
     searches: tuple[str, ...]
@@ -36,9 +36,9 @@ class DeviceAccount:
     measured
         Time of calibration, or None.
     kinds
-        Number of calibrated workload types.
+        Number of calibrated types of workload.
     figures
-        Names and texts of calibrated values.
+        Names and formatted values of the calibration.
     speeds
         Speeds of earlier searches on this machine.
     """
@@ -52,7 +52,7 @@ class DeviceAccount:
 
 
 def device_accounts(devices: Sequence[Device]) -> tuple[DeviceAccount, ...]:
-    """Return information on devices; takes milliseconds, more on the first driver call."""
+    """Return information about devices. The first call may be slow, since it loads the driver."""
     return tuple(_account(device) for device in devices)
 
 

@@ -1,6 +1,6 @@
-"""A figure as plain shapes on a page, which the window paints and which are written as SVG, PDF and PNG.
+"""Figures as plain shapes on a page, to paint in the window or to write as SVG, PDF and PNG.
 
-Lengths are points (1/72 inch), from the upper left corner. Colours come from `proteoscope.engine.views.palette`.
+Lengths are in points (1/72 inch); x and y are measured from the upper left corner. Colours come from `proteoscope.engine.views.palette`.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ Scale = Literal["linear", "square-root", "logarithmic"]
 
 _MM_PER_POINT = 25.4 / 72
 _LONGEST_NUMBER = 1e7
-"""Numbers from this on are written with exponents on ticks."""
+"""Minimum value of tick labels in scientific notation."""
 FIXED_CHARACTER = 0.602
-"""Width of a character of DejaVu Sans Mono as part of the font size."""
+"""Width of a character of DejaVu Sans Mono relative to the font size."""
 _CELL_PIXELS = 2000
 _CAPITAL = 0.716
-"""Height of capitals of Arial as part of the font size."""
+"""Height of capitals of Arial relative to the font size."""
 _CHARACTER = 0.56
-"""Mean width of a character as part of the height, to reserve space: what writes the text knows its font, this module does not."""
+"""Mean width of a character relative to the font size, for estimates of text widths without knowing the font."""
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """A straight line."""
+    """A straight line from (x1, y1) to (x2, y2)."""
 
     x1: float
     y1: float
@@ -83,7 +83,7 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle, from its upper left corner."""
+    """A rectangle with the upper left corner (x, y)."""
 
     x: float
     y: float
@@ -93,9 +93,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Bar(Box):
-    """A rectangle, or with `is_round` a circle in it. `target`: selected by a click; `tip`: tooltip.
+    """A filled rectangle, or with `is_round` the circle inside it.
 
-    `opacity` is of the filling; `outline` is the colour of its border, if it has one.
+    `target` is the object that a click selects, `tip` the tooltip, `opacity` the opacity of the fill, 0 to 1, and `outline` the colour of
+    the border, or None for no border.
     """
 
     ink: Ink = "text"
@@ -108,7 +109,7 @@ class Bar(Box):
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through (n,) points."""
+    """A line through n points; `x` and `y` have shape (n,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -119,7 +120,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Area:
-    """A filled polygon of (n,) corners, without a border."""
+    """A filled polygon of n corners without a border; `x` and `y` have shape (n,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -129,7 +130,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Sticks:
-    """(n,) upright lines of one colour, from `y1` to `y2`."""
+    """n vertical lines of one colour from `y1` to `y2`; the arrays have shape (n,)."""
 
     x: NDArray[np.float64]
     y1: NDArray[np.float64]
@@ -140,7 +141,7 @@ class Sticks:
 
 @dataclass(frozen=True)
 class Spans:
-    """(n,) level bars of one height and colour, from `x1` to `x2`, each with its upper end `y`."""
+    """n horizontal bars of one height and colour from `x1` to `x2`, with upper edges `y`; the arrays have shape (n,)."""
 
     x1: NDArray[np.float64]
     x2: NDArray[np.float64]
@@ -152,7 +153,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class Points:
-    """(n,) dots of one colour. `targets`: selected by a click on each."""
+    """n dots of one colour; `x` and `y` have shape (n,). `targets`: what a click on each dot selects, shape (n,) or (0,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -162,15 +163,15 @@ class Points:
 
     @property
     def places(self) -> NDArray[np.float64]:
-        """(k, 2) positions of dots, rounded to half a point so that coinciding dots are drawn once."""
+        """Unique positions of the dots, rounded to half a point, shape (k, 2), so that coinciding dots are drawn once."""
         return np.unique(np.rint(np.column_stack((self.x, self.y)) * 2), axis=0) / 2
 
 
 @dataclass(frozen=True)
 class Label:
-    """A text whose baseline begins, has its middle or ends at a point.
+    """A text whose baseline starts, is centred or ends at a point, as `anchor` says.
 
-    `is_upright`: it is read from below. `size`: of its font as part of the drawing's. `is_fixed`: all characters have the same width.
+    `is_upright`: rotated to read from bottom to top. `size`: font size relative to the drawing's. `is_fixed`: in a font of fixed width.
     """
 
     x: float
@@ -186,7 +187,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Image(Box):
-    """A picture of (rows, columns, 4) uint8 pixels, red, green, blue and opacity, in a rectangle."""
+    """A picture in a rectangle. `pixels`: red, green, blue and opacity, shape (rows, columns, 4), uint8."""
 
     pixels: NDArray[np.uint8]
 
@@ -198,11 +199,11 @@ class Cells(Box):
     Attributes
     ----------
     parts
-        (rows, columns) float64, -1 to 1, NaN for cells in the colour `missing`.
+        Values -1 to 1, NaN for cells in the colour `missing`, shape (rows, columns), float64.
     targets
-        (rows,) result of a click on each row.
+        What a click on a cell of each row selects, shape (rows,).
     tip
-        Function from row and column to a tooltip.
+        Function that returns the tooltip of a row and column.
     """
 
     parts: NDArray[np.float64]
@@ -211,7 +212,10 @@ class Cells(Box):
     tip: Callable[[int, int], str]
 
     def pixels(self, palette: Palette = PAPER, scale: int = 1) -> NDArray[np.uint8]:
-        """Return red, green, blue and opacity (rows, columns, 4) uint8, each cell `scale` pixels wide and high."""
+        """Return red, green, blue and opacity of the grid, with `scale` by `scale` pixels per cell.
+
+        The shape is (rows * scale, columns * scale, 4), uint8.
+        """
         share = np.clip(np.nan_to_num(self.parts), -1.0, 1.0)[..., None]
         back, low, high = (np.array(rgb_of(ink, palette), np.float64) for ink in (Shade(0.0), Shade(-1.0), Shade(1.0)))
         mixed = np.where(share < 0, back + (low - back) * -share, back + (high - back) * share)
@@ -221,7 +225,7 @@ class Cells(Box):
         return np.ascontiguousarray(pixels.repeat(scale, axis=0).repeat(scale, axis=1))
 
     def image(self) -> Image:
-        """Return the cells on paper, large enough for viewers that blur images."""
+        """Return the cells as an image on white, enlarged because some viewers blur small images."""
         scale = max(1, min(16, _CELL_PIXELS // max(self.parts.shape)))
         return Image(self.x, self.y, self.width, self.height, self.pixels(scale=scale))
 
@@ -234,7 +238,7 @@ class Cells(Box):
 
 @dataclass(frozen=True)
 class Symbol(Box):
-    """A bold capital stretched to fill a rectangle, as in sequence logos."""
+    """A bold capital stretched to a rectangle, as in sequence logos."""
 
     text: str
     ink: Ink = "text"
@@ -247,18 +251,18 @@ class Mosaic(Box):
     Attributes
     ----------
     cells
-        (rows, columns) uint8, 0 for none, otherwise a place in `inks` from 1.
+        Colour of each cell, shape (rows, columns), uint8: 0 for none, otherwise an index into `inks`, plus 1.
     inks
-        Colours.
+        Colours of the cells.
     """
 
     cells: NDArray[np.uint8]
     inks: tuple[Ink, ...]
 
     def pixels(self, palette: Palette = PAPER) -> NDArray[np.uint8]:
-        """Return the (rows, columns, 4) pixels on a surface."""
+        """Return red, green, blue and opacity on a surface, shape (rows, columns, 4), uint8."""
         colours = np.array([(0, 0, 0, 0), *((*rgb_of(ink, palette), 255) for ink in self.inks)], np.uint8)
-        # As one number for each pixel, which NumPy looks up several times faster than four.
+        # Four bytes as one number: NumPy looks it up several times faster than four separate bytes.
         return colours.view(np.uint32).ravel()[self.cells].view(np.uint8).reshape(*self.cells.shape, 4)
 
 
@@ -282,13 +286,13 @@ class Handle:
     Attributes
     ----------
     name
-        Of the setting that it changes.
+        Name of the setting that it changes.
     at, start, stop
-        Position of the line, and its ends.
+        Position of the line on the axis across it, and its two ends on the axis along it, points.
     is_upright
-        True if it is moved sideways, False if up and down.
+        True for a vertical line, which is dragged sideways.
     value
-        Function from a position to the setting.
+        Function that returns the value of the setting for a position.
     tip
         Tooltip.
     """
@@ -304,7 +308,10 @@ class Handle:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes, those in front last. `title`: description for screen readers. `font_size`: of texts. `handles`: lines that can be dragged."""
+    """Shapes in drawing order, so that later ones cover earlier ones.
+
+    `title` is a description for screen readers, `font_size` the size of texts, and `handles` are lines that can be dragged.
+    """
 
     width: float
     height: float
@@ -315,7 +322,7 @@ class Drawing:
 
 
 class PaperFigure(NamedTuple):
-    """A figure for a file: the name of the file, without ending, and the function that draws it with a width in points, or its own."""
+    """A figure to be saved: file name without extension, and a function that draws it at a width in points, or None for its own."""
 
     name: str
     draw: Callable[[float | None], Drawing]
@@ -323,10 +330,10 @@ class PaperFigure(NamedTuple):
 
 @dataclass(frozen=True)
 class Axis:
-    """Range and title of an axis, with the kind of its values and their spacing.
+    """Range, title and scale (linear, logarithmic or square root) of an axis.
 
-    An axis of square roots begins at 0; on a logarithmic axis, values below the range are drawn at its lower end. `short_titles`, longest
-    first, replace a title that does not fit.
+    A square root axis begins at 0. On a logarithmic axis, values below the range are drawn at its lower end. The first of `short_titles`
+    (longest first) that fits replaces a title that does not.
     """
 
     low: float
@@ -339,7 +346,7 @@ class Axis:
     short_titles: tuple[str, ...] = ()
 
     def scaled(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Return values on the linear scale of the axis, in their shape."""
+        """Return values transformed by the scale of the axis, such as logarithms, in the same shape."""
         if self.scale == "logarithmic":
             return np.asarray(np.log10(np.maximum(values, self.low)))
         if self.scale == "square-root":
@@ -347,18 +354,18 @@ class Axis:
         return np.asarray(values, np.float64)
 
     def unscaled(self, places: ArrayLike) -> NDArray[np.float64]:
-        """Return the values of `scaled` positions."""
+        """Return the values whose transforms are `places`; the inverse of `scaled`."""
         if self.scale == "logarithmic":
             return np.asarray(10.0 ** np.asarray(places))
         return np.square(places) if self.scale == "square-root" else np.asarray(places, np.float64)
 
     def shares(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Return the relative position of values between `low` (0) and `high` (1), in their shape."""
+        """Return the relative positions of values on the axis, 0 at `low` and 1 at `high`, in the same shape."""
         low, high = self.scaled([self.low, self.high]).tolist()
         return np.asarray((self.scaled(values) - low) / (high - low))
 
     def ticks(self, n_wanted: int) -> list[float]:
-        """Round values within the range, about `n_wanted`."""
+        """Return about `n_wanted` round values within the range."""
         if self.scale == "logarithmic":
             return powers_of_ten(self.low, self.high, n_wanted)
         if self.scale == "square-root":
@@ -366,14 +373,14 @@ class Axis:
         return nice_ticks(self.low, self.high, n_wanted, whole=self.is_whole)
 
     def tick_texts(self, ticks: Sequence[float]) -> list[str]:
-        """Ticks as texts."""
+        """Return the labels of ticks."""
         if self.is_percent:
             return [f"{tick * 100:.3g} %" for tick in ticks]
         if self.is_whole or self.scale != "linear":
             return [f"{tick:,.0f}" for tick in ticks]
         step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(tick) for tick in (*ticks, 0.0)) or 1.0
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        # Values that round to zero have no sign.
+        # Values that round to zero are written without a sign.
         shown = [0.0 if abs(tick) < step / 1e6 else abs(tick) if self.is_mirrored else tick for tick in ticks]
         return [f"{tick:,.{decimals}f}" if abs(tick) < _LONGEST_NUMBER else f"{tick:.6g}" for tick in shown]
 
@@ -395,12 +402,12 @@ def shortened(text: str, width: float, font_size: float) -> str:
 
 
 def in_lines(text: str, width: float, font_size: float) -> list[str]:
-    """Wrap a text to about a width; a longer word has its own line."""
+    """Wrap a text to about a width; a word that is too long has its own line."""
     return textwrap.wrap(text, max(1, int(width / (font_size * _CHARACTER))), break_long_words=False, break_on_hyphens=False)
 
 
 def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_size: float, *, has_x_numbers: bool = True) -> list[Shape]:
-    """Two axes with ticks, numbers and titles, as long as the axes at most, around an area (left, top, right, bottom)."""
+    """Draw both axes of an area (left, top, right, bottom), with ticks, numbers and titles, which are shortened to fit."""
     left, top, right, bottom = area
     shapes = [*draw_x_axis((left, right), bottom, x, font_size, has_numbers=has_x_numbers), Stroke(left, top, left, bottom)]
     ticks = y.ticks(max(3, int((bottom - top) / (font_size * 3))))
@@ -423,7 +430,7 @@ def draw_x_axis(
     has_numbers: bool = True,
     number: Callable[[float], str] | None = None,
 ) -> list[Shape]:
-    """Draw a horizontal axis with ticks, numbers and title; `number` formats the numbers."""
+    """Draw a horizontal axis with ticks, numbers and title. `number`: function that formats a number."""
     left, right = ends
     shapes: list[Shape] = [Stroke(left, bottom, right, bottom)]
     ticks = x.ticks(max(2, int((right - left) / (font_size * 6))))
@@ -439,7 +446,7 @@ def draw_x_axis(
 
 
 def svg(drawing: Drawing) -> bytes:
-    """Return a drawing as Scalable Vector Graphics with real text."""
+    """Return a drawing as SVG, with texts as text elements."""
     width, height = (f"{length * _MM_PER_POINT:.6g}mm" for length in (drawing.width, drawing.height))
     size = f'width="{width}" height="{height}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     font = f'font-family="Arial, Helvetica, sans-serif" font-size="{drawing.font_size:g}"'
@@ -509,7 +516,7 @@ def _dashes(is_dashed: bool) -> str:
 
 
 def _fixed(length: float) -> str:
-    """Attributes of a text in a font of one width, whose blanks count and whose length does not depend on the fonts of the viewer."""
+    """Return SVG attributes for text of fixed width: spaces are kept, and the length does not depend on the viewer's fonts."""
     return f' font-family="Courier New, Courier, monospace" xml:space="preserve" style="white-space:pre" textLength="{length:.2f}"'
 
 
@@ -518,7 +525,7 @@ def _opacity(opacity: float) -> str:
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
-    from PIL import Image as Picture  # takes 50 ms; few drawings hold pictures
+    from PIL import Image as Picture  # takes 50 ms, and few drawings contain pictures
 
     file = BytesIO()
     Picture.fromarray(pixels, "RGBA").save(file, "PNG")
@@ -526,7 +533,7 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def format_colour(ink: Ink) -> str:
-    """Return a colour on a white page as ``#rrggbb``."""
+    """Return the colour of an ink on a white page as ``#rrggbb``."""
     red, green, blue = rgb_of(ink)
     return f"#{red:02x}{green:02x}{blue:02x}"
 

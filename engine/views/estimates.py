@@ -1,4 +1,4 @@
-"""Text of a search estimate: a summary, details, and the full account."""
+"""Texts about the estimated time and memory of a search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["EstimateText", "count_text", "estimate_text", "memory_text", "second
 
 @dataclass(frozen=True)
 class EstimateText:
-    """An estimate in words. `headline`: how long, where, and what decides. `memory`, `sureness`: in a few words. `details`: lines."""
+    """An estimate as text.
+
+    `headline` names the time, the device and the limiting step; `memory` and `sureness` are short texts, `details` further lines.
+    """
 
     headline: str
     memory: str
@@ -34,7 +37,7 @@ def estimate_text(estimate: Estimate) -> EstimateText:
         details.append("by the figures of another machine; proteoscope devices --calibrate measures this one")
     if estimate.n_runs:
         details.append(sureness_text(estimate))
-    # No estimate is sure to more than two digits.
+    # Estimates are not accurate to more than two digits.
     about = seconds_text(float(f"{estimate.seconds:.2g}"))
     return EstimateText(f"about {about}, {estimate.bound}-bound", memory_text(estimate), sureness_text(estimate), tuple(details))
 

@@ -1,7 +1,7 @@
-"""Data of the evidence view: a protein with peptides, sites and similar chains, and their correspondence.
+"""Data of the evidence view: a protein with its peptides, sites and similar chains, aligned by residue.
 
-Residues of the protein are indexed from 0. Every selection becomes such positions, which select peptides, columns of the alignment and
-residues of the chain.
+Residues of the protein are indexed from 0. Every selection is converted to these indices, which select peptides, alignment columns and
+chain residues.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ __all__ = [
 
 _GONE = "Put the file back as it was, or show the peptides on structures again"
 _DASH, _X = "-", "X"
-_MAXIMUM_SKIPPED = 100_000  # residues of a chain between aligned ones
-_SAME_MASS = 0.001  # Da, by which a modification of a peptide is known among the sites
-_UNSURE = ("distant", "remote")  # kinds of chains whose residues may lie otherwise than the protein's
-_NEAREST_ATOMS = 3  # pairs that say how a chain lies on another
+_MAXIMUM_SKIPPED = 100_000  # unaligned residues of a chain in an alignment
+_SAME_MASS = 0.001  # Da, maximum difference between the masses of a peptide's modification and its site
+_UNSURE = ("distant", "remote")  # kinds of chains whose structure may differ from the protein's
+_NEAREST_ATOMS = 3  # minimum number of residue pairs for a superposition
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,19 +66,19 @@ class NearFold:
     row
         Row of the table of chains.
     values
-        Values of that row.
+        Values of that row by column.
     position
-        (k,) residues of the protein, from 0, ascending.
+        Aligned residues of the protein, from 0, ascending, shape (k,).
     chain_residue
-        (k,) aligned residues of the chain.
+        Aligned residues of the chain, from 0, shape (k,).
     residues
-        (k,) residues of the chain.
+        Symbols of the k aligned residues of the chain.
     labels
-        (k,) author residue numbers.
+        Author numbers of the k aligned residues of the chain.
     exposure
-        (k,) 0 to 1, NaN if unknown.
+        Solvent exposure of the aligned residues of the chain, 0 to 1, NaN if unknown, shape (k,).
     unseen
-        (u,) residues of the protein in the chain's sequence without coordinates.
+        Residues of the protein (from 0) aligned with chain residues that lack coordinates, shape (u,).
     """
 
     row: int
@@ -92,14 +92,14 @@ class NearFold:
 
     @property
     def name(self) -> str:
-        """The chain's, with a mark where its residues say little of the protein's."""
+        """Name of the chain, followed by its kind if its structure may differ from the protein's."""
         kind = self.values["kind"]
         return f"{self.values['chain']} ({kind})" if kind in _UNSURE else str(self.values["chain"])
 
 
 @dataclass(frozen=True, eq=False)
 class ProteinEvidence:
-    """A protein of an evidence run.
+    """A protein of r residues with its evidence: peptides, sites and similar chains.
 
     Attributes
     ----------
@@ -108,17 +108,17 @@ class ProteinEvidence:
     accession
         Name of the protein.
     coverage
-        Its peptides at their positions; their rows refer to the table of peptide positions.
+        Peptides at their positions; their rows are those of the table of peptide positions.
     n_psms
-        (r,) spectra that cover each residue.
+        Number of PSMs that cover each residue, shape (r,).
     is_modified
-        (r,) bool.
+        True for modified residues, shape (r,).
     conservation
-        (r,) conservation among homologues, 0 to 1, NaN if unknown.
+        Conservation of each residue among homologues, 0 to 1, NaN if unknown, shape (r,).
     quantities
         Peptide quantities of the same identification, or None.
     sites
-        First row of the table of sites by residue, from 0.
+        First row in the table of sites of each modified residue, by residue from 0.
     folds
         Similar chains, nearest first.
     """
@@ -135,35 +135,35 @@ class ProteinEvidence:
 
     @cached_property
     def quantity(self) -> NDArray[np.float64] | None:
-        """(r,) mean quantity of the peptides over each residue, NaN if none; None without quantities."""
+        """Mean quantity of the peptides that cover each residue, NaN without any, shape (r,); None if there are no quantities."""
         return None if self.quantities is None else self.quantities.of_residues(self.coverage)
 
     def __len__(self) -> int:
         return len(self.coverage.sequence)
 
     def name_of(self, place: int) -> str:
-        """Return a residue as ``K45``."""
+        """Return the name of a residue, such as ``K45``."""
         return f"{self.coverage.sequence[place]}{place + 1}"
 
     def first_over(self, place: int) -> PlacedPeptide | None:
-        """Return the first peptide of the table that covers a residue, or None."""
+        """Return the peptide with the lowest row that covers a residue, or None."""
         start, end, row = self._spans
         over = np.flatnonzero((start <= place) & (place < end))
         return self.coverage.peptides[int(over[np.argmin(row[over])])] if len(over) else None
 
     @cached_property
     def _spans(self) -> NDArray[np.int64]:
-        """(3, p) first residue, end (excluded) and row of each peptide."""
+        """First residue, end (exclusive) and row of the p peptides, shape (3, p)."""
         return np.array([(peptide.start, peptide.end, peptide.row) for peptide in self.coverage.peptides], np.int64).reshape(-1, 3).T
 
 
 def protein_evidence(source: TableSource, protein: ProteinRow, quantities: PeptideQuantities | None = None) -> ProteinEvidence:
-    """Return the evidence of a protein by its row of the table of proteins, with peptide quantities if available.
+    """Return the evidence of the protein in a row of the table of proteins, with peptide quantities if given.
 
     Raises
     ------
     InputError
-        There is none, or a table is damaged.
+        If there is no such row, or a table is damaged.
     """
     result = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
     if not result:
@@ -175,7 +175,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
         "WHERE protein = ? ORDER BY row",
         [protein],
     ).to_pylist()
-    # Bounds are checked here: a query trusts the statistics of a file, which may be wrong in an untrusted one.
+    # Check bounds here: a query relies on the statistics in a file, which may be wrong in an untrusted file.
     places = [(peptide["first"] - 1, peptide["last"], peptide) for peptide in peptides if 1 <= peptide["first"] <= peptide["last"] <= n]
     residues = source.query("SELECT position, n_psms, conservation FROM residues WHERE protein = ?", [protein])
     position = residues["position"].to_numpy().astype(np.int64)
@@ -187,7 +187,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     ).to_pylist()
     rows = [row for row in rows if 1 <= row["position"] <= n]
     is_modified = _at_places(n, np.array([row["position"] - 1 for row in rows], np.int64), True, False)
-    # What makes no site, as what all residues of a kind carry, is marked nowhere.
+    # Modifications without a site, such as fixed ones, are not marked.
     carried: dict[int, list[float]] = {}
     for row in rows:
         carried.setdefault(row["position"] - 1, []).append(row["mass"])
@@ -240,11 +240,11 @@ class ChainPair(AlignedPair):
     Attributes
     ----------
     place, residue
-        (columns,) residues of protein and chain, from 0, -1 for a gap.
-    labels_of
-        Author numbers of all residues of the chain.
+        Residue of the protein and of the chain in each column, from 0, -1 for a gap, shape (columns,).
+    author
+        Author numbers by residue of the chain.
     unseen
-        Residues of the protein in the chain's sequence without coordinates.
+        Residues of the protein (from 0) aligned with chain residues that lack coordinates.
     """
 
     place: NDArray[np.int64]
@@ -256,19 +256,22 @@ class ChainPair(AlignedPair):
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """(columns,) as of any alignment; X is like nothing."""
+        """Kind of each column, shape (columns,), as in `AlignedPair`, but X matches nothing."""
         kinds = super().kinds.copy()
         kinds[[symbol == _X and kind == IDENTICAL for symbol, kind in zip(self.query, kinds.tolist(), strict=True)]] = MISMATCH
         return kinds
 
     def columns_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the columns with residues of the protein."""
+        """Return the columns of the selected residues of the protein.
+
+        `places` is a mask over the residues of the protein.
+        """
         is_there = self.place >= 0
         is_there[is_there] = places[self.place[is_there]]
         return np.flatnonzero(is_there)
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return residue labels: protein positions from 1, author numbers of the chain."""
+        """Return the labels of the first and last residues: protein positions from 1, author numbers of the chain."""
         (query, _), rows = super().labels(first, last), self.residue[first:last]
         authors = [self.author.get(row, "?") for row in rows[rows >= 0].tolist()]
         return query, (authors[0], authors[-1]) if authors else ("", "")
@@ -279,7 +282,7 @@ class ChainPair(AlignedPair):
         return max(len(str(self.query_start + len(self.query))), max(map(len, self.author.values()), default=1))
 
     def column_text(self, column: int) -> str:
-        """Text of a column: both residues, or the reason why one is missing."""
+        """Return the tooltip of a column: both residues, or why one is missing."""
         place, row = int(self.place[column]), int(self.residue[column])
         protein = f"Protein {self.query[column]}{place + 1}" if place >= 0 else "Protein: gap"
         if row >= 0:
@@ -291,14 +294,14 @@ class ChainPair(AlignedPair):
 
 @dataclass(frozen=True, eq=False)
 class ShownStructure:
-    """A shown chain with its alignment.
+    """A displayed chain with its alignment.
 
     Attributes
     ----------
     trace
-        The chain from its file, or None if the file is missing.
+        Trace of the chain from its file, or None if the file is missing.
     note
-        Reason if it is missing.
+        Why the trace is missing, or ''.
     """
 
     near: NearFold
@@ -307,18 +310,21 @@ class ShownStructure:
     note: str = ""
 
     def rows_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the residues of the chain aligned with residues of the protein."""
+        """Return the residues of the chain aligned with the selected residues of the protein.
+
+        `places` is a mask over the residues of the protein.
+        """
         rows: NDArray[np.int64] = self.near.chain_residue[places[self.near.position]]
         return rows
 
 
 def link_quantities(run: FinishedRun) -> LinkedQuantities:
-    """Quantities of the peptides that an evidence run shows."""
+    """Return access to the quantities of the peptides of an evidence run."""
     return LinkedQuantities(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 
 def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
-    """Return a similar chain aligned with its protein; without its file the alignment comes from the tables."""
+    """Return a similar chain aligned with its protein; if its file is missing, only the alignment, from the tables."""
     try:
         result = _found(run, near)
     except InputError as error:
@@ -329,7 +335,10 @@ def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: NearF
 
 
 def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructure) -> tuple[list[Trace], list[str]]:
-    """Superpose the protein's other similar chains on the shown one by shared residues; return them with reasons for omissions."""
+    """Superpose the other similar chains of a protein on the displayed one by common residues.
+
+    Returns the superposed chains, and why others were omitted.
+    """
     traces, reported = [], []
     if shown.trace is None:
         return [], [shown.note]
@@ -362,19 +371,19 @@ def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence
 
 
 def _at_places(n: int, places: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
-    """(n,) values at their places, `none` at all others, whose type they have."""
+    """Return an array (n,) with values at the given indices and `none` elsewhere, of the type of `none`."""
     column = np.full(n, none)
     column[places] = values
     return column
 
 
 def _found(run: FinishedRun, near: NearFold) -> FoundChain:
-    """Return the chain as the run read it.
+    """Return the chain with the structure that the run read.
 
     Raises
     ------
     InputError
-        Its file no longer exists or has changed, and no database contains it.
+        If its file no longer exists or has changed, and no database contains the chain.
     """
     name = near.values["chain"]
     wanted = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
@@ -406,16 +415,16 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
 
 
 def _pair(protein: ProteinEvidence, near: NearFold, chain: FoundChain | None) -> ChainPair:
-    """Build the columns of an alignment from its pairs; residues between pairs align with gaps."""
+    """Build an alignment from aligned pairs of residues; residues between pairs align with gaps."""
     sequence, symbols = protein.coverage.sequence, chain.chains.sequence(ChainRow(0)) if chain else ""
     symbol_of = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
     columns: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
-    # Chains with unreadable numbers come from untrusted files.
+    # The limit is for residue numbers in untrusted files.
     workspace = _MAXIMUM_SKIPPED
     for place, row in zip(near.position.tolist(), near.chain_residue.tolist(), strict=True):
         if before is not None and (place <= before[0] or row <= before[1]):
-            continue  # what no alignment has
+            continue  # pairs of an alignment ascend in both sequences
         if before is not None:
             columns += [(residue, -1) for residue in range(before[0] + 1, place)]
             skipped = range(before[1] + 1, min(row, before[1] + 1 + workspace))
@@ -455,7 +464,7 @@ def _pair(protein: ProteinEvidence, near: NearFold, chain: FoundChain | None) ->
 
 
 def _certainty(values: Mapping[str, Any]) -> str:
-    """Describe the basis of an alignment with a chain."""
+    """Return how a chain was found, with the scores of the match, as text."""
     if values["tm_score"] is not None:
         return f"found by the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
     facts = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
@@ -475,29 +484,32 @@ def _middle(query: str, subject: str) -> str:
 
 
 def of_protein(row: ProteinRow) -> list[Condition]:
-    """Rows of the other tables that belong to a protein."""
+    """Return the condition on rows of other tables that belong to a protein."""
     return [compares("protein", "=", row)]
 
 
 def over_residue(row: ProteinRow, place: int) -> list[Condition]:
-    """Peptides at their places that cover a residue of a protein, from 0."""
+    """Return the conditions on peptide positions that cover a residue (from 0) of a protein."""
     return [*of_protein(row), compares("first", "<=", place + 1), compares("last", ">=", place + 1)]
 
 
 def protein_conditions(text: str) -> list[Condition]:
-    """Proteins with a text in their names, description, or nearest chain."""
+    """Return the conditions on proteins with a text in their accession, description or nearest chain."""
     text = text.strip()
     return contains_in(("accession", "description", "chain"), text) if text else []
 
 
 def of_proteins(text: str) -> list[Condition]:
-    """Rows of the other tables that belong to proteins with a text, as `protein_conditions` finds these."""
+    """Return the conditions on rows of other tables whose protein matches a text (see `protein_conditions`)."""
     conditions = protein_conditions(text)
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
 def find_peptide_position(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
-    """Return the first protein with a ProForma peptide and its row of peptide positions; otherwise another form of its residues."""
+    """Return the protein and the row of the first position of a ProForma peptide, or None.
+
+    If this form of the peptide has no position, another form with the same residues is used.
+    """
     try:
         sequence = parse(peptide).sequence
     except ParameterError:

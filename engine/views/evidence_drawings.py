@@ -1,4 +1,4 @@
-"""Figures of a protein: peptides, modified residues, unobserved stretches and similar chains below, and the structure of one chain."""
+"""Figures of a protein: its coverage with the ranges of similar chains, and the structure of one chain."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MISSED: Ink = "grid"
 _MODIFIED: Ink = "mark"
 _CHAIN: Ink = 5
 _FOREIGN: Ink = "faint"
-"""Of residues of a structure that are not of the protein."""
+"""Colour of residues of a structure that are not aligned with the protein."""
 _SIDE, _TALLEST, _FRAME = 400.0, 360.0, 26.0
-_NEIGHBOURS = 4.6  # Å between Cα of residues that are joined
-_TOGETHER = 6  # bonds that are drawn as one line, at one depth
+_NEIGHBOURS = 4.6  # Å, maximum Cα distance of bonded residues
+_TOGETHER = 6  # maximum number of bonds drawn as one line, at one depth
 _MAXIMUM_BONDS, _MAXIMUM_NAMES = 20_000, 60
 _FONT_SIZE = 8.0
 
@@ -75,9 +75,9 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
 
 
 def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
-    """Draw the Cα trace of a similar chain from its widest side; None if its file is unreadable or too short.
+    """Draw the Cα trace of a similar chain from its widest side; return None if its file is unreadable or it is too short.
 
-    Residues are coloured by peptide coverage, missing coordinates and alignment; modified residues are dots.
+    Colours show covered and uncovered residues, and residues outside the alignment. Modified residues are dots.
     """
     trace = fold.trace
     if trace is None or trace.evidence is None:
@@ -98,7 +98,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     apart = np.linalg.norm(np.diff(place, axis=0), axis=1)
     is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
     lines = _lines(kind, is_bond)
-    # Farthest first, each on a broader line in the background colour, so that a nearer line interrupts those that it crosses.
+    # Draw the farthest first, each on a wider line in the background colour, so that nearer lines interrupt those behind them.
     for first, last in sorted(lines, key=lambda line: float(seen[line[0] : line[1] + 1, 2].mean())):
         x, y = flat[first : last + 1].T
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
@@ -123,7 +123,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
 
 
 def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float) -> list[Shape]:
-    """Return names near their dots where they overlap no other name or dot; others appear only in tooltips."""
+    """Draw names near their dots; names without free space are omitted."""
     widths = np.array([text_width(name, _FONT_SIZE) for name in names])
     shapes: list[Shape] = []
     for label in place_near_dots(dots[:_MAXIMUM_NAMES], widths[:_MAXIMUM_NAMES], _FONT_SIZE, dots, (0.0, _FRAME / 2, _SIDE, height)):
@@ -135,20 +135,24 @@ def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float)
 
 
 def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Places (n, 3) with the first two along the greatest spreads, and the third towards the viewer."""
+    """Return coordinates (n, 3) rotated so that x and y have the largest variances and z points to the viewer."""
     centred = place - place[is_place].mean(axis=0)
     axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
-    # Either sign of an axis is valid; the residue farthest along it decides, so that a chain is always drawn alike, and never mirrored.
+    # The signs of axes are arbitrary. The residue farthest along an axis sets its sign, so that a chain always looks the same, never
+    # mirrored.
     for k in range(2):
         along = centred[is_place] @ axes[k]
         axes[k] *= np.sign(along[np.abs(along).argmax()]) or 1.0
     axes[2] = np.cross(axes[0], axes[1])
-    # On paper y grows downwards, which with the third axis as it is would be a mirror image.
+    # On paper y grows downwards; without the change of sign, the drawing would be a mirror image.
     return np.asarray(centred @ (axes * np.array([[1.0], [-1.0], [1.0]])).T)
 
 
 def _lines(kind: NDArray[np.int64], is_bond: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last residues of lines of a colour, short ones, so that each has about one depth; a bond has its first residue's colour."""
+    """Return the first and last residues of short lines of one colour, so that each line has about one depth.
+
+    A bond has the colour of its first residue.
+    """
     result, first = [], 0
     for row in range(len(is_bond) + 1):
         ends = row == len(is_bond) or not is_bond[row]

@@ -41,12 +41,12 @@ _ROW_RESIDUES, _GROUP = 60, 10
 _MAXIMUM_NAME = 40
 _INDEX = "index.html"
 _KINDS = (("#8a8a8a", False), (format_colour("target"), True), (format_colour("mark"), True))
-"""Colour and boldness of uncovered, covered and modified residues."""
+"""Colour, and True for bold, of uncovered, covered and modified residues."""
 
 
 @dataclass(frozen=True)
 class _Section:
-    """The first rows of a table that are of a protein."""
+    """The first rows of a protein in a table."""
 
     table: Table
     columns: list[Column]
@@ -56,7 +56,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Page:
-    """Content of a protein's page, before it is HTML or PDF."""
+    """Content of the page of a protein, for HTML and PDF."""
 
     protein: ProteinEvidence
     notes: list[str]
@@ -66,7 +66,7 @@ class _Page:
 
     @property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """(r,) of each residue, into `_KINDS`."""
+        """Index into `_KINDS` for each residue, shape (r,)."""
         return np.where(self.protein.is_modified, 2, self.protein.coverage.covered.astype(np.int64))
 
 
@@ -76,9 +76,9 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     Raises
     ------
     InputError, StorageError
-        The run's tables are missing or damaged, or the disk refused.
+        If the run's tables are missing or damaged, or writing failed.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -187,18 +187,18 @@ def _sequence_rows(n: int) -> list[tuple[int, int]]:
 
 
 def _grouped(text: str, kinds: Sequence[int]) -> tuple[str, list[int]]:
-    """Return the residues with a space after each group."""
+    """Return the residues as HTML with a space after each group."""
     places = [k for first in range(0, len(text), _GROUP) for k in (*([-1] if first else []), *range(first, min(first + _GROUP, len(text))))]
     return "".join(" " if k < 0 else text[k] for k in places), [0 if k < 0 else kinds[k] for k in places]
 
 
 def _sequence(page: _Page) -> str:
-    """Residues in rows: covered ones bold, modified ones marked."""
+    """Return the residues in rows as HTML: covered residues bold, modified residues coloured."""
     tags = (("", ""), ("<b>", "</b>"), ("<mark><b>", "</b></mark>"))
     lines = []
     for first, last in _sequence_rows(len(page.protein)):
         row = page.kinds[first:last]
-        # Where the kind changes, and where a group of ten ends.
+        # Cut where the kind changes and after each group of ten.
         cuts = {0, last - first, *range(0, last - first, _GROUP), *(np.flatnonzero(np.diff(row)) + 1).tolist()}
         parts = []
         for begin, end in pairwise(sorted(cuts)):

@@ -1,4 +1,4 @@
-"""Data of the view of explained spectra: rows, counts and the LC-MS map."""
+"""Data of the view of explained spectra: filters, counts and compared spectra."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ EXPLANATION_DETAILS = (
     *("spectrum", "nearest", "spectrum_id", "nearest_spectrum", "peptide", "charge", "similarity", "mass_difference", "q_value"),
     *("precursor_mz", "retention_time", "kind", "spectrum_file"),
 )
-"""Columns of the compared explained spectrum."""
+"""Columns shown for the compared explained spectrum."""
 _NO_PEAKS = "There are no stored peaks of the run {}, whose spectra are explained."
 
 
 @dataclass(frozen=True)
 class ExplanationFilter:
-    """Filter of explained spectra; None is unbounded. `kind`: ``same`` (mass as the peptide) or ``modified``."""
+    """Filter of explained spectra; None means no restriction. `kind`: ``same`` (mass of the peptide) or ``modified``."""
 
     text: str = ""
     q_value: float | None = None
@@ -50,15 +50,16 @@ class ExplanationFilter:
 
 
 def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
-    """Return a filter's conditions on explained spectra."""
+    """Return the conditions of a filter on explained spectra."""
     bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
     return [*bounds, *contains_in(("peptide", "spectrum_id", "nearest_spectrum"), chosen.text)]
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
-    """Count explained spectra at a false discovery rate, and with a map all and identified ones.
+    """Count explained spectra at a false discovery rate; if the run has a map, also all and identified spectra.
 
-    Keys: ``explained``, ``modified``, ``peptides``, ``at_5_percent``, ``spectra`` and ``identified``. `source` is any table of the run.
+    Keys: ``explained``, ``modified``, ``peptides``, ``at_5_percent``, with a map also ``spectra`` and ``identified``. `source` is any open
+    table of the run.
     """
     accepted = source.query(
         "SELECT count(*) FILTER (q_value <= $1) AS explained, count(*) FILTER (q_value <= $1 AND kind = 'modified') AS modified, "
@@ -72,7 +73,7 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
 
 
 def read_spectrum_status(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
-    """Return ``status`` (of `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained if not in the map.
+    """Return ``status`` (see `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained if it is not in the map.
 
     `source` is any table of the run.
     """
@@ -87,7 +88,7 @@ def source_run(run: FinishedRun) -> str:
     Raises
     ------
     InputError
-        The record does not name it.
+        If the record does not name the identification.
     """
     path = run.project.table("run", run.run.id)
     source = run.project.record(run.run.id).get("source_run")
@@ -98,14 +99,14 @@ def source_run(run: FinishedRun) -> str:
 
 @dataclass(frozen=True)
 class SourceSpectra:
-    """Explained spectra: the peaks of the identification `run_id`, and the ions searched in them."""
+    """Spectra of the identification `run_id`: their peaks, and the ions that its search used."""
 
     run_id: str
     peaks: PeaksOfRun
     ions: IonSettings | None
 
     def annotated(self, peptide: str | None, charge: int | None, peaks: Peaks) -> AnnotatedSpectrum | None:
-        """Annotate a spectrum with a peptide's ions; None if it cannot be parsed or has no mass."""
+        """Annotate a spectrum with the ions of a peptide; return None if it cannot be parsed or has no mass."""
         return annotate_text(peptide, charge, peaks, self.ions)
 
 
@@ -115,7 +116,7 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
     Raises
     ------
     InputError
-        The run's record does not name it, or the parameters recorded of it are damaged.
+        If the run's record does not name the identification, or if the recorded parameters of the identification are damaged.
     """
     source = source_run(run)
     record = next((candidate for candidate in run.project.runs() if candidate.id == source), None)
@@ -127,19 +128,19 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
 
 @dataclass(frozen=True)
 class ComparedExplanation:
-    """An explained spectrum with the identified one that it resembles; `details` are the columns of `EXPLANATION_DETAILS`."""
+    """An explained spectrum mirrored with the identified one that it resembles. `details`: values of `EXPLANATION_DETAILS`."""
 
     details: Mapping[str, Any]
     spectra: MirroredSpectra
 
 
 def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> ComparedExplanation:
-    """Mirror the spectrum in a row of the explained spectra with the most similar identified one.
+    """Mirror the spectrum in a row of the explained spectra with the most similar identified spectrum.
 
     Raises
     ------
     ProteoscopeError
-        The peaks are not there, or damaged.
+        If the peaks are missing or damaged.
     """
     result = source.row(row, EXPLANATION_DETAILS)
     of_source = source_spectra(run)
@@ -152,12 +153,12 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
 
 
 def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun) -> MirroredSpectra:
-    """Return a single spectrum of the map, annotated if identified. `source` is any table of the run.
+    """Return a single spectrum of the map, annotated if identified. `source` is any open table of the run.
 
     Raises
     ------
     ProteoscopeError
-        The peaks are not there, or damaged.
+        If the peaks are missing or damaged.
     """
     row, of_source = read_spectrum_status(source, spectrum), source_spectra(run)
     peaks = of_source.peaks.peaks(spectrum)

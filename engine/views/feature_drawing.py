@@ -1,4 +1,4 @@
-"""Features of proteins in figures: the colours of their groups, the key that names these, and their spans."""
+"""Drawing of protein features: colours of feature groups, their key, and the bars of features."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from proteoscope.engine.views.shown_peaks import UNMATCHED
 __all__ = ["QUANTITY", "Key", "draw_feature", "feature_lines", "key_tip"]
 
 QUANTITY = "quantity"
-"""Among the groups of a key where peptides may be coloured by it."""
+"""Entry of a key, next to the feature groups, that colours peptides by quantity."""
 _MAXIMUM_LINES = 8
-"""Features that a tip names at most."""
+"""Maximum number of features in a tooltip."""
 _INKS: dict[str, Ink] = {
     QUANTITY: "target",
     "chain": Ion(UNMATCHED),
@@ -26,18 +26,18 @@ _INKS: dict[str, Ink] = {
     "variant": Ion("p"),
     "secondary structure": Ion("c"),
 }
-"""Colours of groups, whose names are next to them."""
+"""Colours of the entries of a key."""
 
 
 class Key:
-    """The names of groups, in as many lines as a width needs.
+    """A key of feature groups, wrapped to a width; clicks show or hide groups.
 
     Attributes
     ----------
     places
-        The region of each group.
+        Rectangle of each group.
     bottom
-        Where the key ends; `top` without groups.
+        Lower edge of the key; equals `top` without groups.
     """
 
     def __init__(self, groups: Iterable[str], measure: TextMeasure, left: float, top: float, right: float) -> None:
@@ -53,7 +53,7 @@ class Key:
             x += width
 
     def shapes(self, shown: Collection[str]) -> list[Shape]:
-        """Names and boxes; empty for hidden groups."""
+        """Return names and coloured boxes; the boxes of hidden groups are empty."""
         shapes: list[Shape] = []
         for group, (left, top, _, line) in self.places.items():
             is_shown, ink = group in shown, _INKS[group]
@@ -64,17 +64,20 @@ class Key:
         return shapes
 
     def group_at(self, x: float, y: float) -> str | None:
-        """Return the group whose name is at a position."""
+        """Return the group at a point of the sheet, or None."""
         return next((group for group, place in self.places.items() if place.holds(x, y)), None)
 
 
 def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:
-    """Draw the range of a feature; `ends` are the widths of a bond at its first and last residue, 0 for none."""
+    """Draw the bar of a feature.
+
+    `ends` are the widths of the marks at the first and last residue of a disulfide bond, 0 for a residue in another row.
+    """
     ink = _INKS[feature.group]
     if feature.group != "disulfide bond" or feature.end - feature.start == 1:
-        # Features carried by a peptide have a frame.
+        # Modifications found in a peptide have a frame.
         return [Bar(*span, ink, target=feature, outline="text" if feature.is_found else None)]
-    # A bond joins two residues, and nothing between them.
+    # A bond joins two residues; the residues between are not part of it.
     left, top, width, height = span
     return [
         Bar(left, top, width, height, ink, target=feature, opacity=0.0),
@@ -84,13 +87,13 @@ def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float
 
 
 def key_tip(group: str, shown: Collection[str]) -> str:
-    """Return the effect of a click on a group of the key."""
+    """Return the tooltip of a group of the key: the effect of a click."""
     if group == QUANTITY:
         return f"Click to colour peptides {'in one colour' if group in shown else 'by their quantity'}"
     return f"Click to {'hide' if group in shown else 'show'} features of this group"
 
 
 def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
-    """Return a line for each feature, for the first of many."""
+    """Return a line of text for each feature, or for the first ones of many."""
     lines = [feature.text for feature in features[:_MAXIMUM_LINES]]
     return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

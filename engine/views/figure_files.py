@@ -1,4 +1,4 @@
-"""Figures as files: SVG, PDF or PNG, by the extension. ReportLab and Pillow are loaded for PDF and PNG only."""
+"""Writing of figures as SVG, PDF or PNG, by the file extension. ReportLab and Pillow are loaded only for PDF and PNG."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ __all__ = ["page_drawing", "save_figure", "write_figure"]
 
 
 def save_figure(path: Path, figure: PaperFigure, size: PageSize, dpi: int = DPI) -> None:
-    """Write a figure of a page size by the file's extension; see `write_figure`."""
+    """Write a figure at a page size, in the format of the file extension; see `write_figure`."""
     write_figure(path, page_drawing(figure, size), dpi)
 
 
 def page_drawing(figure: PaperFigure, size: PageSize) -> Drawing:
-    """Return a figure of a page size. Grids end at a whole group of characters; the rest of the width stays free."""
+    """Return the drawing of a figure at a page size.
+
+    Alignments may be narrower than the page, since their rows end at a whole group of residues; the drawing is as wide as the page.
+    """
     drawing = figure.draw(size.width)
     return replace(drawing, width=max(drawing.width, size.width or 0.0))
 
 
 def write_figure(path: Path, drawing: Drawing, dpi: int = DPI) -> None:
-    """Write a drawing as ``.svg``, ``.pdf`` or ``.png`` by the file's extension, atomically.
+    """Write a drawing atomically as SVG, PDF or PNG, by the extension ``.svg``, ``.pdf`` or ``.png``.
 
     Parameters
     ----------
     dpi
-        Resolution of PNG, stored in the file.
+        Resolution of PNG images in dots per inch, also stored in the file.
 
     Raises
     ------
     StorageError
-        The ending is not one of these, the folder does not exist, or the file cannot be written.
+        If the extension is none of these, the folder does not exist, or the file cannot be written.
     """
     writers: dict[str, Callable[[Drawing], bytes]] = {
         ".svg": svg,

@@ -1,4 +1,4 @@
-"""A figure laid out on a page: its marks as shapes, with axes, legend and names that cover nothing."""
+"""Layout of figures on a page: converts marks to shapes and adds axes, legend and labels without overlap."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ _GAP = 12.0
 _NAME_WIDTH = 1.25
 """Width of a name relative to other text, since names consist mostly of wide characters and must not overlap."""
 _NEAR = 7.0
-"""Distance from a mark within which a click selects it."""
+"""Maximum distance, points, between a click and the mark that it selects."""
 _COLUMNS_PER_POINT = 2.0
-"""Columns per point of the marks of a view."""
+"""Columns of marks per point of the page, for panels that depend on the visible range."""
 _PIXELS_PER_POINT = DPI / 72
-"""Resolution of images within a figure."""
+"""Resolution of images within a figure, pixels per point."""
 
 Range = tuple[float, float]
 Rectangle = tuple[float, float, float, float]
-"""Left, top, right and bottom."""
+"""Left, top, right and bottom edges, points."""
 Values = NDArray[np.float64]
 
 
@@ -83,7 +83,7 @@ def lay_out(
     size
         Width and height, points; None for the figure's own.
     x_range, y_ranges
-        Drawn range of all panels and of each; None for the initial range.
+        Drawn x range of all panels, and drawn y range of each panel; None for the initial range.
     """
     x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size
@@ -114,12 +114,12 @@ def lay_out(
 
 
 def figure_at_width(figure: Figure, width: float | None, x_range: Range | None = None, y_ranges: Sequence[Range | None] = ()) -> Drawing:
-    """Draw a figure with a width, points, None for its own; see `lay_out`."""
+    """Draw a figure at a width in points, None for its own width; see `lay_out`."""
     return lay_out(figure, laid_out_size(figure.size, width), x_range=x_range, y_ranges=y_ranges)
 
 
 def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
-    """Return a panel restricted to visible ranges, None for the whole; `n_columns` is the width in pixels."""
+    """Return a panel restricted to the visible ranges; None means the whole axis. `n_columns`: width in pixels."""
     low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
     if panel.of_view is not None:
         made = panel.of_view(low, high, max(2, n_columns))
@@ -129,7 +129,7 @@ def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n
 
 
 def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> list[Rectangle]:
-    """Left, top, right and bottom of each panel. `below`: height of the x labels and their title."""
+    """Return the rectangle of each panel within the rectangle `whole`. `below`: height of the x numbers and title."""
     left, top, right, bottom = whole
     n_columns = figure.n_columns
     rows = [figure.panels[at : at + n_columns] for at in range(0, len(figure.panels), n_columns)]
@@ -162,7 +162,7 @@ def _legend_width(legend: Sequence[LegendEntry], font_size: float) -> float:
 
 
 def _legend(legend: Sequence[LegendEntry], right: float, baseline: float, font_size: float) -> list[Shape]:
-    """Names with a box or a line of their colour, up to the right end."""
+    """Draw the legend entries, each a box or a line and a name, aligned to the right edge."""
     shapes: list[Shape] = []
     at = right - _legend_width(legend, font_size)
     for entry in legend:
@@ -177,7 +177,7 @@ def _legend(legend: Sequence[LegendEntry], right: float, baseline: float, font_s
 
 @dataclass(frozen=True)
 class PanelPlace:
-    """A panel in a rectangle of a page or a window."""
+    """A panel in a rectangle of a page or a window, with conversions between axis values and points."""
 
     panel: Panel
     left: float
@@ -187,15 +187,15 @@ class PanelPlace:
     font_size: float
 
     def x(self, values: Values) -> Values:
-        """Places of values of the lower axis."""
+        """Return the horizontal coordinates (points) of x axis values, in the same shape."""
         return self.left + self.panel.x.shares(values) * (self.right - self.left)
 
     def y(self, values: Values) -> Values:
-        """Places of values of the left axis, downwards."""
+        """Return the vertical coordinates (points, downwards) of y axis values, in the same shape."""
         return self.bottom - self.panel.y.shares(values) * (self.bottom - self.top)
 
     def values(self, across: float, down: float) -> tuple[float, float]:
-        """Return the values of both axes at a position."""
+        """Return the x and y axis values at a point of the page."""
         x, y = self.panel.x, self.panel.y
         (x_low, x_high), (low, high) = x.scaled([x.low, x.high]).tolist(), y.scaled([y.low, y.high]).tolist()
         share = (self.bottom - down) / (self.bottom - self.top)
@@ -203,7 +203,7 @@ class PanelPlace:
         return float(x.unscaled(at)), float(y.unscaled(low + share * (high - low)))
 
     def picked(self, across: float, down: float) -> Picked | None:
-        """Return the mark at a position."""
+        """Return the target and tooltip of the mark at a point of the page, or None."""
         if self.panel.pick is not None:
             (x, y), (right, above) = self.values(across, down), self.values(across + 1, down - 1)
             return self.panel.pick(x, y, right - x, above - y)
@@ -217,7 +217,7 @@ class PanelPlace:
         return None
 
     def target_place(self, target: object) -> tuple[float, float] | None:
-        """Return the values of both axes at the mark of a target."""
+        """Return the x and y axis values of the mark with a target, or None."""
         for mark in reversed(self.panel.marks):
             if isinstance(mark, Pickable) and isinstance(target, int):
                 for at in np.flatnonzero(mark.targets == target)[:1].tolist():
@@ -227,7 +227,7 @@ class PanelPlace:
         return None
 
     def _distances(self, mark: Spikes | Bars | Scatter, across: float, down: float) -> Values:
-        """(n,) from a place to each mark."""
+        """Return the distances (n,) from a point of the page to each mark, points."""
         if isinstance(mark, Bars):
             left, right, ends = self.x(mark.left), self.x(mark.right), (self.y(mark.height), self.y(np.full(len(mark.left), mark.foot)))
         else:
@@ -275,7 +275,7 @@ class PanelPlace:
                 return [Label(across, down, mark.text, mark.anchor, mark.ink)]
 
     def _seen(self, low: Values, high: Values) -> NDArray[np.bool_]:
-        """Return the marks between two values of the x axis that are visible."""
+        """Return a mask of the marks that are visible; `low` and `high` are the limits of each mark on the x axis."""
         return (high >= self.panel.x.low) & (low <= self.panel.x.high)
 
     def _bars(self, bars: Bars) -> list[Basic]:
@@ -310,7 +310,7 @@ class PanelPlace:
         return [mark for mark in self.panel.marks if isinstance(mark, Corner) and mark.is_low == is_low]
 
     def _names(self, names: Names) -> list[Basic]:
-        """Draw the names that fit, with a line to displaced ones."""
+        """Draw the names that fit, with leader lines to displaced names."""
         side = -1 if names.is_below else 1
         seen = np.flatnonzero(self._seen(names.x, names.x))
         tips = [

@@ -1,6 +1,7 @@
-"""A figure as marks over axes, which the window draws with pyqtgraph and `lay_out` turns into shapes for a page.
+"""Figures as marks on axes, which the window draws with pyqtgraph and `lay_out` converts to shapes for a page.
 
-Values are in units of the axes: m/z, minutes, counts. Nothing here knows how large the figure is drawn or on what.
+Values are in units of the axes: m/z, minutes, counts. Arrays of marks have shape (n,). Figures do not depend on the size or device of the
+drawing.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Pickable:
-    """(n,) marks that can be selected by a click.
+    """n marks that a click can select.
 
     Attributes
     ----------
     targets
-        (n,) or empty, result of a click on each.
+        What a click on each mark selects, shape (n,), or empty if clicks select nothing.
     tips
-        Function from index to tooltip, or None.
+        Function that returns the tooltip of the mark with an index, or None.
     """
 
     targets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -58,7 +59,7 @@ class Pickable:
 
 @dataclass(frozen=True)
 class Spikes(Pickable):
-    """(n,) upright lines from `foot` to `y`, as the peaks of a spectrum."""
+    """n vertical lines from `foot` to `y`, such as the peaks of a spectrum."""
 
     x: Values
     y: Values
@@ -69,7 +70,7 @@ class Spikes(Pickable):
 
 @dataclass(frozen=True)
 class Line:
-    """A line through (n,) points."""
+    """A line through n points."""
 
     x: Values
     y: Values
@@ -80,7 +81,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Surface:
-    """The filled surface between two lines over the same (n,) x."""
+    """The filled area between two lines, `low` and `high`, over the same x."""
 
     x: Values
     low: Values
@@ -91,7 +92,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Bars(Pickable):
-    """(n,) rectangles from `left` to `right` and from `foot` to `height`."""
+    """n rectangles from `left` to `right` and from `foot` to `height`."""
 
     left: Values
     right: Values
@@ -104,7 +105,7 @@ class Bars(Pickable):
 
 @dataclass(frozen=True)
 class Scatter(Pickable):
-    """(n,) dots, `size` points wide; `is_hollow`: rings instead of dots."""
+    """n dots, `size` points wide. `is_hollow`: rings instead of dots."""
 
     x: Values
     y: Values
@@ -115,7 +116,7 @@ class Scatter(Pickable):
 
 @dataclass(frozen=True)
 class Rule:
-    """A line across the whole panel at a value of one axis, with a text at its end."""
+    """A line across the whole panel with a text at its end, at an x value if `is_upright`, otherwise at a y value."""
 
     at: float
     is_upright: bool = True
@@ -127,7 +128,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Band:
-    """A strip between two values of the lower axis, as high as the panel."""
+    """A vertical strip between two x values, as high as the panel."""
 
     low: float
     high: float
@@ -137,7 +138,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Text:
-    """A text at a place."""
+    """A text at a point, in axis values."""
 
     x: float
     y: float
@@ -148,18 +149,18 @@ class Text:
 
 @dataclass(frozen=True)
 class Names:
-    """Names of (n,) positions, drawn without overlap, most important first.
+    """Names of n points, placed without overlap, most important first; names that do not fit are omitted.
 
     Attributes
     ----------
     inks
-        Ink of each name, or one for all.
+        Colour of each name, or one colour for all.
     importance
-        (n,) float64.
+        Importance of each name, shape (n,), float64.
     obstacle_x, obstacle_y
-        (m,) tips of vertical lines that no name may cover.
+        Tips of vertical lines that no name may cover, shape (m,).
     is_below
-        True if names are placed below their positions.
+        True if names are placed below their points.
     """
 
     x: Values
@@ -174,7 +175,10 @@ class Names:
 
 @dataclass(frozen=True)
 class Corner:
-    """A text in a corner of the panel, whatever part of the axes is drawn. The left one is shortened first; names leave the line free."""
+    """A text in a corner of the panel, independent of the visible range.
+
+    If texts in both corners do not fit, the left one is shortened. Names leave this line free.
+    """
 
     text: str
     is_right: bool = False
@@ -182,23 +186,26 @@ class Corner:
 
 
 class Render(Protocol):
-    """Makes a picture of what two ranges hold."""
+    """Function that renders the marks in the visible ranges as an image."""
 
     def __call__(
         self, x: tuple[float, float], y: tuple[float, float], width: int, height: int, scale: float, palette: Palette
     ) -> NDArray[np.uint8]:
-        """(height, width, 4) red, green, blue and opacity; `scale`: pixels for a point of the page."""
+        """Return red, green, blue and opacity, shape (height, width, 4), uint8.
+
+        `x` and `y` are the visible ranges, `scale` is the number of pixels per point of the page.
+        """
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """Points too many for individual marks, drawn as pixels."""
+    """Data points that are too many for individual marks, rendered as an image."""
 
     render: Render
 
 
 class Picked(NamedTuple):
-    """A place of a panel: the target of a click, or None, and the tooltip."""
+    """Result of pointing at a panel: the target of a click, or None, and the tooltip."""
 
     target: Any
     tip: str = ""
@@ -209,21 +216,23 @@ Mark = Spikes | Line | Surface | Bars | Scatter | Rule | Band | Text | Names | C
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks over two axes, the last in front.
+    """Marks on two axes in drawing order, so that later ones cover earlier ones.
 
     Attributes
     ----------
     share
         Relative height of the panel in the figure.
     smallest
-        Minimum range of x and of y when zoomed in; None if an axis is not zoomed.
+        Minimum visible range of x and of y; None if the axis cannot be zoomed.
     is_standing
-        True if y is zoomed by its upper end only, as for peaks: the base (of a mirrored axis the middle) is fixed and the wheel ignores it.
+        True if zooming y changes only its upper end, as for peaks: the base (the middle of a mirrored axis) is fixed, and the wheel does
+        not zoom y.
     of_view
-        Function from two ends of x and the pixels between them to a panel for that range, with fitting y axis and picking, for more marks
-        than pixels; None if the marks do not depend on the range.
+        Function that returns a panel for a visible x range (low, high, width in pixels), with its own marks, y axis and `pick`. Used if
+        there are more marks than pixels; None if the marks do not depend on the range.
     pick
-        Function from x, y and the size of a pixel to the mark there; None selects the nearest mark with targets or tooltips.
+        Function that returns the mark at x and y, given the width and height of a pixel in axis values; None selects the nearest mark that
+        has targets or tooltips.
     title
         Text above the panel.
     """
@@ -241,7 +250,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A name next to the colour of its marks, a line or a box."""
+    """An entry of the legend: a name next to a line or a box in the colour of its marks."""
 
     name: str
     ink: Ink
@@ -250,14 +259,14 @@ class LegendEntry:
 
 @dataclass(frozen=True)
 class Strip:
-    """Shapes between the heading and the panels, which do not follow the axes.
+    """Shapes between the heading and the panels that are independent of the axes.
 
     Attributes
     ----------
     lines
-        Height, in font sizes.
+        Height, as a multiple of the font size.
     draw
-        From left, top, width and font size to the shapes.
+        Function that returns the shapes, given left, top, width and font size.
     """
 
     lines: float
@@ -266,12 +275,12 @@ class Strip:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels in rows over a shared x axis, which has numbers and title below the last one.
+    """Panels in rows with a common x axis, whose numbers and title are below the last row.
 
     Attributes
     ----------
     name
-        File name for saving.
+        Suggested file name.
     title
         Description of the picture for accessibility.
     heading
@@ -279,11 +288,11 @@ class Figure:
     size
         Width and height on a page, points.
     n_columns
-        Columns of panels; with several, each panel has its own x numbers.
+        Number of columns of panels; with several, each panel has its own x numbers.
     strip
-        See `Strip`.
+        Shapes between heading and panels, or None.
     x_range
-        Initial range of x, also on paper; None for all.
+        Initial x range, also in files; None for the whole axis.
     """
 
     name: str

@@ -28,7 +28,7 @@ from proteoscope.engine.views.tables import ResultTables
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
 _MATCHES, _MAP = "psms", "map"
-"""Tables with the identified spectra: of the run, or of the run whose spectra it explains."""
+"""Tables with the status of spectra: PSMs of a search, and the map of an explanation."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class FinishedRun:
     Attributes
     ----------
     project
-        Its project.
+        Project of the run.
     run
-        Its record.
+        Record of the run.
     tables
-        Tables of the search and other stored tables, without peaks.
+        Tables of the search and further stored tables, except peaks.
     parameters
-        Values by name, with defaults for those not recorded.
+        Parameter values by name, with defaults for parameters that were not recorded.
     inputs
         Kind and path of each input file.
     messages
@@ -54,7 +54,7 @@ class FinishedRun:
     passes
         Search passes of a spectrum search.
     marks
-        Stars and comments on rows at opening time, by table.
+        Stars and comments on rows by table, as they were when the run was opened.
     """
 
     project: Project
@@ -76,12 +76,12 @@ class FinishedRun:
 
     @property
     def fdr(self) -> float:
-        """The false discovery rate that it counts at.
+        """False discovery rate at which results are counted.
 
         Raises
         ------
         ParameterError
-            Its search has none.
+            If the search has no such parameter.
         """
         if "fdr" not in self.parameters:
             raise ParameterError(f"run {self.run.id} has no false discovery rate: its search counts at none")
@@ -94,7 +94,7 @@ class FinishedRun:
 
     @property
     def spectra_run(self) -> str:
-        """Run that stores the spectra: itself, or the one that it explains; empty if unknown."""
+        """Id of the run that stores the spectra: this run or the identification that it explains; empty if unknown."""
         if _MAP not in self.tables.paths:
             return self.run.id
         source = self.project.record(self.run.id).get("source_run")
@@ -102,7 +102,7 @@ class FinishedRun:
 
     @property
     def decoy_ratio(self) -> float:
-        """Decoys for each target of the database, as counted by the run; 1 if the run generated the decoys."""
+        """Number of decoys per target of the database, as counted by the run; 1 if the run generated the decoys."""
         reported = self.project.record(self.run.id).get("decoy_ratio", 1.0)
         return float(reported) if isinstance(reported, int | float) and 0 < reported < float("inf") else 1.0
 
@@ -112,20 +112,20 @@ class FinishedRun:
         return self.project.record(self.run.id).get("has_decoys") is not False
 
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:
-        """Return the peaks of a table of spectra, of this or another run of the project; for one thread."""
+        """Return access to the peaks of a table of spectra, of this or another run of the project, for use in one thread."""
         key = run_id or self.run.id, table
         if key not in self._peaks:
-            # Two concurrent threads both get the object of the first.
+            # If two threads run concurrently, both get the object that was stored first.
             self._peaks.setdefault(key, open_peaks(self.project, *key))
         return self._peaks[key]
 
     def check_input(self, path: Path) -> None:
-        """Require a file that the run recorded to be as it was, before it is read: the record may be forged.
+        """Check that an input file is recorded by the run and unchanged. Call this before reading it, since the record may be forged.
 
         Raises
         ------
         InputError
-            The run recorded no such file, or it is missing or has changed.
+            If the run did not record the file, or the file is missing or has changed.
         """
         self._recorded.check(path)
 
@@ -134,36 +134,36 @@ class FinishedRun:
         return RecordedFiles(self.project.inputs(self.run.id))
 
     def mark(self, table: str, row: int, mark: RowMark) -> None:
-        """Set the star and comment of a row, in the project and in all sources of the table from now on.
+        """Set the star and comment of a row, in the project and in all sources of the table.
 
         Raises
         ------
         InputError
-            There is no such row.
+            If there is no such row.
         ParameterError
-            The comment is too long.
+            If the comment is too long.
         StorageError
-            Writing failed.
+            If writing failed.
         """
         self.project.set_row_mark(self.run.id, table, row, mark)
         self.tables.set_mark(table, row, mark)
 
     def close(self) -> None:
-        """Let the files go."""
+        """Close the files."""
         self.tables.close()
         for opened in self._peaks.values():
             opened.close()
 
 
 def open_run(project: str | Path | Project, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run of any search, by default the project's last; see `open_finished_run`.
+    """Open a finished run of any search, by default the last run of the project; see `open_finished_run`.
 
     Raises
     ------
     InputError, StorageError
-        There is no such run, or its tables are missing or damaged.
+        If there is no such run, or its tables are missing or damaged.
     ParameterError
-        This version of the program does not have the run's search.
+        If this version of the program does not have the run's search.
     """
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()
@@ -180,13 +180,13 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     Raises
     ------
     InputError, StorageError
-        There is none, or its tables are missing or damaged.
+        If there is no such run, or its tables are missing or damaged.
     """
     chosen = run_id or project.latest(search.kind)
-    # First, since it raises for a missing run.
+    # Comes first, since it raises if the run is missing.
     paths = {result_table.name: project.table(result_table.name, chosen) for result_table in search.result_tables}
     retained = {result.name for result in project.results(chosen)}
-    # Peaks are large, and each part of their files carries its own check.
+    # Peaks are large, and each section of their files has its own checksum.
     more = [
         all_table.name
         for all_table in search.all_tables
@@ -197,13 +197,13 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     stored = {name: field.default for name, field in search.model.model_fields.items()}
     stored |= search.recorded_parameters(project, record)
     inputs = tuple((file.kind, file.path) for file in project.inputs(record.id))
-    # Warnings come first, where there is space for them.
+    # Warnings come first, so that they are visible.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)
     n_warnings = sum(entry.level != "info" for entry in entries)
     passes = passes_of_run(project, record.id)
     described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
-    # Large, so loaded on demand.
+    # The table of spectra is large, so it is opened on demand.
     later: dict[str, Path] = {}
     if SPECTRA.name in retained and _MATCHES in paths:
         later = _spectra(project, record.id)
@@ -217,7 +217,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
 
 
 def _spectra(project: Project, run_id: str) -> dict[str, Path]:
-    """Return the table of a run's spectra; empty if it or its file is missing, which is reported when peaks are requested."""
+    """Return the path of a run's table of spectra by its name; empty if it is missing, which is reported when peaks are requested."""
     try:
         return {SPECTRA.name: project.table(SPECTRA.name, run_id, verify=False)}
     except ProteoscopeError:

@@ -1,4 +1,4 @@
-"""Terms of all result tables with their meanings, from the descriptions by which tables are written, read and shown."""
+"""Glossary of table columns and search parameters, from the same descriptions that define the tables and forms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.views.quantities import PEPTIDES_BY_SAMPLE, PROTEINS_BY_
 __all__ = ["Term", "glossary", "matching"]
 
 _MADE = {"quantify": (PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE)}
-"""Tables that the window derives from the tables of a search, by type of search."""
+"""Tables that the window derives from those of a search, by search type."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Term:
     Attributes
     ----------
     title
-        With its unit, such as ``Mass (Da)``.
+        Title with unit, such as ``Mass (Da)``.
     names
-        Names in files and on the command line.
+        Names in files (columns) or on the command line (parameters).
     meaning
-        One or more sentences.
+        Explanation in one or more sentences.
     places
-        Tables and searches that have it, such as ``PSMs of identification``.
+        Tables and forms that contain it, such as ``PSMs of identification``.
     is_setting
         True for a search parameter.
     """
@@ -42,7 +42,7 @@ class Term:
 
 
 def glossary(searches: Iterable[Search]) -> list[Term]:
-    """Return all table columns and parameters of searches by title; equal titles with equal meanings are merged."""
+    """Return the columns and parameters of searches, sorted by title. Those with equal titles and meanings share a term."""
     result: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
     for search in searches:
         for table in (*search.result_tables, *_MADE.get(search.kind, ())):
@@ -61,7 +61,7 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
 
 
 def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
-    """Return the terms that contain all searched words, ignoring case; matches in titles or names come first."""
+    """Return the terms that contain all words of `wanted`, ignoring case; matches in titles or names come first."""
     words = wanted.casefold().split()
     result = []
     for term in terms:

@@ -1,4 +1,4 @@
-"""Distances of numbers from the median of their row, shown as colours."""
+"""Differences of quantities from the median of their row, which the window shows as colours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["relative"]
 
 
 def relative(values: Sequence[float | None]) -> NDArray[np.float64]:
-    """Return log2 quantities minus their median, NaN for missing.
+    """Return log2 quantities minus their median; missing ones (None) give NaN.
 
     >>> relative([1.0, None, 3.0, 2.0]).tolist()
     [-1.0, nan, 1.0, 0.0]

@@ -1,4 +1,4 @@
-"""A heat map of proteins by samples, both ordered by hierarchical clustering (`proteoscope.engine.views.quantity_clusters`)."""
+"""Heat map of proteins and samples, ordered by hierarchical clustering (`proteoscope.engine.views.quantity_clusters`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _MISSING: Ink = "grid"
 
 
 def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, height: float = 420.0, font_size: float = 8.0) -> Drawing:
-    """Draw the heat map with both trees; the target of a cell is the row of its protein."""
+    """Draw the heat map with both trees. A click on a cell selects the row of its protein.
+
+    Without a heat map, the drawing states the reason.
+    """
     if heat is None:
         return nothing_drawn(
             "Heat map", "At least two samples, and two proteins with two quantities each, are needed.", width, height, font_size
@@ -37,7 +40,7 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
     lines = in_lines(note, width - 16, font_size)
     shapes += [Label(8, height - font_size * (0.6 + 1.25 * (len(lines) - 1 - at)), line, ink="faint") for at, line in enumerate(lines)]
     shown = samples.ordered(heat.columns)
-    # The first two colours are those of values.
+    # The first two colours are used for the values.
     inks = {condition: ink + 2 for condition, ink in condition_inks(samples).items()}
     named = shown.ordered(np.arange(n_samples), has_conditions=False)
     top = font_size * 4.2 + _legend(shapes, heat, inks, width, font_size)
@@ -78,7 +81,7 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
 
 
 def _legend(shapes: list[Shape], heat: HeatMap, inks: dict[str, int], width: float, font_size: float) -> float:
-    """Add the colours of values, of missing ones and of conditions; return the height of further lines."""
+    """Append the legend (values, missing values, conditions) to the shapes and return the height of lines after the first."""
     at, line, steps = 8.0, 0, 9
     ends = f"{heat.limit:g}"
     entries: list[tuple[float, list[Shape]]] = []
@@ -104,11 +107,12 @@ def _legend(shapes: list[Shape], heat: HeatMap, inks: dict[str, int], width: flo
 
 
 def _tree(merges: NDArray[np.float64], n_leaves: int, place: Callable[[float, float], tuple[float, float]], step: float) -> list[Shape]:
-    """Return the lines of a tree; `place` maps a leaf's place and the part of the largest distance to a point.
+    """Return the lines of a tree, from merges as in `scipy.cluster.hierarchy.linkage`.
 
-    `step` is the distance of leaves, which limits the width of lines.
+    `place` maps the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page. `step` is
+    the distance between leaves, which limits the line width.
     """
-    from scipy.cluster.hierarchy import leaves_list  # loaded by the clustering
+    from scipy.cluster.hierarchy import leaves_list  # the clustering has loaded it already
 
     if not len(merges):
         return []

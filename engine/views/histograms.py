@@ -1,4 +1,4 @@
-"""Histograms as data and as figures, and how DuckDB counts a column of a table into them."""
+"""Histograms: counting of table columns with DuckDB, and figures."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ __all__ = ["Histogram", "bin_counts", "bin_edges", "histogram_figure"]
 _BINS = 60
 _INKS: tuple[Ink, ...] = ("target", "decoy")
 _FOOT = 0.5
-"""Lower end of a logarithmic axis; a single count lies above it."""
+"""Lower end of a logarithmic axis, below a count of 1."""
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts in bins of equal width.
+    """Counts in n bins of equal width.
 
     Attributes
     ----------
     edges
-        (n + 1,) float64.
+        Bin edges, shape (n + 1,), float64.
     series
-        Name and (n,) counts of each series.
+        Name of each series and its counts, shape (n,).
     mark
-        Highlighted value with its label, or None.
+        Marked value and its label, or None.
     summary
-        One sentence that describes the histogram.
+        Sentence that describes the histogram, or ''.
     curve
-        Name, positions and heights of a reference curve, or None.
+        Name, x positions and heights of a reference curve, or None.
     n_beyond, highest
-        Number of values beyond the last bin, and their maximum.
+        Number of values above the last bin, and their maximum.
     n_missing
-        Rows without a value.
+        Number of rows without a value.
     is_whole
         True if values are integers or sums of integers.
     chosen
@@ -66,14 +66,14 @@ class Histogram:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing was counted."""
+        """True if all counts are 0."""
         return not any(counts.any() for _, counts in self.series)
 
 
 def bin_edges(source: TableSource, column: str, conditions: Sequence[Condition]) -> NDArray[np.float64]:
-    """Return (61,) edges of equal bins over a column's values in rows that satisfy all conditions; (2,) without values.
+    """Return the edges of 60 equal bins over the values of a column, shape (61,), or one bin without values, shape (2,).
 
-    The conditions must exclude values that are not finite.
+    Only rows that satisfy all conditions count; the conditions must exclude values that are not finite.
     """
     where, parameters = where_clause(conditions)
     name = identifier(column)
@@ -87,12 +87,12 @@ def bin_edges(source: TableSource, column: str, conditions: Sequence[Condition])
 
 
 def bin_counts(source: TableSource, column: str, conditions: Sequence[Condition], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Count the values of a column in each of n equal bins, in rows that satisfy all conditions.
+    """Count the values of a column in n equal bins, in the rows that satisfy all conditions.
 
     Parameters
     ----------
     edges
-        (n + 1,) edges that enclose all values; the maximum belongs to the last bin.
+        Bin edges that enclose all values, shape (n + 1,). The last bin includes its upper edge.
 
     Returns
     -------
@@ -111,14 +111,14 @@ def bin_counts(source: TableSource, column: str, conditions: Sequence[Condition]
 
 
 def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = "", has_targets: bool = False) -> Figure:
-    """Draw counts as steps, the first series in front.
+    """Return the figure of a histogram: the counts as steps, the first series in front.
 
     Parameters
     ----------
     is_log
         True for a logarithmic axis of counts.
     note
-        Text at the end of the bins.
+        Text near the upper right corner.
     has_targets
         True if a click selects the edges of a bin.
     """
@@ -139,7 +139,7 @@ def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = 
     if histogram.curve is not None:
         name, places, values = histogram.curve
         within = (places >= x.low) & (places <= x.high) & (values > y.low)
-        # One point is not a line, and values at the bottom of the axis are invisible.
+        # A single point is not a line; values at or below the lower end of the axis are invisible.
         if np.count_nonzero(within) > 1:
             marks.append(Line(places, values, "decoy", 1.8))
             legend.append(LegendEntry(name, "decoy", is_line=True))

@@ -1,4 +1,4 @@
-"""Hits along their query: a bar for each, where it lies and how good it is, as the graphic summary of BLAST shows them."""
+"""Graphic summary of hits as in BLAST: one bar per hit along the query, coloured by bit score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proteoscope.engine.views.ticks import nice_ticks
 __all__ = ["BIT_SCORES", "HitSheet", "draw_hits"]
 
 BIT_SCORES = (40.0, 50.0, 80.0, 200.0)
-"""Lower bounds of the classes of bit scores after the first, the same as BLAST's."""
+"""Limits of the classes of bit scores, as in BLAST."""
 _CLASSES: tuple[tuple[str, Ink], ...] = (
     ("< 40", "faint"),
     ("40–50", Ion("b")),
@@ -27,30 +27,30 @@ _CLASSES: tuple[tuple[str, Ink], ...] = (
     ("≥ 200", Ion("y")),
 )
 _LANE = 6.0
-"""Height of a line of features of the query, with the space below it."""
+"""Height of a line of query features, including the space below it."""
 _FEATURE_LANES = 12
 _NAMES_SHARE = 0.3
-"""Maximum part of a figure's width for the names of hits."""
+"""Maximum width of the names of hits as a fraction of the figure's width."""
 _MAXIMUM_EXPORTED = 100
 _FIGURE_SIZE, _FIGURE_WIDTH = 7.0, 480.0
 
 
 class HitSheet(Sheet):
-    """Hits laid out in a width.
+    """Graphic summary of the hits of a query, laid out in a given width.
 
     Parameters
     ----------
     n_bars
-        Hits that are drawn, the best ones.
+        Number of hits to draw, the best first.
     groups
-        Of features that are shown.
+        Groups of features to draw.
     names
-        Of the hits, drawn before their bars, below that of the query; empty where a table next to the figure has them.
+        Names of the hits, drawn to the left of their bars; empty if a table next to the figure shows them.
 
     Attributes
     ----------
     chosen
-        Row of the table of hits that is marked, or None.
+        Row of the selected hit in the table of hits, or None.
     """
 
     def __init__(
@@ -82,17 +82,17 @@ class HitSheet(Sheet):
         self.size = width, self.top + n_bars * self.step + (2.2 if self.is_cut else 0.6) * line
 
     def box(self, place: int) -> Region:
-        """Return the bar at a position of the list."""
+        """Return the rectangle of the bar with an index in `hits.bars`."""
         bar = self.hits.bars[place]
         return self._between(bar.start, bar.end + 1, self.top + place * self.step, self.bar)
 
     def place_at(self, y: float) -> int | None:
-        """Return the list position of the bar at a height."""
+        """Return the index of the bar at a vertical coordinate, or None."""
         place = int((y - self.top) // self.step)
         return place if 0 <= place < self.n_bars else None
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Names, scale, query, its features and the bars in sight."""
+        """Return the shapes of the heading, scale, query, its features and the visible bars."""
         shapes = [*self._scores(), *self._query(), *self._features()] if region.top < self.top else []
         first, last = (int((y - self.top) // self.step) for y in (region.top, region.bottom))
         for place in range(max(first, 0), min(last + 1, self.n_bars)):
@@ -111,7 +111,7 @@ class HitSheet(Sheet):
         return shapes
 
     def _features(self) -> list[Shape]:
-        """Draw the key of groups and the features of the query."""
+        """Draw the key of feature groups and the features of the query."""
         shapes = self.key.shapes(self.groups)
         for lane, feature in self.features:
             span = self._between(feature.start + 1, feature.end + 1, self.first_lane + lane * _LANE, _LANE - 2)
@@ -119,7 +119,7 @@ class HitSheet(Sheet):
         return shapes
 
     def _x(self, residue: float) -> float:
-        """Return the left end of a residue, from 1."""
+        """Return the left edge of a residue of the query, counted from 1."""
         return self.left + (residue - 1) / max(self.hits.query_length, 1) * (self.right - self.left)
 
     def _between(self, start: int, end: int, top: float, height: float) -> Region:
@@ -140,7 +140,7 @@ class HitSheet(Sheet):
         x, middle = line, 0.75 * line + self.heading
         title = measure.width("Bit score") + line
         needed = sum(measure.width(name) + 1.15 * line for name, _ in _CLASSES)
-        # In a narrow window the classes are closer, and without their title.
+        # In a narrow window the classes are closer and have no title.
         gap = min(0.9 * line, max(2.0, (width - x - needed) / len(_CLASSES)))
         if title + needed + len(_CLASSES) * gap <= width - x:
             shapes.append(self._label(x, middle, "Bit score"))
@@ -170,6 +170,9 @@ class HitSheet(Sheet):
 def draw_hits(
     hits: QueryBars, measure: TextMeasure | None = None, groups: Collection[str] = FEATURE_GROUPS, width: float | None = None
 ) -> Drawing:
-    """Draw the best hits of a query with their names for a page, `width` points wide; `groups` are the shown feature groups."""
+    """Draw the best hits of a query with their names for a page, `width` points wide.
+
+    `groups` are the feature groups to draw.
+    """
     names = [bar.name for bar in hits.bars[:_MAXIMUM_EXPORTED]]
     return HitSheet(hits, measure or TextMeasure(_FIGURE_SIZE), width or _FIGURE_WIDTH, len(names), groups, names).draw()

@@ -1,4 +1,4 @@
-"""Data of the view of a sequence search: which hits, where they lie along their query, and how all sequences scored."""
+"""Data of the view of a sequence search: filtered hits, their positions along the query, and the score distribution."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _PAIR = (
 )
 _BINS, _MINIMUM_BINS = 60, 10
 _MINIMUM_SEEN = 0.05
-"""Subjects expected at a score, up to which a curve is worth drawing."""
+"""Minimum number of sequences expected at a score, to draw the curve there."""
 _BEYOND = 1.6
 
 
 @dataclass(frozen=True)
 class HitSummary:
-    """Results of a sequence search. `query`: one of them. `n_subjects`: sequences of the database.
+    """Counts of a sequence search. `query`: name of any query. `n_subjects`: number of sequences of the database.
 
-    `lambda_`, `K`, `statistics`: of its E-values.
+    `lambda_`, `K` and `statistics` are the parameters of the E-values and their source.
     """
 
     query: str
@@ -59,7 +59,7 @@ class HitSummary:
 
 
 def summary(source: TableSource) -> HitSummary:
-    """Count hits and queries."""
+    """Count hits and queries of a search. `source`: any open table of the run."""
     row = source.query(
         "SELECT any_value(query) AS query, sum(n_hits) AS hits, count(*) AS n, count(*) FILTER (n_hits > 0) AS found, "
         'max("lambda") AS lambda, max(K) AS K, max(statistics) AS source FROM queries'
@@ -81,7 +81,7 @@ def summary(source: TableSource) -> HitSummary:
 
 @dataclass(frozen=True)
 class HitFilter:
-    """Filter of the hits. None, 0: any. Identity and coverage are parts of one."""
+    """Filter of hits; None and 0 match any. Identity and coverage are minimum fractions, 0 to 1."""
 
     text: str = ""
     e_value: float | None = None
@@ -90,20 +90,20 @@ class HitFilter:
 
 
 def hit_conditions(chosen: HitFilter) -> list[Condition]:
-    """Return a filter's conditions on hits."""
+    """Return the conditions of a filter on hits."""
     least_identity, least_coverage = (share if share > 0 else None for share in (chosen.identity, chosen.coverage))
     bounds = given(("e_value", "<=", chosen.e_value), ("identity", ">=", least_identity), ("query_coverage", ">=", least_coverage))
     return [*bounds, *contains_in(("subject", "description", "query"), chosen.text)]
 
 
 def select_query_hits(index: int) -> list[Condition]:
-    """Condition on hits: they are of this query."""
+    """Return the condition that selects the hits of a query by its index."""
     return [compares("query_index", "=", index)]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A hit: its place in the table of hits, its name, the residues of the query that it covers (from 1, both included)."""
+    """A hit: its row in the table of hits, name, scores, and the first and last query residue that it covers, from 1."""
 
     row: int
     name: str
@@ -114,7 +114,7 @@ class Bar:
     e_value: float | None
     identity: float
     features: tuple[ProteinFeature, ...] = ()
-    """Database features in the aligned part: domains, sites, modifications and disulfide bonds."""
+    """Database features in the aligned range of the subject: domains, sites, modifications and disulfide bonds."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ class QueryBars:
     Attributes
     ----------
     total
-        Number of all hits.
+        Number of all matching hits, including those not in `bars`.
     features
-        Features of the query from its file.
+        Database features of the query.
     """
 
     query: str
@@ -137,7 +137,7 @@ class QueryBars:
 
 
 def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
-    """Return the best hits that satisfy conditions of the query with an index. `source` is any table of the run."""
+    """Return the query with an index and its best hits that satisfy all conditions. `source`: any open table of the run."""
     query, length = _query(source, index)
     where, parameters = where_clause([*select_query_hits(index), *conditions])
     rows = source.query(
@@ -154,9 +154,9 @@ def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condit
 def _features(
     source: TableSource, query: str, length: int, hits: str, parameters: Sequence[Any]
 ) -> tuple[tuple[ProteinFeature, ...], dict[int, list[ProteinFeature]]]:
-    """Return features of a query and of the aligned parts of hits, by row; empty if the run stores none.
+    """Return the features of a query, and those in the aligned range of each hit by row; empty if the run stores none.
 
-    `hits` is the text after FROM in a query of the hits, with a column ``row``.
+    `hits` is SQL that follows FROM: table, conditions, order by ``row`` and limit.
     """
     if FEATURES.name not in source.paths:
         return (), {}
@@ -178,7 +178,7 @@ def _features(
 
 
 def _query(source: TableSource, index: int) -> tuple[str, int]:
-    """Name and length of a query."""
+    """Return the name and length of a query."""
     result = source.query("SELECT query, length FROM queries WHERE query_index = ?", [index]).to_pylist()
     if not result:
         raise ParameterError(f"there is no query {index} in this run")
@@ -186,7 +186,7 @@ def _query(source: TableSource, index: int) -> tuple[str, int]:
 
 
 def aligned_pair(source: TableSource, row: int) -> AlignedPair:
-    """Return the alignment of a row of the table of hits."""
+    """Return the alignment of the hit in a row."""
     values = source.row(row, _PAIR)
     return AlignedPair(
         values["query"],
@@ -202,9 +202,11 @@ def aligned_pair(source: TableSource, row: int) -> AlignedPair:
 
 
 def score_histogram(source: TableSource, index: int) -> Histogram:
-    """Scores of all subjects with the query of an index, what chance lets one expect by the search's statistics, and a hit's least score.
+    """Return the histogram of the scores of all subjects with a query.
 
-    The bins end where chance gives nothing any more; `n_beyond` subjects score higher.
+    The curve is the number expected by chance from the statistics of the search; the mark is the minimum score of a hit.
+
+    The bins end somewhat above the scores expected by chance; `n_beyond` subjects score higher.
     """
     counted = source.query("SELECT score, n_subjects FROM score_counts WHERE query_index = ? ORDER BY score", [index])
     scores, counts = (counted[name].to_numpy().astype(np.int64) for name in ("score", "n_subjects"))
@@ -231,7 +233,7 @@ def score_histogram(source: TableSource, index: int) -> Histogram:
     mark = (float(least), "hits from") if least is not None and least < edges[-1] else None
     curve = None
     if len(places):
-        # A bin of several scores contains their summed expectation, and is drawn at its middle.
+        # A bin covers `width` scores, so the expectation per score is multiplied; a score is drawn at its middle.
         curve = ("Expected by chance", places + 0.5, expected * width)
     series = (("Sequences", in_bins.astype(np.int64)),)
     return Histogram(

@@ -1,6 +1,6 @@
 """Self-contained HTML pages about a project.
 
-Everything is shown as text, since names may be untrusted; pages contain no scripts and no external addresses.
+All values are escaped, since names may be untrusted; pages contain no scripts and no external addresses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MAXIMUM_CHARACTERS = 200
-"""Maximum length of a text unless stated otherwise."""
+"""Default maximum length of a text."""
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid #ccc}
@@ -40,10 +40,10 @@ tr.changed td{background:#fff3d6;font-weight:600}.counts td:first-child{font-siz
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
-    """Return a page with a title; `parts` are HTML, empty ones are skipped."""
+    """Return a page with a title. `parts` are HTML; empty parts are skipped."""
     head = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-        # Nothing in the page may load or run anything, whatever its texts are.
+        # Whatever the texts are, the page may not load or run anything.
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>{shown(title)}</title><style>{_STYLE}</style></head><body>",
     ]
@@ -51,12 +51,15 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 
 
 def shown(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
-    """Escape a text for HTML."""
+    """Return the text of a value, cut to `most` characters and escaped for HTML."""
     return escape(printable(value, most))
 
 
 def printable(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
-    """Remove control characters, lone surrogates and direction marks from a text."""
+    """Return the text of a value, cut to `most` characters.
+
+    Control characters, lone surrogates and direction marks are replaced.
+    """
     text = str(value)
     if len(text) > most:
         text = f"{text[: most - 1]}…"
@@ -64,7 +67,7 @@ def printable(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """Return a section with its heading; empty without content. `content` is HTML."""
+    """Return a section with a heading, or '' without content. `content` is HTML."""
     return f"<section><h2>{shown(title)}</h2>\n{content}</section>" if content else ""
 
 
@@ -74,31 +77,31 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table of texts; header texts may be empty."""
+    """Return an HTML table of texts. The header row is omitted if all its texts are empty."""
     header = f"<tr>{''.join(f'<th>{shown(title)}</th>' for title in head)}</tr>" if any(head) else ""
     body = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return scrolled_table(header + body)
 
 
 def scrolled_table(rows: str) -> str:
-    """Wrap an HTML table so that it scrolls on narrow pages."""
+    """Wrap table rows in an HTML table that scrolls on narrow pages."""
     return f'<div class="wide"><table>{rows}</table></div>'
 
 
 def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
-    """Return the first rows of a result table under their headers; `n_rows` is the total."""
+    """Return the first rows of a result table with headers. `n_rows`: number of rows of the whole table."""
     head = "".join(f'<th title="{shown(column.meaning)}">{shown(column.header)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_cell(row[column.name], column) for column in columns)}</tr>" for row in values)
     return f"<p>{shown_rows_note(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
 
 
 def shown_rows_note(n_shown: int, n_rows: int) -> str:
-    """Return the number of rows of a table and how many are shown."""
+    """Return the number of rows of a table, and how many of them are shown, as text."""
     return counted(n_rows, "row") + (f", the first {n_shown:,} of them" if n_shown < n_rows else "")
 
 
 def cell_text(value: Any, column: Column) -> tuple[str, bool]:
-    """Return the displayed text of a value, and True if it is a number."""
+    """Return the display text of a value, and True if the value is a number."""
     if value is None or (isinstance(value, float) and value != value):
         return "", False
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Data of the view of an identification: which rows, how many are accepted, distributions, and where a group's peptides lie."""
+"""Data of the view of an identification: filtered rows, accepted counts, distributions, and coverage of proteins."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PSM_DETAILS = (
     *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "modification_positions", "modification_names", "modification_masses"),
     *("scan", "spectrum_id", "spectrum_file", "q_value", "retention_time"),
 )
-"""Columns of its PSM that a spectrum needs, read when one is chosen."""
+"""Columns of a PSM that are needed to show its spectrum, read when the PSM is selected."""
 
 
 _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "proteins": ("protein group", "protein groups")}
@@ -79,13 +79,13 @@ class Counts:
     Attributes
     ----------
     psms
-        Of rank 1.
+        PSMs of rank 1.
     peptides
-        Rows of their table, which are peptidoforms.
+        Rows of the table of peptides (peptidoforms).
     proteins
-        Groups, by their own q-values.
+        Protein groups, by their own q-values.
     sequences
-        Different sequences of the peptides that are targets.
+        Number of different sequences of target peptides.
     has_error_rates
         True if any PSM has a q-value; otherwise all targets are counted.
     """
@@ -100,12 +100,12 @@ class Counts:
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
     """Count accepted items at a false discovery rate.
 
-    Without decoys no interval is given. Without q-values, as in some imports, all targets count.
+    Without decoys, the counts have no interval. Without q-values, as in some imports, all targets count.
 
     Parameters
     ----------
     decoy_ratio
-        Decoys per target in the search.
+        Number of decoys per target in the database.
     """
     has_error_rates = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
     accepted = "q_value <= $1" if has_error_rates else "$1 >= 0"
@@ -134,32 +134,32 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """Counts of an identification at its false discovery rate; `n_spectra` equals None if spectra were not stored."""
+    """Counts of an identification at its false discovery rate. `n_spectra`: number of spectra, None if they were not stored."""
 
     counts: Counts
     n_spectra: int | None
 
     @property
     def rate(self) -> float | None:
-        """Fraction of spectra identified, or None if their number is unknown."""
+        """Fraction of identified spectra, or None if the number of spectra is unknown."""
         return self.counts.psms.number / self.n_spectra if self.n_spectra else None
 
 
 def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
-    """Count accepted items and spectra. `source`: any table of the run."""
+    """Count accepted items and spectra. `source`: any open table of the run."""
     return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio, has_decoys=run.has_decoys), run.peaks().count())
 
 
 @dataclass(frozen=True)
 class Facets:
-    """Choices of filters."""
+    """Values that the filters offer."""
 
     charges: tuple[int, ...]
     modifications: tuple[str, ...]
 
 
 def facets(source: TableSource) -> Facets:
-    """Charges and modifications of all PSMs, modifications by how often they occur."""
+    """Return the charges of all PSMs, and their modifications, most frequent first."""
     charges = source.query("SELECT DISTINCT charge FROM psms ORDER BY charge")["charge"].to_pylist()
     names = source.query(
         "SELECT name FROM (SELECT unnest(modification_names) AS name FROM psms) GROUP BY name ORDER BY count(*) DESC, name LIMIT 200"
@@ -169,16 +169,16 @@ def facets(source: TableSource) -> Facets:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Filter of rows in all tables; None matches any.
+    """Filter of rows, for all tables of an identification; None matches any.
 
     Attributes
     ----------
     text
-        Text of a peptide, accession or description.
+        Text in the peptide, accession or description.
     modification
-        Name, or "" for unmodified.
+        Name of a modification, or "" for unmodified peptides.
     only_marked
-        True for PSMs with a star or comment, in tables with marks.
+        True to select only PSMs with a star or comment.
     """
 
     text: str = ""
@@ -190,7 +190,7 @@ class RowFilter:
 
 
 def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
-    """Return a filter's conditions on ``proteins``, ``peptides`` or ``psms``; charge and marks apply to PSMs only."""
+    """Return the conditions of a filter on ``proteins``, ``peptides`` or ``psms``. Charge and marks apply only to PSMs."""
     conditions: list[Condition] = []
     if not chosen.shows_decoys:
         conditions.append(compares("is_decoy", "=", False))
@@ -207,7 +207,7 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
 
 
 def marked() -> Condition:
-    """Rows that have a star or a comment, in tables in which marks are shown."""
+    """Require a star or a comment; only for tables that show marks."""
     return any_of(tuple(compares(mark_column.name, ">", "") for mark_column in MARK_COLUMNS))
 
 
@@ -220,8 +220,8 @@ def _modified(name: str, table: str) -> Condition:
 
 
 def _with_text(text: str, table: str) -> Condition:
-    """Match a peptide sequence, ProForma, accession or description, ignoring case."""
-    # Names of groups join accessions without spaces, lists of peptides and PSMs are shown with spaces.
+    """Require a text in the sequence, ProForma peptide, accessions or protein description, ignoring case."""
+    # Names of groups join accessions without spaces; the lists of peptides and PSMs are shown with spaces.
     group, listed = (re.sub(r"\s*;\s*", between, text) for between in (";", "; "))
     in_peptide = any_of((contains("sequence", text, is_capital=True), contains("peptide", text)))
     described = contains("description", text)
@@ -230,28 +230,28 @@ def _with_text(text: str, table: str) -> Condition:
     of_described = has_any("proteins", Selected("proteins", "accessions", (described,)))
     in_protein: Condition = any_of((contains("proteins", listed, is_list=True), of_described))
     if table == "psms":
-        # Each peptide has many PSMs and the same proteins in all of them.
+        # Faster than searching each PSM, since all PSMs of a peptide have the same proteins.
         in_protein = among("peptide", Selected("peptides", "peptide", (in_protein,)))
     return any_of((in_peptide, in_protein))
 
 
 def select_group_rows(accessions: Sequence[str]) -> list[Condition]:
-    """Condition on peptides or PSMs: some protein of the group holds them."""
+    """Return the condition that selects the peptides or PSMs of any protein of a group."""
     return [has_any("proteins", tuple(accessions))]
 
 
 def select_peptide_psms(peptide: str, is_decoy: bool) -> list[Condition]:
-    """Condition on PSMs: they are of this peptidoform."""
+    """Return the conditions that select the PSMs of a peptidoform."""
     return [compares("peptide", "=", peptide), compares("is_decoy", "=", is_decoy)]
 
 
 def find_linked_rows(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
-    """Return the row of the best protein group and of the peptide of a peptide or PSM, or None.
+    """Return the rows of the best protein group and of the peptide that belong to a peptide or PSM; None if missing.
 
     Parameters
     ----------
     row
-        Row with ``peptide``, ``proteins`` and ``is_decoy``.
+        Values of the peptide or PSM, with ``peptide``, ``proteins`` and ``is_decoy``.
     """
 
     def first(sql: str, parameters: list[Any]) -> int | None:
@@ -269,38 +269,38 @@ def find_linked_rows(source: TableSource, row: Mapping[str, Any]) -> tuple[int |
 
 
 def read_psm_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
-    """Return the columns of `PSM_DETAILS` and the peaks of a PSM.
+    """Return the columns `PSM_DETAILS` and the peaks of the PSM in a row.
 
     Raises
     ------
     ProteoscopeError
-        The run did not keep its spectra, or they are damaged.
+        If the run did not store its spectra, or if they are damaged.
     """
     details = source.row(row, PSM_DETAILS)
     return details, run.peaks().peaks(SpectrumRow(int(details["spectrum"])))
 
 
 def psm_name(row: Mapping[str, Any]) -> str:
-    """Return the display name of a match: scan, peptide and charge."""
+    """Return the display name of a PSM: scan, peptide and charge."""
     scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
     return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedSpectrum:
-    """Annotate the spectrum of a PSM with the search's ions, neutral losses and the precursor.
+    """Annotate the spectrum of a PSM with the ions of the search, neutral losses and the precursor.
 
     Raises
     ------
     ProteoscopeError
-        The run did not store its spectra or its ions, or the peptide has no masses.
+        If the run did not store its spectra or ion settings, or if the mass of the peptide is undefined.
     """
     return annotate_match(*read_psm_row(source, row, run), ions_to_show(run.parameters))
 
 
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
-    """Return the fixed modifications of a run, derived from its accepted matches if not recorded.
+    """Return the fixed modifications of a run; if not recorded, they are derived from the accepted PSMs.
 
-    `source` is any table of the run.
+    `source` is any open table of the run.
     """
     named = fixed_of_parameters(run.parameters)
     if named:
@@ -317,12 +317,14 @@ def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModificat
 
 
 def read_group_coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
-    """Return the coverage of the first protein of a group by peptides accepted at `fdr`, without fixed modifications.
+    """Return the coverage of the first protein of a group by the peptides accepted at `fdr`.
+
+    Fixed modifications are not shown.
 
     Raises
     ------
     ProteoscopeError
-        The run does not know its sequence.
+        If the run does not know the sequence of the protein.
     """
     requested = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
     protein = source.query(requested, [row]).to_pylist()[0]
@@ -341,7 +343,7 @@ def read_group_coverage(source: TableSource, row: int, fdr: float, fixed: FixedM
 
 
 def score_histogram(source: TableSource, fdr: float) -> Histogram:
-    """Scores of targets and decoys of rank 1, and the score from which PSMs are accepted at `fdr`."""
+    """Return the histogram of scores of targets and decoys of rank 1, with the minimum score accepted at `fdr` as mark."""
     best: list[Condition] = [compares("rank", "=", 1), is_finite("score")]
     edges = bin_edges(source, "score", best)
     targets, decoys = (bin_counts(source, "score", [*best, compares("is_decoy", "=", is_decoy)], edges) for is_decoy in (False, True))
@@ -353,7 +355,7 @@ def score_histogram(source: TableSource, fdr: float) -> Histogram:
 
 
 def mass_error_histogram(source: TableSource, fdr: float) -> Histogram:
-    """Errors of the precursor mass (ppm) of targets of rank 1 that are accepted at `fdr`, and their median."""
+    """Return the histogram of precursor mass errors (ppm) of the targets of rank 1 accepted at `fdr`, with the median as mark."""
     column = "mass_error_ppm"
     accepted: list[Condition] = [
         compares("rank", "=", 1),

@@ -1,4 +1,4 @@
-"""The ions of a peptide as a table: residues down, series and charges across."""
+"""Table of the fragment ions of a peptide: one row per residue, one column per ion series and charge."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from proteoscope.engine.views.annotation import AnnotatedSpectrum
 __all__ = ["NUMBER", "RESIDUE", "IonTable", "ion_table"]
 
 NUMBER, RESIDUE = "#", "Residue"
-"""Headers of the columns that hold no ions: the residue's number from its end of the peptide, and the residue."""
+"""Headers of the columns without ions: the number of the residue from one terminus, and the residue."""
 
 
 @dataclass(frozen=True)
 class IonTable:
-    """Ions without neutral losses of a peptide of n residues, in m columns.
+    """Fragment ions of a peptide, without neutral losses, as a table of n residues and m columns.
 
     Attributes
     ----------
     spectrum
-        Annotated spectrum, with `name`, `ions` and `carries_shift`.
+        Annotated spectrum of the peptide.
     headers
         Headers of the m columns, such as ``b⁺``, ``y2⁺``, `NUMBER` and `RESIDUE`.
     ion
-        (n, m) int64, index into `spectrum.ions`, or -1.
+        Index into `spectrum.ions` of each cell, or -1, shape (n, m), int64.
     modifications
-        Modification names of each residue, including terminal ones.
+        Names of the modifications of each residue; terminal modifications belong to the first or last residue.
     """
 
     spectrum: AnnotatedSpectrum
@@ -43,25 +43,25 @@ class IonTable:
 
     @cached_property
     def mz(self) -> NDArray[np.float64]:
-        """(n, m) thomson, NaN without an ion."""
+        """m/z of the ions in thomson, NaN for cells without an ion, shape (n, m)."""
         return np.append(self.spectrum.ions.mz, np.nan)[self.ion]
 
     @cached_property
     def is_matched(self) -> NDArray[np.bool_]:
-        """Mask of matched ions, shape (n, m)."""
+        """True for matched ions, shape (n, m)."""
         return np.append(self.spectrum.is_matched, False)[self.ion]
 
     def residue(self, row: int) -> str:
-        """Return a residue symbol, with a star if modified."""
+        """Return the residue symbol of a row, with a star if the residue is modified."""
         return self.spectrum.peptidoform.sequence[row] + ("*" if self.modifications[row] else "")
 
     def number(self, row: int, column: int) -> int:
-        """Text of a column of numbers: the first counts from the N-terminus, the last from the C-terminus."""
+        """Return the residue number in a row: from the N-terminus in the first column, from the C-terminus in the last."""
         return row + 1 if column == 0 else len(self) - row
 
 
 def ion_table(spectrum: AnnotatedSpectrum) -> IonTable:
-    """Return the table of a spectrum's ions: N-terminal ions at the left, C-terminal ones at the right."""
+    """Return the ion table of a spectrum, with N-terminal ions on the left and C-terminal ions on the right."""
     ions, sequence = spectrum.ions, spectrum.peptidoform.sequence
     charges = sorted({int(charge) for charge in ions.charge[ions.series < PRECURSOR]})
     symbols = [symbol for symbol in spectrum.settings.series if symbol in SERIES]
@@ -77,7 +77,7 @@ def ion_table(spectrum: AnnotatedSpectrum) -> IonTable:
         symbol, charge = column
         headers.append(f"{symbol}{'⁺' if charge == 1 else f'{charge}⁺'}")
         which = np.flatnonzero((ions.series == SERIES.index(symbol)) & (ions.charge == charge) & (ions.loss == 0))
-        # A fragment is in the row of its last residue towards the middle.
+        # A fragment is in the row of its residue next to the broken bond.
         table[ions.position[which] - (1 if symbol in "abc" else 0), at] = which
     modifications: list[list[str]] = [[] for _ in sequence]
     for position, name, _ in spectrum.peptidoform.modifications:

@@ -1,4 +1,4 @@
-"""Placement of labels of peaks and of dots without overlap of labels, peaks, dots or leader lines."""
+"""Placement of labels of peaks and dots, so that labels, peaks, dots and leader lines do not overlap."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["DotLabel", "PlacedLabel", "place_labels", "place_near_dots"]
 _GAP = 2.0
 _LEVELS = 5
 _SHIFTS = (0.0, -0.5, 0.5, -1.0, 1.0)
-"""Horizontal shifts of labels in their widths; half a width still covers the peak."""
+"""Horizontal shifts of labels, relative to the label width; at half a width, the label still touches the line of its peak."""
 _SIDEWAYS = 1.3
-"""Cost of a shift by a width, in lines."""
+"""Cost of a shift by a label width, in line heights."""
 
 _AROUND = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
-"""Directions from a dot to its label, best first."""
+"""Directions (x, y) from a dot to its label, best first."""
 _RINGS = (0.0, 1.2, 2.4)
-"""Distances of labels from their dots, in lines; from the second on with a leader line."""
+"""Distances of labels from their dots, in line heights; all but the first need a leader line."""
 _SAMPLES = 12
-"""Points of a leader line that are compared with boxes."""
+"""Number of points of a leader line that are compared with boxes."""
 
 Values = NDArray[np.float64]
 
 
 class PlacedLabel(NamedTuple):
-    """A label with the left and top of its box and the lower end of its leader line, None without a line."""
+    """A placed label: its index, the left and top of its box, and the lower end of its leader line, or None without one."""
 
     label: int
     left: float
@@ -45,31 +45,31 @@ def place_labels(
     obstacle_y: Values,
     bounds: tuple[float, float, float, float],
 ) -> list[PlacedLabel]:
-    """Place labels greedily, most important first: above the peak, some lines higher, next to it, or not at all.
+    """Place labels greedily, most important first: above the peak, a few lines higher, to the side, or not at all.
 
     Parameters
     ----------
     x, y
-        (n,) tips of the labelled peaks, pixels, y downwards.
+        Tips of the labelled peaks, shape (n,), pixels, y downwards.
     widths
-        (n,) label widths, pixels.
+        Label widths, shape (n,), pixels.
     height
         Line height, pixels.
     importance
-        (n,) intensities.
+        Importance of each label, such as the intensity, shape (n,).
     obstacle_x, obstacle_y
-        (m,) tips of all peaks; labels do not cover the line below a tip.
+        Tips of all peaks, shape (m,); labels do not cover the line below a tip.
     bounds
         Left, top, right and bottom of the plot, pixels.
     """
     left, top, right, bottom = bounds
     order = np.argsort(obstacle_x, kind="stable")
-    # The last line has a successor at infinity, so that any run of them has an end.
+    # A sentinel line at infinity, so that every range of lines has an end.
     lines_x, lines_y = obstacle_x[order], np.append(obstacle_y[order], np.inf)
     level, shift = (axis.ravel() for axis in np.meshgrid(np.arange(_LEVELS), _SHIFTS, indexing="ij"))
     nearest = np.argsort(level + np.abs(shift) * _SIDEWAYS, kind="stable")
     level, shift = level[nearest], shift[nearest]
-    # Boxes and lines to peaks so far: left, top, right, bottom; and x and y of the foot of a label and of the tip of its peak.
+    # Placed boxes (left, top, right, bottom) and leader lines (x and y of the foot of the label and of the tip of its peak).
     boxes, leaders = np.empty((len(x), 4)), np.empty((len(x), 4))
     n_boxes = n_leaders = 0
     placed = []
@@ -83,7 +83,7 @@ def place_labels(
         foot = np.clip(tip_x, from_x, from_x + width)
         has_leader = (level > 0) | (shift != 0)
         lines = np.column_stack((foot, from_y + height, np.full(len(foot), tip_x), np.full(len(foot), tip_y)))
-        # At the top of the plot there may be no space above a peak: its own place is still free.
+        # At the top of the plot there may be no space above a peak; then only a label without a leader line may cover its tip.
         is_free = ~has_leader | (from_y + height <= tip_y)
         is_free &= ~_overlap(tried, boxes[:n_boxes]).any(axis=1)
         is_free &= ~(_cross(lines, boxes[:n_boxes]).any(axis=1) & has_leader)
@@ -104,7 +104,7 @@ def place_labels(
 
 
 class DotLabel(NamedTuple):
-    """A label with the left and top of its box, and the end of its leader line at the box, None without a line."""
+    """A placed label: its index, the left and top of its box, and the end of its leader line at the box, or None without one."""
 
     label: int
     left: float
@@ -122,22 +122,22 @@ def place_near_dots(
     radius: float = 3.0,
     most: int = 1000,
 ) -> list[DotLabel]:
-    """Place labels greedily in their order: next to the dot, farther off with a leader line, or not at all.
+    """Place labels greedily in the given order: next to the dot, farther away with a leader line, or not at all.
 
     Parameters
     ----------
     dots
-        (n, 2) labelled dots, pixels, y downwards.
+        Positions of the labelled dots, shape (n, 2), pixels, y downwards.
     widths
-        (n,) label widths, pixels.
+        Label widths, shape (n,), pixels.
     height
         Line height, pixels.
     obstacles
-        (m, 2) all dots; labels and leader lines cover none but their own.
+        Positions of all dots, shape (m, 2). A label and its leader line cover no other dot.
     bounds
         Left, top, right and bottom of the plot, pixels.
     radius
-        Of dots.
+        Radius of the dots, pixels.
     most
         Maximum number of placed labels.
     """
@@ -177,20 +177,20 @@ def place_near_dots(
 
 
 def _within(points: Values, boxes: Values) -> NDArray[np.bool_]:
-    """Return a mask of points inside boxes, shape (n, m)."""
+    """Return a mask (n, m): True if point i is inside box j."""
     point, box = points[:, None], boxes[None]
     return np.asarray((point > box[..., :2]).all(axis=2) & (point < box[..., 2:]).all(axis=2))
 
 
 def _overlap(some: Values, others: Values) -> NDArray[np.bool_]:
-    """Return a mask of overlapping boxes, shape (n, m)."""
+    """Return a mask (n, m): True if box i of `some` overlaps box j of `others`."""
     box, other = some[:, None], others[None]
     across = (other[..., 0] < box[..., 2] + _GAP) & (other[..., 2] > box[..., 0] - _GAP)
     return across & (other[..., 1] < box[..., 3]) & (other[..., 3] > box[..., 1])
 
 
 def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
-    """Return a mask of lines that cross boxes, shape (n, m)."""
+    """Return a mask (n, m): True if line i crosses box j."""
     line, box = lines[:, None], boxes[None]
     high, low = np.maximum(line[..., 1], box[..., 1]), np.minimum(line[..., 3], box[..., 3])
     slope = (line[..., 2] - line[..., 0]) / np.maximum(line[..., 3] - line[..., 1], 1e-9)
@@ -199,7 +199,10 @@ def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
 
 
 def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
-    """Return a mask of lines that cross or touch, shape (n, m): the ends of each are on both sides of the other."""
+    """Return a mask (n, m): True if line i of `some` crosses or touches line j of `others`.
+
+    Two lines cross if the ends of each are on different sides of the other.
+    """
     line, other = some[:, None], others[None]
     return (_side(line, other[..., :2]) * _side(line, other[..., 2:]) <= 0) & (
         _side(other, line[..., :2]) * _side(other, line[..., 2:]) <= 0
@@ -207,13 +210,13 @@ def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
 
 
 def _side(line: Values, place: Values) -> Values:
-    """Return the side of lines on which positions lie, as a sign."""
+    """Return numbers whose signs are the sides of lines on which points lie."""
     across, along = line[..., 2] - line[..., 0], line[..., 3] - line[..., 1]
     return across * (place[..., 1] - line[..., 1]) - along * (place[..., 0] - line[..., 0])
 
 
 def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:
-    """Return a mask (n,) of boxes of a label that cover another peak's line, or whose leader crosses a higher one."""
+    """Return a mask of the candidate boxes (n,) of a label that cover the line of another peak, or whose leader crosses one."""
     foot, tip_x, tip_y = leaders[:, 0], leaders[0, 2], leaders[0, 3]
     lines = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
     retained = lines_y[lines].copy()
@@ -226,6 +229,6 @@ def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Value
 
 
 def _highest(y: Values, first: NDArray[np.int64], last: NDArray[np.int64]) -> Values:
-    """Return the (n,) highest point (least y) of each range of lines; infinite for empty ones."""
+    """Return the highest point (minimum y) of each range of lines, shape (n,); infinite for empty ranges."""
     runs = np.minimum.reduceat(y, np.column_stack((first, np.maximum(first, last))).ravel())[::2]
     return np.where(last > first, runs, np.inf)

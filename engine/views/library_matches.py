@@ -1,4 +1,4 @@
-"""Data of the view of library matches: which of them, how many, their differences of mass, and each mirrored with its library entry."""
+"""Data of the view of library matches: filters, counts, mass differences, and spectra mirrored with their library entries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TEXTS = ("library_spectrum", "peptide", "formula", "inchikey", "modification", 
 
 @dataclass(frozen=True)
 class LibraryFilter:
-    """Filter of library matches; None is unbounded. `kind`: ``same`` (mass as the entry) or ``shifted``."""
+    """Filter of library matches; None means no restriction. `kind`: ``same`` (mass of the entry) or ``shifted``."""
 
     text: str = ""
     q_value: float | None = None
@@ -46,13 +46,13 @@ class LibraryFilter:
 
 
 def library_conditions(chosen: LibraryFilter) -> list[Condition]:
-    """Return a filter's conditions on matches; rows without a q-value are not filtered by it."""
+    """Return the conditions of a filter on matches. A q-value limit excludes rows without a q-value."""
     bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
     return [*bounds, *contains_in(_TEXTS, chosen.text)]
 
 
 def list_conditions(chosen: LibraryFilter, columns: Sequence[Column]) -> list[Condition]:
-    """Return the conditions that a filter puts on PSMs, peptides or proteins: text and q-value."""
+    """Return the conditions of a filter on PSMs, peptides or proteins, by text and q-value. `columns`: those of the table."""
     conditions = text_in_columns(columns, chosen.text)
     if chosen.q_value is not None and any(column.name == "q_value" for column in columns):
         conditions.append(compares("q_value", "<=", chosen.q_value))
@@ -66,10 +66,11 @@ class LibraryOverview:
     Attributes
     ----------
     counts
-        Accepted ``matches``, ``shifted`` ones, ``names`` of entries, matches ``at_5_percent``, and ``unrated`` ones, whose entries lack the
+        Numbers of accepted ``matches``, of ``shifted`` ones among them and of ``names`` of their entries; numbers of matches accepted
+        ``at_5_percent``, and of ``unrated`` matches, whose entries lack the
         decoys that others have.
     differences
-        Mass differences of shifted matches.
+        Histogram of the mass differences of shifted matches.
     has_error_rates
         True if error rates are known.
     """
@@ -80,7 +81,10 @@ class LibraryOverview:
 
 
 def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
-    """Count matches accepted at a false discovery rate, or all if error rates are unknown. `source`: the table of matches."""
+    """Count the matches accepted at a false discovery rate, or all matches if error rates are unknown.
+
+    `source` is the table of matches.
+    """
     has_error_rates = bool(source.query("SELECT count(q_value) AS n FROM matches").to_pylist()[0]["n"])
     accepted = "q_value <= ?" if has_error_rates else "? > 0"
     result = source.query(
@@ -100,21 +104,21 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
 
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
-    """Return the spectrum of a match: row, file and position in the run. `source` is the table of matches."""
+    """Return the row of the spectrum of a match, its file, and its retention time and m/z. `source`: the table of matches."""
     return source.row(row, _PLACE)
 
 
 def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredSpectra:
-    """Mirror the spectrum in a row of the matches with its library entry.
+    """Mirror the spectrum in a row of the table of matches with its library entry.
 
     Raises
     ------
     ProteoscopeError
-        The peaks are not there, or damaged.
+        If the peaks are missing or damaged.
     """
     result = source.row(row, _DETAILS)
     upper = Half(result["spectrum_id"] or "", run.peaks().peaks(result["spectrum"]))
-    # Entries do not name their activation; they are compared with spectra of the same.
+    # Library entries do not state their activation; it is assumed to be that of the spectrum.
     entry = run.peaks("references").peaks(result["reference"])._replace(activation=upper.peaks.activation)
     name = result["library_spectrum"]
     lower = Half(f"library: {name}", entry, annotate_text(result["peptide"], max(1, abs(result["charge"])), entry, run.ions))

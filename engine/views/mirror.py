@@ -1,4 +1,4 @@
-"""Two spectra to be compared, mirrored at the m/z axis, and the peaks that they share."""
+"""Two spectra mirrored at the m/z axis, and their shared peaks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Half", "MirroredSpectra", "shared_peaks"]
 
 @dataclass(frozen=True)
 class Half:
-    """One half of a mirrored pair: display name, peaks and, if its peptide is known, ions."""
+    """One spectrum of a mirrored pair: display name, peaks and, if its peptide is known, annotated ions."""
 
     name: str
     peaks: Peaks
@@ -26,26 +26,26 @@ class Half:
 
     @cached_property
     def relative(self) -> NDArray[np.float64]:
-        """Intensities in percent of the largest, (peaks,)."""
+        """Intensities in percent of the base peak, shape (peaks,)."""
         return relative_intensity(self.peaks.intensity)
 
 
 @dataclass(frozen=True)
 class MirroredSpectra:
-    """A spectrum mirrored with another, if any.
+    """A spectrum mirrored with another one, or alone.
 
     Attributes
     ----------
     title
         Display name of the comparison.
     tolerance
-        Maximum distance of equal peaks.
+        Maximum m/z difference of shared peaks.
     similarity, similarity_name
-        Similarity found by the search, or None, and its name.
+        Similarity according to the search, or None, and the name of the measure.
     note
         Reason for a missing lower spectrum, or a remark.
     shift
-        Thomson by which fragments of the lower spectrum may be shifted; 0 for none.
+        Shift in thomson that fragments of the upper spectrum may have relative to the lower one; 0 for none.
     is_one_spectrum
         True if both are the same spectrum with two peptides; then no peak counts as shared.
     """
@@ -62,17 +62,17 @@ class MirroredSpectra:
 
     @property
     def halves(self) -> tuple[Half, ...]:
-        """The spectra, the upper first."""
+        """The upper spectrum and, if present, the lower one."""
         return (self.upper,) if self.lower is None else (self.upper, self.lower)
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
-        """(n, 2) shared peaks of upper and lower spectrum; unshifted ones come first."""
+        """Indices of shared peaks in the upper and lower spectrum, shape (n, 2); unshifted peaks come first."""
         return np.concatenate((self._in_place, self._moved))
 
     @property
     def n_moved(self) -> int:
-        """Number of shared peaks matched with the shift (the last ones)."""
+        """Number of shared peaks that match with the shift (the last rows of `shared`)."""
         return len(self._moved)
 
     @cached_property
@@ -83,7 +83,7 @@ class MirroredSpectra:
 
     @cached_property
     def _moved(self) -> NDArray[np.int64]:
-        """Pairs of shifted peaks among those not shared unshifted."""
+        """Pairs that match with the shift, among the peaks that do not match without it, shape (n, 2)."""
         if self.lower is None or self.is_one_spectrum or not self.shift:
             return np.empty((0, 2), np.int64)
         upper = np.setdiff1d(np.arange(len(self.upper.peaks.mz)), self._in_place[:, 0])
@@ -93,7 +93,7 @@ class MirroredSpectra:
 
     @cached_property
     def shown(self) -> tuple[ShownPeaks, ...]:
-        """The peaks of each half with what each is. A shared peak is of the kind of the ion that it is in either spectrum."""
+        """Peaks of each half with their kinds. A shared peak has the kind of its ion in either spectrum."""
         kinds = []
         for at, half in enumerate(self.halves):
             of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")
@@ -119,18 +119,18 @@ class MirroredSpectra:
         )
 
     def partner(self, half: int, peak: int) -> int | None:
-        """Return the matching peak of the other spectrum, or None."""
+        """Return the peak of the other spectrum that matches a peak, or None. `half`: 0 for the upper spectrum, 1 for the lower."""
         result = np.flatnonzero(self.shared[:, half] == peak)
         return int(self.shared[result[0], 1 - half]) if len(result) else None
 
 
 def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.int64]:
-    """Return pairs (n, 2) of mutually nearest peaks within the tolerance, by m/z.
+    """Return the indices of pairs of mutually nearest peaks within the tolerance, shape (k, 2).
 
     Parameters
     ----------
-    first, second : (n,)
-        And (m,) float64, ascending, thomson.
+    first, second : ndarray of float64, shape (n,) and (m,)
+        m/z values in thomson, ascending.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolera
 
 
 def _nearest(of: NDArray[np.float64], among: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the nearest other value for each value; ties give the smaller."""
+    """Return the index of the nearest value of `among` for each value of `of`; ties give the smaller value."""
     right = np.clip(np.searchsorted(among, of), 1, max(1, len(among) - 1))
     left = right - 1
     right = np.minimum(right, len(among) - 1)

@@ -1,4 +1,4 @@
-"""Data of the open modification view: rows, shifts, unmodified counterparts, and parameters for another search."""
+"""Data of the view of an open search: filters, mass shifts, unmodified counterparts, and parameters for a second search."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ __all__ = [
 ]
 
 DETAILS = (*PSM_DETAILS, "shift_position", "modification", "mass_shift", "shift_kind", "is_decoy", "psm_id")
-"""Columns of its PSM that a spectrum needs."""
+"""Columns of a PSM that are needed to show its spectrum."""
 SURE = 0.95
-"""The probability from which a site is sure."""
+"""Minimum probability of a sure site."""
 _NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
 _NO_SHIFT = "This match has no shift."
 _RARE = 0.1
 """Minimum fraction of a modification's PSMs for a site to be searched again."""
 
-# Shifts without a name are in the table of modifications by their hundredth of a dalton, and are named by their mass.
+# The table of modifications groups unnamed shifts by hundredths of a dalton and names them by their mass.
 _IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"
 _KEY_NAME = f"CASE WHEN {_IS_BINNED} THEN '' ELSE modification END"
 _KEY_MASS = f"CASE WHEN {_IS_BINNED} THEN round_even(carried_mass * 100, 0) ELSE round_even(carried_mass * 1e6, 0) END"
@@ -68,7 +68,7 @@ _ROW_KEY_MASS = f"CASE WHEN {_ROW_IS_BINNED} THEN round_even(mass * 100, 0) ELSE
 
 @dataclass(frozen=True)
 class ModifiedFilter:
-    """Filter of rows; None is unbounded. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``."""
+    """Filter of rows; None means no restriction. Shifts are in dalton; `kind` is ``none``, ``named``, ``end`` or ``unnamed``."""
 
     text: str = ""
     lowest_shift: float | None = None
@@ -81,7 +81,7 @@ class ModifiedFilter:
 
 @dataclass(frozen=True)
 class ModificationRow:
-    """A row of the table of modifications. `key_name` and `key_mass` are what its PSMs are found by."""
+    """A row of the table of modifications. `key_name` and `key_mass` identify its PSMs; `mass` is in dalton."""
 
     row: int
     name: str
@@ -94,7 +94,7 @@ class ModificationRow:
 
 @dataclass(frozen=True)
 class ModifiedOverview:
-    """Overview of the whole run: accepted matches by their shift, in all and by kind, and the rows of the table of modifications."""
+    """Overview of a run: mass shifts of accepted PSMs, rows of the table of modifications, and counts, also by kind of shift."""
 
     shifts: Shifts
     modifications: tuple[ModificationRow, ...]
@@ -102,7 +102,7 @@ class ModifiedOverview:
 
 
 def overview(source: TableSource, fdr: float) -> ModifiedOverview:
-    """Return the shifts of accepted matches with their modifications."""
+    """Return the mass shifts of PSMs accepted at `fdr`, with modifications and counts. `source`: any open table of the run."""
     rows = source.query(
         f"SELECT file_row_number AS row, name, mass, kind, sites, {_ROW_KEY_NAME} AS key_name, {_ROW_KEY_MASS} AS key_mass "
         "FROM modifications ORDER BY row"
@@ -134,7 +134,7 @@ def overview(source: TableSource, fdr: float) -> ModifiedOverview:
 
 
 def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
-    """Return a filter's conditions on ``modifications``, ``psms`` or ``proteins`` that apply to its columns."""
+    """Return the conditions of a filter on ``modifications``, ``psms`` or ``proteins``; others do not apply to the table."""
     conditions: list[Condition] = [] if table == "modifications" else [compares("is_decoy", "=", False)]
     mass = {"modifications": "mass", "psms": "mass_shift"}.get(table)
     if mass is not None:
@@ -157,11 +157,11 @@ _LOOKED_IN = {
     "psms": ("peptide", "sequence", "modification", "proteins", "spectrum_id"),
     "proteins": ("group", "description"),
 }
-"""Columns searched for a text."""
+"""Columns of each table that a text filter searches."""
 
 
 def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
-    """Condition on PSMs: of rank 1, with one of some modifications."""
+    """Return the conditions that select PSMs of rank 1 with any of the given modifications."""
     is_shifted = negated(compares("shift_kind", "=", "none"))
     return [compares("rank", "=", 1), is_shifted, any_of(tuple(_has_modification(row) for row in rows))]
 
@@ -175,7 +175,7 @@ def _has_modification(row: ModificationRow) -> Condition:
 
 
 def of_shifts(low: float, high: float, fdr: float) -> list[Condition]:
-    """Condition on PSMs: those that a bar of the histogram counts, which begins at `low` and ends before `high` (dalton)."""
+    """Return the conditions that select the accepted PSMs with a mass shift from `low` to `high` (exclusive), dalton."""
     return [compares("mass_shift", ">=", low), compares("mass_shift", "<", high), *_accepted(fdr)]
 
 
@@ -184,7 +184,10 @@ def _accepted(fdr: float) -> list[Condition]:
 
 
 def find_partner(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
-    """Return the best accepted match of the same peptide and charge without a shift, or None."""
+    """Return the columns `DETAILS` of the best accepted PSM without a shift of the same sequence and charge, or None.
+
+    `row` holds ``sequence`` and ``charge``.
+    """
     columns = ", ".join(DETAILS)
     same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
     where, parameters = where_clause([*same, *_accepted(fdr)])
@@ -196,14 +199,14 @@ def find_partner(source: TableSource, row: Mapping[str, Any], fdr: float) -> dic
 
 @dataclass(frozen=True)
 class ComparedMatch:
-    """A match with the best match of its unshifted peptide.
+    """A PSM mirrored with the best PSM of its unshifted peptide.
 
     Attributes
     ----------
     match, partner
-        Columns of `DETAILS`; no partner if it is missing or the match has no shift.
+        Columns `DETAILS` of both PSMs; `partner` is None if there is none or the PSM has no shift.
     peaks
-        Peaks of the match.
+        Peaks of the PSM.
     """
 
     match: Mapping[str, Any]
@@ -213,12 +216,12 @@ class ComparedMatch:
 
 
 def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedMatch:
-    """Mirror the match in a row of PSMs with the best accepted unshifted one of its peptide and charge.
+    """Mirror the PSM in a row with the best accepted unshifted PSM of its sequence and charge.
 
     Raises
     ------
     ProteoscopeError
-        The run did not store its spectra or its ions, or a peptide has no masses.
+        If the run did not store its spectra or ion settings, or if the mass of a peptide is undefined.
     """
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
     result = source.row(row, DETAILS)
@@ -235,9 +238,9 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return modifications as an identification parameter, and the names of unsupported ones.
+    """Return modifications as values of an identification parameter, and the names of unsupported modifications.
 
-    Sites with less than a tenth of a modification's PSMs are left out, since they may be chance.
+    Sites with less than a tenth of the PSMs of a modification are omitted, since they may be random.
 
     Examples
     --------
@@ -260,7 +263,7 @@ def _searchable(row: ModificationRow) -> list[str]:
     usual = [site for site, number in counts.items() if number >= _RARE * sum(counts.values())]
     symbols, texts = "", []
     for site in usual:
-        # If Unimod has it only at an end, only that end is checked.
+        # A modification that Unimod has only at termini is checked only there.
         written = [f"{end} {site}".strip() for end in ("", "N-term", "C-term", "Protein N-term", "Protein C-term")]
         if site.endswith("-term"):
             written = [site, f"Protein {site}"]

@@ -1,7 +1,8 @@
-"""Colours of figures, which readers with any colour vision can distinguish (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
+"""Colours of figures, distinguishable with any colour vision (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
 
-On dark surfaces the same hues are lighter. Every colour has a contrast of at least 3 : 1 with its background (WCAG 2.1, 1.4.11),
-7 : 1 on the black surface of high contrast, and labels say in text what colours say.
+A surface is the background of a figure. On dark surfaces the same hues are lighter. Every colour has a contrast of at least 3 : 1 with its
+background (WCAG 2.1, 1.4.11) and of at least
+7 : 1 in the high-contrast theme (black). Labels repeat as text what colours show.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Rgb = tuple[int, int, int]
 
 
 class Shade(NamedTuple):
-    """A colour between that of the first series (-1), the background (0) and that of the second series (1)."""
+    """A mixed colour: `part` -1 is the colour of the first series, 0 the background, 1 the colour of the second series."""
 
     part: float
 
@@ -32,7 +33,7 @@ class Fixed(NamedTuple):
 
 
 class Legible(NamedTuple):
-    """A colour moved towards that of text until its contrast with the surface is at least 3 : 1."""
+    """A colour that is mixed with the text colour until its contrast with the surface is at least 3 : 1."""
 
     red: int
     green: int
@@ -40,7 +41,7 @@ class Legible(NamedTuple):
 
 
 class Ion(NamedTuple):
-    """Ink of an ion series, named by its symbol, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
+    """The colour of a kind of peak: the symbol of an ion series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
 
     kind: str
 
@@ -53,7 +54,7 @@ Ink = (
     | Fixed
     | Legible
 )
-"""The colour of a shape: a name, the place of a series in `SERIES_COLOURS` (from 0), a shade, an ion series, or a given colour."""
+"""The colour of a shape: a name, an index into `SERIES_COLOURS`, a shade, a kind of peak, or a given colour."""
 
 SERIES_COLOURS = (
     "#0072b2",
@@ -84,23 +85,23 @@ _SERIES_ON_DARK = (
     "#fffff4",
     "#987001",
 )
-"""The same on a dark surface."""
+"""Colours of series on a dark surface."""
 _UNMATCHED, _UNMATCHED_ON_DARK = "#8d949e", "#767d88"
 _IONS: dict[str, int] = {"b": 0, "y": 1, "a": 2, "c": 5, "x": 4, "z": 3, "p": 6, "i": 8, LOSS: 11, SHARED: 2, SHIFTED: 3}
-"""Series with the colour of an ion series."""
+"""Index into `SERIES_COLOURS` of each kind of peak."""
 ION_KINDS = (*_IONS, UNMATCHED)
 _NAMED = {"target": "b", "decoy": "y", "mark": "z"}
-"""Colours that have the hue of an ion series."""
+"""Named colours that equal the colour of an ion series."""
 _HIGH_CONTRAST = 7.0
-"""Minimum contrast of text in high contrast (WCAG 2.1, level AAA)."""
+"""Minimum contrast in the high-contrast theme (WCAG 2.1, level AAA, for text)."""
 _LEAST_CONTRAST, _CONTRAST_STEPS = 3.0, 20
 
 
 @dataclass(frozen=True)
 class Palette:
-    """The surface that a figure is drawn on, and what text and lines have as colours there, as ``#rrggbb``.
+    """The colour of the surface that a figure is drawn on, and of its text and lines, as ``#rrggbb``.
 
-    `highlight`: background of the selection; `highlighted`: text on it.
+    `highlight` is the background of a selection, `highlighted` the text on it.
     """
 
     background: str
@@ -118,7 +119,7 @@ class Palette:
 
     @property
     def is_high_contrast(self) -> bool:
-        """True for white text on black, the surface of the high-contrast theme."""
+        """True for white text on black, as in the high-contrast theme."""
         return (self.background, self.text) == ("#000000", "#ffffff")
 
 
@@ -127,7 +128,7 @@ PAPER = Palette("#ffffff", "#000000", "#4a4a4a", "#d5d5d5")
 
 
 def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
-    """Return the colour of an ink on a surface: red, green and blue, 0 to 255."""
+    """Return red, green and blue (0 to 255) of an ink on the surface of a palette."""
     if isinstance(ink, Shade):
         share, full, back = min(abs(ink.part), 1.0), rgb_of(0 if ink.part < 0 else 1, palette), _rgb(palette.background)
         red, green, blue = (round(low + (high - low) * share) for high, low in zip(full, back, strict=True))
@@ -150,13 +151,13 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
 
 
 def _readable(colour: Rgb, palette: Palette) -> Rgb:
-    """Return the colour, with the contrast of text if the surface is that of the high-contrast theme."""
+    """Return the colour, in the high-contrast theme with at least the contrast `_HIGH_CONTRAST`."""
     return _with_contrast(colour, palette, _HIGH_CONTRAST) if palette.is_high_contrast else colour
 
 
 @lru_cache(maxsize=1024)
 def _with_contrast(colour: Rgb, palette: Palette, least: float = _LEAST_CONTRAST) -> Rgb:
-    """Return the colour, mixed with as much of the text's colour as the minimum contrast with the background needs."""
+    """Return the colour, mixed with just enough of the text colour for a minimum contrast with the background."""
     text, back = _rgb(palette.text), _luminance(_rgb(palette.background))
     for step in range(_CONTRAST_STEPS + 1):
         red, green, blue = (round(start + (end - start) * step / _CONTRAST_STEPS) for start, end in zip(colour, text, strict=True))

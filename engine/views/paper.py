@@ -1,6 +1,6 @@
-"""Drawings as PDF and PNG, without a screen.
+"""Conversion of drawings to PDF and PNG, without a screen.
 
-ReportLab writes PDF, with the DejaVu fonts that are shipped; PDFium turns it into pixels. The same drawing gives the same bytes.
+ReportLab writes PDF with the shipped DejaVu fonts; PDFium renders it to PNG. The same drawing always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ __all__ = [
 ]
 
 FONT, BOLD, FIXED, FIXED_BOLD = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono", "DejaVuSansMono-Bold"
-"""The fonts of pages."""
+"""Names of the fonts of pages."""
 _MISSING = "\u25a1"
-"""Written for a character that the fonts lack."""
+"""Replacement for characters that are missing from the fonts."""
 _CAPITAL = 0.729
-"""Height of capitals of DejaVu Sans Bold as part of the font size."""
+"""Height of capitals of DejaVu Sans Bold relative to the font size."""
 _SYMBOL_SIZE = 10.0
 _POINTS_PER_INCH = 72
 
 
 def pdf(drawing: Drawing) -> bytes:
-    """Return a drawing as a PDF page of its size, with real text."""
+    """Return a drawing as a PDF page of its size, with text as text."""
     file = BytesIO()
     canvas = new_canvas(file, (drawing.width, drawing.height), drawing.title)
     draw_on(canvas, drawing)
@@ -72,8 +72,8 @@ def pdf(drawing: Drawing) -> bytes:
 
 
 def png(drawing: Drawing, dpi: int = DPI) -> bytes:
-    """Return a drawing as a PNG image."""
-    import pypdfium2  # takes 40 ms; few figures are pictures
+    """Return a drawing as a PNG image with a resolution in dots per inch."""
+    import pypdfium2  # takes 40 ms, and few figures are written as PNG
 
     document = pypdfium2.PdfDocument(pdf(drawing))
     try:
@@ -86,11 +86,11 @@ def png(drawing: Drawing, dpi: int = DPI) -> bytes:
 
 
 def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
-    """Return a canvas with the shipped fonts whose bytes depend only on the drawing."""
+    """Return a ReportLab canvas with the shipped fonts, whose bytes depend only on what is drawn."""
     for name in (FONT, BOLD, FIXED, FIXED_BOLD):
         if name not in pdfmetrics.getRegisteredFontNames():
             pdfmetrics.registerFont(TTFont(name, str(resources.path("fonts", f"{name}.ttf"))))
-    # Compressed bytes need not be characters too, which would take a tenth of the time and a quarter of the size.
+    # Without this, ReportLab encodes the compressed bytes as ASCII, which costs a tenth of the time and a quarter of the size.
     rl_config.useA85 = 0
     canvas = Canvas(file, pagesize=size, invariant=1, pageCompression=1)
     canvas.setTitle(title)
@@ -107,13 +107,13 @@ def with_known_characters(text: str, font: str = FONT) -> str:
 
 
 def draw_on(canvas: Canvas, drawing: Drawing) -> None:
-    """Draw all shapes, the drawing's lower left corner at the canvas's origin."""
+    """Draw all shapes on a canvas, with the lower left corner of the drawing at the origin."""
     for shape in drawing.shapes:
         _draw(canvas, shape, drawing.height, drawing.font_size)
 
 
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
-    """Draw a shape of a drawing of a height."""
+    """Draw a shape. `height`: height of the whole drawing, since ReportLab measures y from the bottom."""
     if not isinstance(shape, Image | Cells | Mosaic | Clip):
         colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)
@@ -204,7 +204,7 @@ def _set_line(canvas: Canvas, width: float, *, is_dashed: bool = False) -> None:
 
 
 def _path(canvas: Canvas, x: NDArray[np.float64], up: NDArray[np.float64]) -> Any:
-    """Return a path through points, with y upwards from the canvas's lower left corner."""
+    """Return a path through points, with y measured upwards from the lower left corner of the canvas."""
     path = canvas.beginPath()
     places = list(zip(x.tolist(), up.tolist(), strict=True))
     path.moveTo(*places[0])
@@ -215,5 +215,5 @@ def _path(canvas: Canvas, x: NDArray[np.float64], up: NDArray[np.float64]) -> An
 
 @lru_cache(maxsize=256)
 def _colour(name: str) -> Any:
-    """ReportLab's colour, which it is slow to make of a name."""
+    """Return the ReportLab colour of a name, cached since the conversion is slow."""
     return HexColor(name)

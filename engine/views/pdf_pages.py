@@ -1,6 +1,6 @@
-"""Pages as PDF, with the same content as the pages of `html_pages`: texts, tables of results, figures as vectors.
+"""PDF pages with the same content as the pages of `html_pages`: texts, result tables and vector figures.
 
-ReportLab's platypus sets them. The same content gives the same bytes.
+ReportLab's platypus lays them out. The same content always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TEXT_WIDTH, _TEXT_HEIGHT = _WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN - _FOOT
 _TEXT, _SMALL, _PADDING = 8.5, 6.0, 3.0
 _WIDEST, _NARROWEST, _LONGEST_CELL = 130.0, 26.0, 90
 _LEAST_SCALE = 0.6
-"""Minimum scale of a figure; otherwise it starts a new page."""
+"""Minimum scale of a figure on the rest of a page; below it, the figure starts a new page."""
 
 _PLAIN = ParagraphStyle("plain", fontName=FONT, fontSize=_TEXT, leading=1.35 * _TEXT, splitLongWords=True)
 _CELL = ParagraphStyle("cell", fontName=FONT, fontSize=_SMALL, leading=1.3 * _SMALL, splitLongWords=True)
@@ -41,24 +41,24 @@ _RESIDUES = ParagraphStyle("residues", fontName=FIXED, fontSize=8.0, leading=11.
 
 
 class PdfPages:
-    """Pages filled from top to bottom, as many as the content needs.
+    """Builder of PDF pages: content is added from top to bottom, on as many pages as it needs.
 
     Parameters
     ----------
     title
-        Of the document.
+        Title of the document.
     address
-        Written at the foot of each page.
+        Text at the foot of each page.
     """
 
     def __init__(self, title: str, address: str = "") -> None:
         self._title, self._address = printable(title, MAXIMUM_CHARACTERS), printable(address, MAXIMUM_CHARACTERS)
         self._file, self._parts = BytesIO(), list[Flowable]()
-        # Fonts are registered with the first canvas, and measured before the canvas of these pages exists.
+        # The first canvas registers the fonts, which are needed to measure texts before the canvas of these pages exists.
         new_canvas(BytesIO(), (1, 1), "")
 
     def finished(self) -> bytes:
-        """Return the bytes of the file."""
+        """Return the bytes of the PDF file."""
         document = BaseDocTemplate(self._file, pagesize=(_WIDTH, _HEIGHT), title=self._title, creator="Proteoscope")
         frame = Frame(_MARGIN, _MARGIN + _FOOT, _TEXT_WIDTH, _TEXT_HEIGHT, 0, 0, 0, 0)
         document.addPageTemplates(PageTemplate(frames=[frame], onPageEnd=self._write_foot))
@@ -66,27 +66,27 @@ class PdfPages:
         return self._file.getvalue()
 
     def heading(self, text: str, size: float = 11.0) -> None:
-        """Add a heading, listed by viewers, on the page of its content."""
+        """Add a heading with an entry in the outline; it stays on the page of the content that follows."""
         style = ParagraphStyle("heading", fontName=BOLD, fontSize=size, leading=1.3 * size, spaceBefore=0.5 * size, keepWithNext=True)
         self._parts.append(_Heading(_markup(printable(text, MAXIMUM_CHARACTERS), BOLD), style, f"h{len(self._parts)}", printable(text, 80)))
 
     def paragraph(self, text: str, most: int = 20_000) -> None:
-        """Add a text with its line breaks."""
+        """Add a text, cut to `most` characters, with its line breaks."""
         self._parts += [Paragraph(_markup(line) or "&nbsp;", _PLAIN) for line in printable(text, most).split("\n")]
 
     def figure(self, drawing: Drawing) -> None:
-        """Add a drawing, scaled down to the page."""
+        """Add a drawing, scaled down to fit the page."""
         self._parts.append(_Figure(drawing))
 
     def residues(self, rows: Sequence[tuple[str, str, Sequence[int], str]], inks: Sequence[tuple[str, bool]]) -> None:
-        """Rows of a sequence.
+        """Add a sequence in rows.
 
         Parameters
         ----------
         rows
-            Of each the text before it, its residues, the kind of each residue, and the text after it.
+            For each row, the text before it, its residues, the kind of each residue, and the text after it.
         inks
-            Colour and boldness by kind.
+            Colour, and True for bold, of each kind.
         """
         for before, text, kinds, after in rows:
             parts = [escape(before)]
@@ -128,14 +128,14 @@ class _Heading(Paragraph):  # type: ignore[misc, no-any-unimported, unused-ignor
         self._name, self._entry = name, entry
 
     def draw(self) -> None:
-        """Write it."""
+        """Draw the heading and add it to the outline."""
         self.canv.bookmarkHorizontal(self._name, 0, self.height)
         self.canv.addOutlineEntry(self._entry, self._name, 0)
         super().draw()
 
 
 class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """A drawing that shrinks to fit."""
+    """A drawing that is scaled down to fit the page."""
 
     def __init__(self, drawing: Drawing) -> None:
         super().__init__()
@@ -144,36 +144,36 @@ class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
         self.spaceBefore = self.spaceAfter = 4
 
     def wrap(self, available_width: float, available_height: float) -> tuple[float, float]:
-        """Its size, within the rest of the page where it stays readable there."""
+        """Return the size, shrunk to the rest of the page if a scale of at least `_LEAST_SCALE` suffices."""
         part = (available_height - 8) / (self._drawing.height * self._scale)
         self._drawn = self._scale * (part if _LEAST_SCALE <= part < 1 else 1.0)
         return self._drawing.width * self._drawn, self._drawing.height * self._drawn
 
     def draw(self) -> None:
-        """Draw it."""
+        """Draw the figure at its scaled size."""
         self.canv.scale(self._drawn, self._drawn)
         draw_on(self.canv, self._drawing)
 
 
 def _markup(text: str, font: str = FONT) -> str:
-    """Escape a text for ReportLab's markup."""
+    """Return a text escaped for ReportLab's markup, without characters missing from a font."""
     return escape(with_known_characters(text, font))
 
 
 @lru_cache(maxsize=1 << 14)
 def _measured(text: str, font: str) -> float:
-    """Return the width of a text in points, cached since accessions and numbers repeat on many pages."""
+    """Return the width of a text in points, cached since accessions and numbers occur on many pages."""
     return float(stringWidth(text, font, _SMALL))
 
 
 def _cell(text: str, width: float) -> str | Paragraph:
-    """Return a cell, as a paragraph only if it needs several lines, since paragraphs are slower."""
+    """Return the content of a cell, as a paragraph only if it needs several lines, since paragraphs are slower."""
     shown = with_known_characters(text)
     return shown if _measured(shown, FONT) <= width - 2 * _PADDING else Paragraph(escape(shown), _CELL)
 
 
 def _widths(headers: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
-    """Return column widths; the widest shrink if the table exceeds the page."""
+    """Return column widths; the widest columns are narrowed if the table exceeds the page."""
     needed = np.array([max((_measured(word, BOLD) for word in header.split()), default=0.0) for header in headers])
     for row in texts:
         needed = np.maximum(needed, [_measured(text, FONT) for text in row])

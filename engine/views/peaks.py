@@ -1,4 +1,4 @@
-"""Access to a run's stored peaks by spectrum row, or the reason for their absence."""
+"""Access to the stored peaks of a run by spectrum row, or the reason for their absence."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Peaks(NamedTuple):
     Attributes
     ----------
     mz
-        (n,) float64, thomson, ascending.
+        m/z values in thomson, ascending, shape (n,), float64.
     intensity
-        (n,) float64.
+        Intensities, shape (n,), float64.
     activation
-        Fragmentation method of the precursor.
+        Fragmentation method.
     """
 
     mz: NDArray[np.float64]
@@ -52,7 +52,7 @@ class SpectraReader:
     Raises
     ------
     InputError
-        The file is not Parquet, or has no peaks.
+        If the file is not Parquet, or has no peaks.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -70,7 +70,7 @@ class SpectraReader:
         Raises
         ------
         InputError
-            There is no such row, or the file is damaged.
+            If there is no such row, or the file is damaged.
         """
         if not 0 <= row < len(self):
             raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the search again")
@@ -85,7 +85,7 @@ class SpectraReader:
         return Peaks(mz, intensity, int(group.activation[place]))
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
     def _group(self, number: int) -> _Group:
@@ -95,7 +95,7 @@ class SpectraReader:
         has_activation = "activation" in self._file.columns
         table = self._file.read_group(number, ("mz", "intensity", "activation") if has_activation else ("mz", "intensity"))
         mz, intensity = table["mz"].chunk(0), table["intensity"].chunk(0)
-        # Offsets of a list column count from its buffer's begin, its flattened values from its own.
+        # Offsets of a list column count from the start of its buffer, but flattened values start at the first offset.
         offsets = mz.offsets.to_numpy().astype(np.int64)
         names = table["activation"].to_pylist() if has_activation else [None] * len(table)
         group = _Group(
@@ -108,12 +108,12 @@ class SpectraReader:
 
 
 class PeaksOfRun:
-    """Peaks of a table of spectra by row, opened on first use; for one thread.
+    """Peaks of a table of spectra by row, opened on first use. Use from one thread only.
 
     Attributes
     ----------
     problem
-        Reason for missing peaks, or ''.
+        Why peaks are missing, or ''.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -126,12 +126,12 @@ class PeaksOfRun:
         return not self._problem
 
     def peaks(self, row: SpectrumRow) -> Peaks:
-        """Return the peaks of a row.
+        """Return the peaks of the spectrum in a row.
 
         Raises
         ------
         ProteoscopeError
-            There are none, or the file is damaged.
+            If there are no peaks, or the file is damaged.
         """
         if self._problem:
             raise ProteoscopeError(self._problem)
@@ -144,13 +144,13 @@ class PeaksOfRun:
         return row_count(Path(self._path)) if self.is_there else None
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._reader is not None:
             self._reader.close()
 
 
 def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
-    """Open the peaks in a table of a run without reading it whole; each part of the file has its own checksum."""
+    """Return access to the peaks in a table of a run; the file is not read as a whole, since each section has a checksum."""
     try:
         return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")
     except InputError:
