@@ -516,7 +516,7 @@ def _dashes(is_dashed: bool) -> str:
 
 
 def _fixed(length: float) -> str:
-    """Return SVG attributes for text of fixed width: spaces are kept, and the length does not depend on the viewer's fonts."""
+    """Return SVG attributes for text of fixed width: spaces are preserved, and the length does not depend on the viewer's fonts."""
     return f' font-family="Courier New, Courier, monospace" xml:space="preserve" style="white-space:pre" textLength="{length:.2f}"'
 
 

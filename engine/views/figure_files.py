@@ -40,7 +40,7 @@ def write_figure(path: Path, drawing: Drawing, dpi: int = DPI) -> None:
     Raises
     ------
     StorageError
-        If the extension is none of these, the folder does not exist, or the file cannot be written.
+        If the extension is not one of these, the folder does not exist, or the file cannot be written.
     """
     writers: dict[str, Callable[[Drawing], bytes]] = {
         ".svg": svg,

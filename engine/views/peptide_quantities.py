@@ -1,4 +1,4 @@
-"""Peptide quantities linked to another run of the project, used to colour coverage maps and structures."""
+"""Peptide quantities from a quantification that is based on a run, used to colour coverage maps and structures."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ __all__ = ["LinkedQuantities", "PeptideQuantities"]
 
 @dataclass(frozen=True, eq=False)
 class PeptideQuantities:
-    """Quantities of a run, one number for each sequence.
+    """Quantities of a quantification, one number per peptide sequence.
 
     Attributes
     ----------
     run
-        The quantification.
+        Id of the quantification.
     title
         Short description of the numbers.
     is_change
         True for log2 differences between two conditions, False for log2 means over all samples.
     values
-        By sequence, with L for I, which have the same mass.
+        Numbers by sequence, with L for I, which have the same mass.
     """
 
     run: str
@@ -44,11 +44,11 @@ class PeptideQuantities:
     values: Mapping[str, float]
 
     def value(self, coverage: Coverage, peptide: PlacedPeptide) -> float | None:
-        """Return the value of a peptide at its position in a protein."""
+        """Return the value of a peptide placed in a protein, or None."""
         return self.values.get(_alike(coverage.sequence[peptide.start : peptide.end]))
 
     def of_residues(self, coverage: Coverage) -> NDArray[np.float64]:
-        """(r,) mean over the sequences that cover each residue of a protein, NaN where none has a quantity."""
+        """Return the mean value of the peptides that cover each residue of a protein, NaN without any, shape (r,)."""
         total, count = np.zeros(len(coverage.sequence)), np.zeros(len(coverage.sequence))
         for start, end in {(peptide.start, peptide.end) for peptide in coverage.peptides}:
             value = self.values.get(_alike(coverage.sequence[start:end]))
@@ -59,7 +59,7 @@ class PeptideQuantities:
 
     @cached_property
     def scale(self) -> QuantityScale:
-        """Scale of all peptides, from the 5th to the 95th percentile; symmetric for changes and at least one wide."""
+        """Colour scale of all peptides, from the 5th to the 95th percentile; at least 1 wide, symmetric for changes."""
         values = np.array(list(self.values.values()))
         low, high = (float(limit) for limit in np.percentile(values, (5, 95))) if len(values) else (0.0, 0.0)
         if self.is_change:
@@ -69,9 +69,9 @@ class PeptideQuantities:
 
 
 class LinkedQuantities:
-    """Quantities of the newest quantification based on a run, reloaded after a newer one or a manual correction.
+    """Quantities of the newest quantification based on a run, reloaded after a newer quantification or a manual correction.
 
-    Values are changes of the first comparison, or means over samples without comparisons.
+    Values are the changes of the first comparison, or means over all samples if there are no comparisons.
     """
 
     def __init__(self, project: Project, run: str) -> None:
@@ -79,7 +79,7 @@ class LinkedQuantities:
         self._known: tuple[object, PeptideQuantities | None] = None, None
 
     def newest(self) -> PeptideQuantities | None:
-        """Return the newest quantities, or None if absent or unreadable."""
+        """Return the newest quantities, or None if there are none or they are unreadable."""
         newest = next(iter(following_runs(self._project, self._run, "quantify")), None)
         if newest is None:
             return None
@@ -96,7 +96,7 @@ def _quantities(run: str, peptides: Samples, comparisons: tuple[str, ...]) -> Pe
     sequences, group = np.unique([_alike(key) for key in peptides.keys], return_inverse=True)
 
     def means(samples: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(sequences,) over some samples."""
+        """Return the mean log2 quantity of each sequence over the selected samples, shape (sequences,)."""
         total = np.bincount(group, np.nansum(peptides.log2[:, samples], axis=1), len(sequences))
         count = np.bincount(group, peptides.has[:, samples].sum(axis=1), len(sequences))
         return np.divide(total, count, out=np.full(len(sequences), np.nan), where=count > 0)

@@ -1,4 +1,4 @@
-"""The alignments at a place of a text, one below the other, with what differs in each."""
+"""Pile-up of the alignments that cover a range of a reference, with the differences of each read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["MAXIMUM_BASES", "MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "find_differences", "read_pileup"]
 
 MAXIMUM_READS = 10_000
-"""Maximum number of alignments in a pile-up; the number of omitted ones is shown."""
+"""Maximum number of alignments in a pile-up; the number of omitted alignments is shown."""
 MAXIMUM_BASES = 1 << 23
-"""Maximum number of bases in view of these alignments, which long reads reach first."""
+"""Maximum number of bases of these alignments in view; long reads reach this limit first."""
 MAXIMUM_WIDTH = 20_000
 """Maximum width of a pile-up in reference positions."""
 _COLUMNS = ("text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar", "md", "pattern_row", "pattern")
@@ -42,23 +42,23 @@ class Pileup:
     Attributes
     ----------
     n_left_out
-        Alignments omitted for lack of space.
+        Number of alignments omitted because of the maximum numbers.
     row
-        (n,) int64, rows of the table of alignments.
+        Row of each alignment in the table of alignments, shape (n,), int64.
     start, end
-        (n,) int64, first and last covered position of the reference.
+        First and last covered position of the reference, from 1, shape (n,), int64.
     is_reverse
-        (n,) bool.
+        True for reads aligned as reverse complements, shape (n,).
     lane
-        (n,) int64, line of each alignment, from 0.
+        Line of each alignment, from 0, shape (n,), int64.
     read
-        (m,) int64, index of the differing alignment.
+        Index of the alignment of each difference, shape (m,), int64.
     place
-        (m,) int64, position in the reference; for an insertion the one before it.
+        Position of each difference in the reference, from 1; for an insertion, the position before it, shape (m,), int64.
     symbol
-        (m,) uint8, base of the read there; ``-`` for a deletion, ``+`` for an insertion.
+        Base of the read (ASCII), ``-`` for a deletion, ``+`` for an insertion, shape (m,), uint8.
     reference
-        (last - first + 1,) uint8, bases of the reference derived from the alignments, 0 where uncovered.
+        Bases of the reference (ASCII) derived from the alignments, 0 if uncovered, shape (last - first + 1,), uint8.
     """
 
     text: ShownText
@@ -81,11 +81,11 @@ class Pileup:
 
     @property
     def n_lanes(self) -> int:
-        """Lines that it needs."""
+        """Number of lines of alignments."""
         return int(self.lane.max(initial=-1)) + 1
 
     def counts(self, place: int) -> dict[str, int]:
-        """Count the bases of shown alignments at a position of the reference; ``-`` counts deletions."""
+        """Count the bases of the alignments at a position of the reference, most frequent first; ``-`` counts deletions."""
         covers = (self.start <= place) & (self.end >= place)
         at = (self.place == place) & (self.symbol != ord("+"))
         result: dict[str, int] = {}
@@ -104,7 +104,7 @@ def read_pileup(source: TableSource, text: ShownText, first: int, last: int, con
     Raises
     ------
     ProteoscopeError
-        The run has no table of reads, or its tables do not belong together.
+        If the run has no table of reads, or its tables do not belong together.
     """
     if "patterns" not in source.paths:
         raise ProteoscopeError(NO_READS)
@@ -128,7 +128,7 @@ def read_pileup(source: TableSource, text: ShownText, first: int, last: int, con
 
 
 def _spread(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return n of the rows, evenly from all along the place, the same ones each time."""
+    """Return n evenly spaced rows of rows ordered by position; the choice is deterministic."""
     return rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
 
 
@@ -139,7 +139,7 @@ def _covered_bases(source: TableSource, rows: NDArray[np.int64], first: int, las
 
 
 def _read_sequences(source: TableSource, rows: NDArray[np.int64]) -> Texts:
-    """Return the sequence of the read of each row."""
+    """Return the sequences of the reads in the given rows of the table of reads."""
     different, place = np.unique(rows, return_inverse=True)
     result = source.sibling("patterns").values(different, ("letters",))["letters"]
     if len(result) != len(different):
@@ -150,26 +150,26 @@ def _read_sequences(source: TableSource, rows: NDArray[np.int64]) -> Texts:
 def find_differences(
     columns: pa.Table, reads: Texts, first: int, last: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the differences of alignments in view, and the bases of the reference that alignments show.
+    """Return the differences of alignments in a range, and the bases of the reference derived from the alignments.
 
     Parameters
     ----------
     columns
-        n rows of the table of alignments.
+        Rows of n alignments of the table of alignments.
     reads
-        Sequence of the read of each, as given.
+        Sequence of the read of each alignment, in its original direction.
     first, last
-        View.
+        First and last position of the range, from 1.
 
     Returns
     -------
     read, place, symbol, reference
-        See `Pileup`.
+        Arrays as in `Pileup`.
 
     Raises
     ------
     ProteoscopeError
-        The columns do not belong together.
+        If the columns do not belong together.
     """
     n, runs = len(columns), cigar_runs(in_one(columns["cigar"]))
     start, read_start, read_end = (columns[name].to_numpy().astype(np.int64) - 1 for name in ("text_start", "pattern_start", "pattern_end"))
@@ -181,12 +181,12 @@ def find_differences(
     if (n_read != read_end - read_start + 1).any() or (read_end >= np.diff(reads.offsets)).any() or (read_start < 0).any():
         wrong = int(np.flatnonzero((n_read != read_end - read_start + 1) | (read_end >= np.diff(reads.offsets)) | (read_start < 0))[0])
         raise ProteoscopeError(f"{columns['pattern'][wrong].as_py()}: its alignment cannot be drawn. Do the search again.")
-    # First position of each operation in the reference, from 1, and of its bases in the aligned part of the read.
+    # First position of each operation in the reference, from 1.
     place = start[row] + text_before + 1
     complement = complement_table()
 
     def bases(run: NDArray[np.int64], within: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return the bases of reads, along the reference, at places of operations."""
+        """Return bases of reads, in the direction of the reference, at offsets `within` of CIGAR operations `run`."""
         of = row[run]
         at = read_before[run] + within
         symbols = reads.characters[reads.offsets[of] + np.where(is_reverse[of], read_end[of] - at, read_start[of] + at)]
@@ -211,7 +211,7 @@ def find_differences(
 
 
 def _before(lengths: NDArray[np.int64], offsets: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sum of the lengths before each operation in its CIGAR."""
+    """Return the sum of the lengths of the preceding operations of the same CIGAR, for each operation."""
     total = np.concatenate(([0], np.cumsum(lengths)))
     return total[:-1] - total[offsets[:-1]][row]
 
@@ -225,10 +225,10 @@ def _show_equal(
     last: int,
     bases: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.uint8]],
 ) -> None:
-    """Write the bases of the reference that some operation of equal bases covers, each from the first such operation."""
+    """Set the bases of `reference` that an operation of equal bases covers, from the reads."""
     equal = equal[np.argsort(place[equal], kind="stable")]
     low, high = np.maximum(place[equal], first), np.minimum(place[equal] + length[equal], last + 1)
-    # What earlier operations cover is not written again.
+    # Skip positions that earlier operations have set.
     low = np.maximum(low, np.concatenate(([first], np.maximum.accumulate(high)[:-1]))) if len(high) else low
     offsets, places = ranges(low, np.maximum(low, high))
     run = np.repeat(equal, np.diff(offsets))
@@ -236,7 +236,7 @@ def _show_equal(
 
 
 def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Texts, first: int, last: int) -> None:
-    """Write the bases of the reference that all reads differ from, from the MD of reads there."""
+    """Set the remaining covered bases of `reference`, from which all reads differ, from the MD fields of the reads."""
     start, end = (columns[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
     depth = np.zeros(last - first + 2, np.int64)
     np.add.at(depth, np.clip(start, first, last + 1) - first, 1)
@@ -253,7 +253,7 @@ def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Text
 
 
 def _reference_line(row: dict[str, Any], bases: str) -> NDArray[np.uint8]:
-    """Return the bases of the reference along an alignment."""
+    """Return the bases of the reference in the range of an alignment, uint8."""
     try:
         pattern = bases[row["pattern_start"] - 1 : row["pattern_end"]]
         _, subject = draw_lines(other_strand(pattern) if row["strand"] == "-" else pattern, row["cigar"], row["md"])
@@ -264,7 +264,7 @@ def _reference_line(row: dict[str, Any], bases: str) -> NDArray[np.uint8]:
 
 
 def _lanes(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Assign each alignment the first free line; `start` is ascending."""
+    """Return the line of each alignment, the first that is free; `start` is ascending."""
     lane = np.empty(len(start), np.int64)
     busy: list[tuple[int, int]] = []
     free: list[int] = []

@@ -1,4 +1,4 @@
-"""Alignments piled up at a place of a reference, with what differs in each, below the depth of the whole reference, features and bases."""
+"""Drawing of a pile-up: depth of the whole reference, features, reference bases, and alignments with their differences."""
 
 from __future__ import annotations
 
@@ -33,58 +33,58 @@ from proteoscope.engine.views.sheets import CENTRE, Region, Sheet, TextMeasure
 __all__ = ["PileupSheet", "coverage_of", "draw_pileup", "inner_region"]
 
 _INKS: dict[str, Ink] = {"A": Ion("a"), "C": Ion("b"), "G": Ion("x"), "T": Ion("y"), "U": Ion("y"), "+": Ion("z")}
-"""Colours of characters; `_OTHER` of all others."""
+"""Colours of bases and insertions; other characters have the colour `_OTHER`."""
 _OTHER: Ink = Ion("p")
 _INSERTION = ord("+")
 _HIGHEST, _WRITTEN, _LOWEST = 16.0, 12.0, 1.0
-"""Height of a line of alignments: the maximum, and the minimum with and without written bases."""
+"""Maximum height of a line of alignments, and minimum height with and without written bases."""
 _THIN, _READ = 4.0, 0.8
-"""Height of a line up to which alignments touch, and height of an alignment as part of a higher one."""
+"""Maximum height of lines that touch; in higher lines, the height of an alignment relative to the line."""
 _LEAST_WRITTEN = 8.0
-"""Height of a line from which on differences are written."""
+"""Minimum height of a line, to write the bases of differences."""
 _COVERAGE_LINES, _LEAST_LINES, _LABEL = 2.0, 15, 0.85
-"""Height of the depth of the whole reference, and of the window from which on it is shown, in lines; size of its text."""
+"""Plot of the depth of the whole reference: its height and the minimum height of the figure, in lines; size of its text."""
 _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
 _BLOCKS = 1.5
-"""Width of a base from which on the bases of the reference are drawn as blocks."""
+"""Minimum width of a base, to draw the bases of the reference as blocks."""
 _MOST_STICKS, _MOST_WRITTEN = 4000, 3000
-"""Number of differences up to which each is drawn, and is written."""
+"""Maximum number of differences that are drawn individually, and that are written as bases."""
 _CELLS = 1000
-"""Columns of cells of many differences, at least one and at most two for each point."""
+"""Number of columns of cells for many differences; at least one and at most two per point are used."""
 _HIGHEST_FIGURE = 1600.0
 _TRACK_LINES = 3
 _MARGIN = 24.0
-"""Space on both sides, for half of the last number of the axis."""
+"""Space at both sides, for half of the outermost number of the axis."""
 _FIGURE_SIZE = (510.0, 320.0)
 
 Range = tuple[float, float]
 
 
 class PileupSheet(Sheet):
-    """A pile-up at a given size.
+    """A pile-up laid out at a given size.
 
     Parameters
     ----------
     shown
-        Shown range of the reference, in positions from 1, each extending half a position to both sides.
+        Visible range of the reference. Position i, from 1, extends from i - 0.5 to i + 0.5.
 
     depth
-        Depth of the whole reference, shown if there is space; None if unknown.
+        Depth of the whole reference, drawn if there is space; None if unknown.
     first_lane
-        First line of alignments that is shown.
+        First visible line of alignments, from 0.
 
     Attributes
     ----------
     coverage
-        Area of the depth of the whole reference, or None.
+        Rectangle of the depth of the whole reference, or None.
     inner
-        Area of the alignments.
+        Rectangle of the features, reference bases and alignments.
     height
         Height of a line of alignments.
     n_visible
         Number of whole lines that fit.
     chosen
-        Row of the marked alignment, or None.
+        Row of the selected alignment in the table of alignments, or None.
     """
 
     def __init__(
@@ -119,16 +119,16 @@ class PileupSheet(Sheet):
         self.features = list(self._placed(features))
 
     def place_at(self, x: float) -> float:
-        """Return the reference position at a point of the figure."""
+        """Return the reference position at a horizontal coordinate of the pile-up."""
         return self.shown[0] + (x - self.inner.left) / self.step
 
     def position_at(self, x: float) -> float:
-        """Return the position in the whole reference at a point of its depth."""
+        """Return the reference position at a horizontal coordinate of the depth plot."""
         assert self.coverage is not None
         return 0.5 + (x - self.coverage.left) / self.coverage.width * self.pile.text.length
 
     def read_at(self, x: float, y: float) -> int | None:
-        """Return the alignment at a point of the figure."""
+        """Return the index of the alignment at a point of the figure, or None."""
         if not self.inner.holds(x, y) or y < self.top:
             return None
         place, lane, pile = self.place_at(x), int((y - self.top) // self.height) + self.first_lane, self.pile
@@ -136,7 +136,7 @@ class PileupSheet(Sheet):
         return int(result[0]) if len(result) else None
 
     def text_at(self, x: float, y: float) -> str:
-        """Return the tooltip at a point: a feature, or an alignment and its bases."""
+        """Return the tooltip at a point: the depth, a feature, or an alignment and the counts of bases."""
         if self.depth is not None and self.coverage is not None and self.coverage.holds(x, y):
             return self.depth.tip(*self.depth.positions(self.position_at(x), self.depth.length / self.coverage.width))
         if not self.inner.holds(x, y):
@@ -177,7 +177,7 @@ class PileupSheet(Sheet):
         return [Label(x, y, chr(code), "middle", _INKS.get(chr(code), _OTHER)) for x, code in result]
 
     def _placed(self, features: Sequence[TrackFeature]) -> list[tuple[TrackFeature, Region]]:
-        """Features with their boxes, those that overlap on different lines; what finds no line is left out."""
+        """Return the features with their rectangles; overlapping ones are in different lines, those without a free line omitted."""
         inner, line = self.inner, self.measure.line * 1.2
         ends = [inner.left - 9.0] * _TRACK_LINES
         placed: list[tuple[TrackFeature, Region]] = []
@@ -199,13 +199,13 @@ class PileupSheet(Sheet):
         return shapes
 
     def _blocks(self, codes: NDArray[np.uint8], first: int) -> list[Basic]:
-        """Draw bases of the reference as blocks in their colours."""
+        """Draw bases of the reference as coloured blocks; `first` is the position of the first base."""
         cells, inks = _in_inks(codes[None, :])
         left, height = float(self._x(first - 0.5)), 0.6 * self.measure.line
         return [Mosaic(left, self.inner.top + 0.2 * self.measure.line, len(codes) * self.step, height, cells, inks)]
 
     def _coverage(self) -> list[Shape]:
-        """Draw the depth of the whole reference with the range in view."""
+        """Draw the depth of the whole reference with a frame around the visible range."""
         depth, box = self.depth, self.coverage
         if depth is None or box is None:
             return []
@@ -251,7 +251,7 @@ class PileupSheet(Sheet):
         return shapes
 
     def _differences(self) -> list[Basic]:
-        """Draw differences in the colours of bases, labelled where space allows."""
+        """Draw differences in the colours of bases, with the base written if there is space."""
         pile, inner = self.pile, self.inner
         lane = pile.lane[pile.read]
         top = self._lane_tops(lane)
@@ -276,7 +276,7 @@ class PileupSheet(Sheet):
         return shapes
 
     def _mosaic(self, x: NDArray[np.float64], lane: NDArray[np.int64], symbol: NDArray[np.uint8]) -> list[Basic]:
-        """Draw many differences at once, as cells: of those in one cell, the last is seen."""
+        """Draw many differences at once as a grid of cells; the last difference in a cell is visible."""
         n_columns = int(max(self.inner.width, min(self.inner.width * 2, _CELLS)))
         per_point = n_columns / self.inner.width
         n_lanes = min(self.pile.n_lanes - self.first_lane, self.n_visible + 1)
@@ -292,7 +292,7 @@ class PileupSheet(Sheet):
 
 
 def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ...]]:
-    """Return the cells of a mosaic of bases, 0 for none, and their colours."""
+    """Return the colour indices for `Mosaic` of base codes (0 for no base), and the colours."""
     inks = (*dict.fromkeys(_INKS.values()), _OTHER)
     table = np.full(256, len(inks), np.uint8)
     table[0] = 0
@@ -302,7 +302,10 @@ def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ..
 
 
 def coverage_of(depth: Depth | None, pile: Pileup, measure: TextMeasure, size: tuple[float, float]) -> tuple[Depth | None, Region | None]:
-    """Return the depth of the whole reference and its area in a figure of a size; None without a depth, or without space for it."""
+    """Return the depth of the whole reference and its rectangle in a figure of a size, or None for both.
+
+    It is not drawn if it is unknown, belongs to another reference, or the figure is too low.
+    """
     if depth is None or depth.length != pile.text.length or size[1] < _LEAST_LINES * measure.line:
         return None, None
     inner = inner_region(measure, size)
@@ -310,7 +313,7 @@ def coverage_of(depth: Depth | None, pile: Pileup, measure: TextMeasure, size: t
 
 
 def inner_region(measure: TextMeasure, size: tuple[float, float]) -> Region:
-    """Return the area of alignments in a figure of a size, above the axis with its numbers and title."""
+    """Return the rectangle of a pile-up in a figure of a size, above the numbers and title of the axis."""
     return Region(_MARGIN, 4.0, size[0] - 2 * _MARGIN, size[1] - 2 * measure.line - 14)
 
 
@@ -322,14 +325,14 @@ def draw_pileup(
     depth: Depth | None = None,
     width: float | None = None,
 ) -> Drawing:
-    """Draw a pile-up for a page, higher for more lines up to a limit.
+    """Draw a pile-up for a page. The height grows with the number of lines, up to a limit.
 
     Parameters
     ----------
     shown : (float, float) or None
-        Range of the reference; None for all.
+        Visible range of the reference; None for the whole range of the pile-up.
     width : float or None
-        Width of the page in points; None for the usual one.
+        Width of the page in points; None for the default width.
     """
     shown, measure = shown or (pile.first - 0.5, pile.last + 0.5), measure or TextMeasure()
     across, height = laid_out_size(_FIGURE_SIZE, width)

@@ -1,4 +1,4 @@
-"""Predicted and measured times of the ATGPU model's problems, as curves."""
+"""Predicted and measured times of the problems of the ATGPU cost model, as figures and as a page."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COLUMNS = "size", "predicted s", "measured s", "error", "predicted share", "mea
 
 
 def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, width: float = 360.0, height: float = 240.0) -> Drawing:
-    """Draw a problem's seconds, or its share of transfers, by size: measured as dots, predicted as lines.
+    """Draw the seconds of a problem, or the share of transfers, by problem size: measured as dots, predicted as lines.
 
-    Times without transfers are drawn too, as in models that ignore transfers.
+    Also draws the times without transfers, as predicted by models that ignore transfers.
     """
     n = np.array([prediction.n for prediction in every], np.float64)
     if shares:
@@ -64,7 +64,7 @@ def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, wid
 
 
 def report_page(parameters: DeviceParameters, problems: Mapping[str, Sequence[Comparison]], notes: Sequence[str] = ()) -> str:
-    """Return a self-contained HTML page with curves and a table of all problems."""
+    """Return a self-contained HTML page with figures and a table for each problem."""
     chunks = [_HEAD, f"<p>{escape(parameters.description)}</p>", *(f"<p>{escape(note)}</p>" for note in notes)]
     machine = parameters.machine()
     chunks.append(
@@ -93,7 +93,7 @@ def _row(cell: str, texts: Sequence[str]) -> str:
 
 
 def _growth(every: Sequence[Comparison]) -> str:
-    """Describe the growth of predicted and measured seconds step by step, as the thesis does."""
+    """Return the growth of predicted and measured seconds from each size to the next as text, as in the thesis."""
     reported = [
         f"{after.predicted.seconds / max(1e-12, before.predicted.seconds):.2f} predicted,"
         f" {after.measured.seconds / max(1e-12, before.measured.seconds):.2f} measured"

@@ -1,4 +1,4 @@
-"""The spectrum of a PSM mirrored with the predicted spectrum of its peptide, or with the spectrum of another PSM."""
+"""Spectra of PSMs mirrored with the predicted spectrum of the peptide or with the spectrum of another PSM."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _PREDICTED = IonSettings(Tolerance(1, "ppm"), "by", 2, losses=(), shows_precurso
 _OTHER_ACTIVATION = "Intensities are predicted of b and y ions, which this activation does not make."
 _NO_OTHER = "No other PSM of this peptide."
 _LOW_RESOLUTION = 0.1
-"""Thomson: as wide a tolerance is that of an ion trap, where ions break otherwise than in the model."""
+"""Tolerance in thomson, above which spectra are from an ion trap, in which ions fragment differently than in the model."""
 _LABELS = ("TMT", "iTRAQ")
 
 
 def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
-    """Mirror a PSM's spectrum with the b and y ions of its peptide predicted by the shipped model.
+    """Mirror the spectrum of a PSM with the b and y ions of its peptide, as predicted by the shipped model.
 
-    The similarity is the cosine of the square roots of the predicted intensities and of the intensities of the matching peaks.
+    The similarity is the cosine between the square roots of the predicted intensities and of the intensities of the matching peaks.
 
     Raises
     ------
     ProteoscopeError
-        The peptide has no masses, or is too long for the model.
+        If the mass of the peptide is undefined, or if the peptide is too long for the model.
     """
     upper = annotate_match(row, peaks, settings)
     searched = spectrum_ion_series(BY_ACTIVATION, peaks.activation)
@@ -78,7 +78,7 @@ def mirrored_with_psm(
     Raises
     ------
     ProteoscopeError
-        A peptide has no masses.
+        If the mass of a peptide is undefined.
     """
     halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (first, other)]
     mirrored = MirroredSpectra(f"{halves[0].name} and {halves[1].name}", halves[0], halves[1], settings.tolerance)
@@ -88,12 +88,12 @@ def mirrored_with_psm(
 def mirrored_with_other(
     source: TableSource, row: int, match: Mapping[str, Any], peaks: Peaks, run: FinishedRun, settings: IonSettings
 ) -> MirroredSpectra:
-    """Mirror a PSM's spectrum with the best other one of its peptide, preferably of the same charge.
+    """Mirror the spectrum of a PSM with that of the best other PSM of its peptide, preferably of the same charge.
 
     Raises
     ------
     ProteoscopeError
-        The run did not keep its spectra, or a peptide has no masses.
+        If the run did not store its spectra, or if the mass of a peptide is undefined.
     """
     result = source.query(
         "SELECT file_row_number AS row FROM psms WHERE rank = 1 AND peptide = ? AND file_row_number != ? AND spectrum != ? "
@@ -107,7 +107,7 @@ def mirrored_with_other(
 
 
 def spectral_cosine(mirrored: MirroredSpectra) -> float:
-    """Cosine of the square roots of the intensities of two spectra, in which peaks count as the same that are shared; 0 to 1."""
+    """Return the cosine between the square roots of the intensities of two spectra, 0 to 1. Only shared peaks match."""
     if mirrored.lower is None:
         return 0.0
     upper, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity
@@ -124,7 +124,7 @@ def _ions(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> Annota
 
 
 def _doubt(row: Mapping[str, Any], tolerance: Tolerance) -> str:
-    """Why the prediction may be less good than usual, empty where nothing speaks against it."""
+    """Return the reason why the prediction may be inaccurate, or ''."""
     label = next((name for name in row["modification_names"] or () if str(name).startswith(_LABELS)), "")
     if label:
         return f"The model knows no {label}."

@@ -1,4 +1,4 @@
-"""Quantities by sample for the window: a row for each protein or peptide, figures of all of them, and what belongs to a protein."""
+"""Data of the view of a quantification: tables by sample, with one row per protein or peptide, and data of its figures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STATES = ("measured", "transferred", "too low", "refused", "no shared ion", "not
 """Possible states of a quantity, in the stacking order of figures."""
 _LARGEST_LOG = 1100.0
 _TINY = 1e-300
-"""Smaller p-values and q-values are drawn at this one."""
+"""Minimum p-value and q-value in figures; smaller values are drawn here."""
 _FIRST_LOG = -700.0
 _BY_SAMPLE = Column(
     "by_sample",
@@ -81,20 +81,20 @@ PEPTIDES_BY_SAMPLE = Table(
     links=("accession",),
 )
 SHOWN_TABLES = (CHANGES, PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE, ION_TRACES, SAMPLES)
-"""Tables shown for a run; tables by sample have one row per item with a column per sample."""
+"""Tables shown for a run. Tables by sample have one row per protein or peptide, with the quantities of all samples."""
 _LONG = {PROTEINS_BY_SAMPLE.name: PROTEINS, PEPTIDES_BY_SAMPLE.name: PEPTIDES}
 
 
 @dataclass(frozen=True)
 class QuantityFilter:
-    """Filter of rows, and the thresholds of a change.
+    """Filter of rows, and the q-value and log2 fold change thresholds of changes.
 
     Attributes
     ----------
     comparison
         Comparison whose changes are shown, or None.
     is_changed
-        True to show only changed items.
+        True to show only proteins whose change passes the thresholds.
     """
 
     text: str = ""
@@ -105,7 +105,7 @@ class QuantityFilter:
 
 
 def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
-    """Return a filter's conditions on one of `SHOWN_TABLES`."""
+    """Return the conditions of a filter on one of `SHOWN_TABLES`."""
     texts = {
         CHANGES.name: ("accession", "description"),
         PROTEINS_BY_SAMPLE.name: ("accession", "description"),
@@ -126,22 +126,22 @@ def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Quantities of n items in s samples.
+    """Quantities of n proteins or peptides in s samples.
 
     Attributes
     ----------
     samples, conditions
-        (s,) names; a condition may be ''.
+        Names of the samples and of their conditions, s each; a condition may be ''.
     keys
-        (n,) accessions or sequences.
+        Accessions of the proteins, or sequences of the peptides, n.
     owner
-        (n,) accession of the protein that a peptide counts for, '' for none; of a protein, itself.
+        Accession of the protein to which each row contributes (for proteins, the row's own accession), '' for none.
     log2
-        (n, s) float64, NaN if missing.
+        log2 quantities, NaN if missing, shape (n, s), float64.
     state
-        (n, s) int8, index into `STATES`.
+        State of each quantity, index into `STATES`, shape (n, s), int8.
     label
-        (n,) genes, otherwise accessions or sequences.
+        Display names, n: genes, otherwise accessions or sequences.
     """
 
     samples: tuple[str, ...]
@@ -156,44 +156,44 @@ class Samples:
         return len(self.keys)
 
     def ordered(self, columns: NDArray[np.int64], *, has_conditions: bool = True) -> Samples:
-        """Return the quantities with the samples in another order, optionally without their conditions."""
+        """Return the quantities with samples in the order `columns`, optionally without their conditions."""
         samples, conditions = (tuple(names[at] for at in columns.tolist()) for names in (self.samples, self.conditions))
         conditions = conditions if has_conditions else ("",) * len(samples)
         return replace(self, samples=samples, conditions=conditions, log2=self.log2[:, columns], state=self.state[:, columns])
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """Rows by their keys."""
+        """Row of each key."""
         return {key: row for row, key in enumerate(self.keys)}
 
     def rows_of(self, protein: str) -> NDArray[np.int64]:
-        """Rows of what counts for a protein."""
+        """Return the rows that contribute to a protein."""
         return np.array([row for row, name in enumerate(self.owner) if name == protein], np.int64)
 
     @cached_property
     def has(self) -> NDArray[np.bool_]:
-        """(n, s) True if there is a quantity."""
+        """True if there is a quantity, shape (n, s)."""
         return ~np.isnan(self.log2)
 
     @cached_property
     def by_missing(self) -> NDArray[np.int64]:
-        """(n,) rows, those with most quantities first, equal patterns together."""
+        """Rows ordered by number of missing quantities, with equal patterns of missing quantities together, shape (n,)."""
         return np.lexsort((*(~self.has).T[::-1], (~self.has).sum(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Volcano:
-    """A comparison of two conditions, m proteins that have a p-value.
+    """Changes of m proteins with a p-value between two conditions.
 
     Attributes
     ----------
     row : (m,) int64
-        Rows of the table of changes.
+        Row of each protein in the table of changes.
     fold_change : (m,) float64
-        Log2.
+        log2 fold changes.
     p_value, q_value : ndarray of float64, shape (m,)
     label : tuple of str
-        Genes, otherwise accessions.
+        Display names: genes, otherwise accessions.
     """
 
     comparison: str
@@ -209,15 +209,18 @@ class Volcano:
 
     @cached_property
     def height(self) -> NDArray[np.float64]:
-        """(m,) -log10 of the p-values; values that underflow have the height of the smallest number."""
+        """-log10 of the p-values, shape (m,); p-values below `_TINY` count as `_TINY`."""
         return -np.log10(np.maximum(self.p_value, _TINY))
 
     def changed(self, q_value: float, fold_change: float) -> NDArray[np.bool_]:
-        """Return (m,) True for changes at a q-value with a minimum absolute log2 fold change."""
+        """Return a mask (m,) of the changes up to a q-value with at least an absolute log2 fold change."""
         return (self.q_value <= q_value) & (np.abs(self.fold_change) >= fold_change)
 
     def height_at(self, q_value: float) -> float:
-        """Return the height of the line between the proteins up to a q-value and the others; it falls steadily as the q-value rises."""
+        """Return the height (-log10 p-value) that separates the proteins up to a q-value from the others.
+
+        The height decreases monotonically with the q-value.
+        """
         q, lowest, highest = self._steps
         wanted = float(np.log10(min(max(q_value, _TINY), 1.0)))
         at = int(np.searchsorted(q, wanted, side="right"))
@@ -225,7 +228,10 @@ class Volcano:
         return float(-(highest[at - 1] + share * (lowest[at] - highest[at - 1])))
 
     def q_value_at(self, height: float) -> float:
-        """Return the q-value of a height, the inverse of `height_at`; between the heights of proteins of one q-value, that."""
+        """Return the q-value of a height, the inverse of `height_at`.
+
+        Heights between those of proteins with the same q-value give that q-value.
+        """
         q, lowest, highest = self._steps
         wanted = min(max(-height, float(lowest[0])), 0.0)
         at = min(max(int(np.searchsorted(lowest, wanted, side="right")), 1), len(q) - 1)
@@ -234,13 +240,16 @@ class Volcano:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Log10 of different q-values, rising, and of the lowest and the highest p-value of each, between ends that hold no protein."""
+        """log10 of the distinct q-values, ascending, and of the minimum and maximum p-value of each, for interpolation.
+
+        The first and last elements are end points without proteins.
+        """
         q, group = np.unique(np.log10(np.maximum(self.q_value, _TINY)), return_inverse=True)
         p_value = np.log10(np.maximum(self.p_value, _TINY))
         lowest, highest = np.full(len(q), np.inf), np.full(len(q), -np.inf)
         np.minimum.at(lowest, group, p_value)
         np.maximum.at(highest, group, p_value)
-        # Before the first protein q-values are proportional to p-values; after the last one both end at 1.
+        # Below the first protein, q-values are proportional to p-values; after the last protein, both end at 1.
         first, last = _FIRST_LOG + (lowest[0] - q[0] if len(q) else 0.0), 1e-9
         ends = [(_FIRST_LOG, q), (first, lowest), (first, highest)]
         q, lowest, highest = (np.concatenate(([begin], values, [last])) for begin, values in ends)
@@ -249,7 +258,10 @@ class Volcano:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Principal components of s samples: `scores` (s, 2), the `share` of the variance that each of the two has, and of how many things."""
+    """First two principal components of s samples.
+
+    `scores` has shape (s, 2), `share` is the fraction of the variance of each component, `n_things` the number of items used.
+    """
 
     scores: NDArray[np.float64]
     share: tuple[float, float]
@@ -258,18 +270,18 @@ class Components:
 
 @dataclass(frozen=True, eq=False)
 class QuantityOverview:
-    """Data of a run's figures.
+    """Data of the figures of a quantification.
 
     Attributes
     ----------
     changes
-        Row of the table of changes by comparison and accession.
+        Row in the table of changes by comparison and accession.
     peptidoforms
-        ProForma texts by sequence.
+        ProForma peptides by sequence.
     components, correlations
-        Of the samples, by their proteins.
+        Principal components (or None) and correlations of the samples, from the quantities of proteins.
     heat_map
-        Of the proteins, or None with too few quantities.
+        Heat map of the proteins, or None if there are too few quantities.
     """
 
     proteins: Samples
@@ -282,22 +294,22 @@ class QuantityOverview:
     heat_map: HeatMap | None
 
     def volcano_of(self, comparison: str | None) -> Volcano | None:
-        """Return the volcano of a comparison."""
+        """Return the volcano data of a comparison, or None."""
         return next((volcano for volcano in self.volcanos if volcano.comparison == comparison), None)
 
     def peptidoforms_of(self, protein: str) -> tuple[str, ...]:
-        """Return the ProForma texts that count for a protein."""
+        """Return the ProForma peptides that contribute to a protein."""
         sequences = (self.peptides.keys[row] for row in self.peptides.rows_of(protein).tolist())
         return tuple(form for sequence in sequences for form in self.peptidoforms.get(sequence, ()))
 
 
 def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
-    """Add tables by sample to a run, including manual corrections, and return the data of its figures.
+    """Add tables by sample to a run, with manual corrections applied, and return the data of its figures.
 
     Raises
     ------
     InputError
-        A table is damaged.
+        If a table is damaged.
     """
     tables = read_quantities(run.project, run.run.id)
     result = {}
@@ -322,25 +334,25 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
 
 
 def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple[str, ...]]:
-    """Quantities of the peptides of a run, with what people corrected, and the comparisons of its conditions, in their order.
+    """Return the peptide quantities of a run, with manual corrections, and the names of its comparisons in order.
 
     Raises
     ------
     InputError
-        A table is damaged.
+        If a table is damaged.
     """
     tables = read_quantities(project, run)
     return _samples(PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))
 
 
 def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
-    """Return a table by sample with one row per item."""
+    """Return the quantities of a table of proteins or peptides, one row per item."""
     long, samples = tables[table.name], tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
     first = np.arange(0, len(long), n)
     logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
-    # No real amount is larger; an untrusted table may hold any number.
+    # No real quantity is larger; an untrusted table may contain any number.
     logs = np.where(np.abs(logs) <= _LARGEST_LOG, logs, np.nan)
     codes = {text: number for number, text in enumerate(STATES)}
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
@@ -353,7 +365,7 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
 
 
 def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
-    """Return the displayed table by sample."""
+    """Return the table by sample that the window shows."""
     n, n_samples = samples.log2.shape
     first = np.arange(0, len(long), n_samples)
     count = samples.has.sum(axis=1)
@@ -394,9 +406,10 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
 
 
 def principal_components(samples: Samples) -> Components | None:
-    """Return the first two principal components of samples by items that all of them have.
+    """Return the first two principal components of samples, from the items that have a quantity in all of them.
 
-    None with fewer than three samples or items; samples without quantities have NaN. log2 quantities are centred by item, not scaled. The
+    The result is None with fewer than three samples or items. Samples without quantities have NaN scores. log2 quantities are centred by
+    item, but not scaled. The
     sign of a component makes its largest loading positive.
     """
     used = np.asarray(samples.has.any(axis=0))
@@ -416,10 +429,13 @@ def principal_components(samples: Samples) -> Components | None:
 
 
 def sample_correlations(samples: Samples) -> NDArray[np.float64]:
-    """Return Pearson correlations (s, s) of log2 quantities by shared items; NaN for fewer than three or constant ones."""
+    """Return the Pearson correlations of samples, shape (s, s), from the log2 quantities of common items.
+
+    Pairs with fewer than three common items, or with constant quantities, give NaN.
+    """
     has = samples.has.astype(np.float64)
     value = np.where(samples.has, samples.log2, 0.0)
-    # Centred first, so that sums of squares lose nothing.
+    # Centre first, so that the sums of squares stay accurate.
     centre = np.divide(value.sum(axis=0), has.sum(axis=0), out=np.zeros(value.shape[1]), where=has.sum(axis=0) > 0)
     value = np.where(samples.has, value - centre, 0.0)
     n = has.T @ has

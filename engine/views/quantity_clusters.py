@@ -1,7 +1,8 @@
 """Hierarchical clustering of quantities for a heat map.
 
-Values are log2 quantities less the median of their row. The distance of two rows, or of two columns, is the root mean square difference of
-the values that both have; pairs that share none have the largest distance of the others. Linkage is average (UPGMA; Sokal & Michener 1958).
+Values are log2 quantities minus the median of their row. The distance of two rows, or of two columns, is the root mean square difference of
+the values that both have; pairs without common values have the largest distance of all pairs. Linkage is average (UPGMA; Sokal & Michener
+1958).
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ from numpy.typing import NDArray
 __all__ = ["MAXIMUM_ROWS", "HeatMap", "cluster_quantities", "pairwise_distances"]
 
 MAXIMUM_ROWS = 500
-"""Maximum number of proteins, those that vary most; of more samples the columns are not clustered."""
+"""Maximum number of proteins in a heat map (the most variable ones), and of samples whose columns are clustered."""
 _LEAST_LIMIT = 0.5
-"""Smallest log2 difference with the full colour."""
+"""Minimum of `HeatMap.limit`."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """Values of n proteins in s samples, in drawn order.
+    """Values of n proteins in s samples, in the order of the heat map.
 
     Attributes
     ----------
     rows : (n,) int64
-        Rows of the quantities.
+        Row of each protein in the quantities.
     columns : (s,) int64
-        Samples.
+        Index of each sample in the quantities.
     values : (n, s) float64
-        log2 quantities less the median of the row, NaN if missing.
+        log2 quantities minus the median of the row, NaN if missing.
     row_tree, column_tree : ndarray of float64, shape (n - 1, 4) and (s - 1, 4)
-        Merges, as of `scipy.cluster.hierarchy.linkage` of the undrawn order; empty if not clustered.
+        Merges as in `scipy.cluster.hierarchy.linkage`, of rows and columns before ordering; empty if not clustered.
     n_eligible
         Number of proteins with at least two quantities.
     """
@@ -46,15 +47,15 @@ class HeatMap:
 
     @property
     def limit(self) -> float:
-        """The log2 difference with the full colour: the 98th percentile, to the next half."""
+        """log2 difference shown in the full colour: the 98th percentile, rounded up to a multiple of 0.5."""
         sizes = np.abs(self.values[np.isfinite(self.values)])
         return max(_LEAST_LIMIT, float(np.ceil(2 * np.percentile(sizes, 98)) / 2)) if len(sizes) else _LEAST_LIMIT
 
 
 def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> HeatMap | None:
-    """Return the heat map of up to `most` rows of (n, s) log2 quantities, those with the largest standard deviations.
+    """Return the heat map of the rows with the largest standard deviations, at most `most`.
 
-    None without two samples and two rows of two quantities.
+    `log2` has shape (n, s). The result is None with fewer than two samples, or fewer than two rows with two quantities.
     """
     n_values = np.isfinite(log2).sum(axis=1)
     eligible = np.flatnonzero(n_values >= 2)
@@ -69,8 +70,8 @@ def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> H
 
 
 def _clustered(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the merges of rows and the order of the leaves."""
-    from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms; only this figure clusters
+    """Return the merges of the clustered rows, and the order of rows in the tree."""
+    from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms, and only this figure clusters
     from scipy.spatial.distance import squareform  # see above
 
     tree = linkage(squareform(pairwise_distances(values), checks=False), "average")
@@ -78,7 +79,7 @@ def _clustered(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 
 def pairwise_distances(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the root mean square differences (n, n) of rows over the values that both have.
+    """Return the root mean square differences of rows over the values that both have, shape (n, n).
 
     >>> pairwise_distances(np.array([[0.0, 1.0], [3.0, 5.0], [np.nan, 1.0]])).round(3).tolist()
     [[0.0, 3.536, 0.0], [3.536, 0.0, 4.0], [0.0, 4.0, 0.0]]

@@ -1,4 +1,4 @@
-"""Editable design of a quantification: rows of texts, guessed from file names and validated by the design reader."""
+"""Editable design of a quantification as rows of texts, guessed from file names and validated by the design reader."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _MAXIMUM_REPLICATE = 1_000_000
 
 @dataclass(frozen=True)
 class DesignTable:
-    """A design as texts.
+    """A design as a table of texts.
 
     Attributes
     ----------
     columns
-        Names, at least `DESIGN_COLUMNS`.
+        Names of the columns, at least `DESIGN_COLUMNS`.
     rows
-        A text for each column.
+        Rows with one text per column.
     """
 
     columns: tuple[str, ...]
@@ -66,7 +66,7 @@ class DesignTable:
 
 @dataclass(frozen=True)
 class DesignIssue:
-    """Reason why a table is not a valid design, with its row, or None for the whole table."""
+    """Reason why a table is not a valid design, and the row concerned, or None for the whole table."""
 
     text: str
     row: int | None = None
@@ -74,14 +74,14 @@ class DesignIssue:
 
 @dataclass(frozen=True)
 class ComparedConditions:
-    """Conditions that a design compares, the one that others are compared with first, and sentences about the blocks."""
+    """Conditions that a design compares, the reference first, and notes about the comparison."""
 
     groups: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
 def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
-    """Return a design with or without a block column; a new one is empty and last.
+    """Return the design with or without a block column. A new column is empty and comes last.
 
     Examples
     --------
@@ -101,12 +101,12 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
 
 
 def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
-    """Return the spectrum files of identifications of a project by content, of the newest if `runs` is empty.
+    """Return the spectrum files of finished identifications, each content once; without `runs`, of the newest one.
 
     Raises
     ------
     InputError, StorageError
-        There is no project, or no such finished identification.
+        If there is no project, or no such finished identification.
     """
     project, kinds = Project.open(folder), identifying_kinds()
     also = kinds | QUANTIFIED_TOO
@@ -127,8 +127,8 @@ def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
 def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> DesignTable:
     """Guess a design from file names.
 
-    A number at the end is the replicate, the text before it without the common start the condition; ``F1`` or ``frac02`` between them are
-    fractions of a sample. With a label, each channel of each file has a row without a condition.
+    A number at the end of a name is the replicate; the text before it, without the common start of all names, is the condition. ``F1`` or
+    ``frac02`` between them are fractions of a sample. With a label, each channel of each file has a row without a condition.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
     names = [PurePath(file).name for file in files]
     whole = [_SUFFIX.sub("", name) or name for name in names]
     stems = [_FRACTION.sub("", name) or name for name in whole]
-    # Fractions are of one sample; other files of one name, in two folders, are not.
+    # Fractions belong to one sample, but files with the same name in two folders do not.
     keys = [stem if stem != name else file for stem, name, file in zip(stems, whole, files, strict=True)]
     heads, numbers = zip(*map(_split_replicate, stems), strict=True) if stems else ((), ())
     samples: dict[str, tuple[str, str, str]] = {}
@@ -163,14 +163,14 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
 
 
 def _split_replicate(stem: str) -> tuple[str, int]:
-    """Return a name without its replicate number and that number, 0 for none."""
+    """Return a name without its replicate number, and the number, or 0 for none."""
     match = _REPLICATE.search(stem)
     head = "" if match is None else stem[: match.start()].rstrip("_-. ")
     return (head, int(match[1])) if match is not None and head else (stem, 0)
 
 
 def _without_common_parts(names: Sequence[str]) -> list[str]:
-    """Names without the parts that all of them begin or end with, as far as something is left."""
+    """Return the names without their common leading and trailing parts, as long as they stay different."""
     different = list(dict.fromkeys(names))
     if len(different) < 2:
         return list(names)
@@ -192,9 +192,9 @@ def design_text(table: DesignTable) -> str:
 
 
 def check_design(table: DesignTable, files: Sequence[str], kit: LabelName | None = None) -> Design | DesignIssue:
-    """Validate a table as a design of an identification with these files.
+    """Return the design of a table, or the reason why it is invalid for an identification with the given files.
 
-    Rows without a sample are excluded with their files or channels.
+    Rows without a sample, condition and replicate are skipped; their files or channels are not quantified.
     """
     places = [number for number, row in enumerate(table.rows) if has_sample(row)]
     retained = DesignTable(table.columns, tuple(table.rows[number] for number in places))
@@ -212,14 +212,15 @@ def compared_conditions(
 ) -> ComparedConditions | DesignIssue:
     """Return the compared conditions of a design, or the reason why they cannot be compared.
 
-    Plexes known only from the files do not prevent quantification; conditions that differ between plexes are then only noted.
+    If the conditions cannot be compared although neither groups nor blocks were requested, the reason is only a note, since plexes known
+    from the files do not prevent quantification.
 
     Parameters
     ----------
     design
-        As read from `table`.
+        Design read from `table`.
     groups, reference
-        Parameters of the quantification.
+        Parameters of the quantification: compared conditions, and the reference condition.
     """
     try:
         compared = design.groups(groups, reference)
@@ -235,12 +236,12 @@ def compared_conditions(
 
 
 def has_sample(row: Sequence[str]) -> bool:
-    """Return True if a row has a sample, a condition or a replicate."""
+    """Return True if a row of the design has a sample, a condition or a replicate."""
     return any(cell.strip() for cell in row[1 : len(DESIGN_COLUMNS)])
 
 
 def _issue(error: InputError, places: Sequence[int]) -> DesignIssue:
-    """Convert a reader's error to the row of the table."""
+    """Convert an error of the design reader to an issue. `places`: table row of each line that was read."""
     match = _LINE.fullmatch(error.place)
     line = int(match[1]) - 2 if match else -1
     row = places[line] if 0 <= line < len(places) else None
@@ -254,7 +255,7 @@ def read_design_table(path: Path) -> DesignTable:
     Raises
     ------
     InputError
-        It cannot be read, is not text, or lacks a column.
+        If the file cannot be read, is not text, or lacks a column.
     """
     remedy = f"Its columns are {', '.join(DESIGN_COLUMNS)}"
     lines = [row for row in separated_rows(path, remedy) if any(cell.strip() for cell in row)]
@@ -272,7 +273,9 @@ def read_design_table(path: Path) -> DesignTable:
 
 
 def filled_down(cells: Sequence[str]) -> list[str]:
-    """Fill a column from its first cell; a trailing number counts up if it is the only cell or the second cell has continued it.
+    """Fill a column from its first cell.
+
+    A number counts up; a number after a text counts up only if the second cell continues it.
 
     >>> filled_down(["1", "", ""]), filled_down(["control", "", ""]), filled_down(["s1", "s2", "", ""])
     (['1', '2', '3'], ['control', 'control', 'control'], ['s1', 's2', 's3', 's4'])
@@ -285,7 +288,7 @@ def filled_down(cells: Sequence[str]) -> list[str]:
 
 
 def pasted_cells(text: str) -> list[list[str]]:
-    r"""Return the cells of spreadsheet text on the clipboard: tab-separated, one line per row, line breaks in quotes.
+    r"""Return the cells of text copied from a spreadsheet: tab-separated, one line per row, with quoted line breaks.
 
     >>> pasted_cells("a\tb\r\nc\td\r\n")
     [['a', 'b'], ['c', 'd']]

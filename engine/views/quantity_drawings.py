@@ -1,4 +1,4 @@
-"""Figures of quantities: profile of a protein, components and correlations of samples, and missing values; names of dots."""
+"""Figures of quantities: profiles of proteins, principal components and correlations of samples, and missing values."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ MAXIMUM_NAMES = 40
 """Maximum number of named dots."""
 _PEPTIDES_DRAWN = 60
 _CELLS = 6000
-"""Maximum number of cells of the map of missing values; more would be slow and invisible."""
+"""Maximum number of cells in the map of missing values; more would be slow and too small to see."""
 _NAME_WIDTH = 1.18
-"""Width of a name relative to other text, since genes and accessions have mostly capitals and figures."""
+"""Width of a name relative to other text, since genes and accessions consist mostly of capitals and digits."""
 Rectangle = tuple[float, float, float, float]
 _STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "no shared ion": 7, "not seen": "grid"}
 
@@ -54,16 +54,18 @@ _STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "
 def draw_names(
     names: Sequence[str], x: NDArray[np.float64], y: NDArray[np.float64], obstacles: NDArray[np.float64], area: Rectangle, font_size: float
 ) -> list[Shape]:
-    """Return the names of dots that fit without overlap, most important first, with lines to those farther off.
+    """Draw the names of dots that fit without overlap, with leader lines to distant names.
+
+    Names come in the order of their importance.
 
     Parameters
     ----------
     x, y
-        (n,) of the dots.
+        Positions of the named dots, shape (n,).
     obstacles
-        (m, 2) all dots.
+        Positions of all dots, shape (m, 2).
     area
-        Left, top, right and bottom.
+        Left, top, right and bottom of the plot.
     """
     texts = [shortened(name, font_size * 9, font_size) for name in names]
     widths = np.array([_NAME_WIDTH * text_width(text, font_size) for text in texts])
@@ -78,9 +80,9 @@ def draw_names(
 def draw_profile(
     proteins: Samples, peptides: Samples, accession: str, width: float = 420.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw a protein over the samples, with its most complete peptides below.
+    """Draw the quantities of a protein by sample, and below it those of its most complete peptides.
 
-    The target of a peptide's dot is its row in the table of peptides.
+    A click on the dot of a peptide selects its row in the table of peptides.
     """
     rows = peptides.rows_of(accession)
     of_protein = proteins.log2[proteins.row_of[accession]] if accession in proteins.row_of else np.full(len(proteins.samples), np.nan)
@@ -114,7 +116,7 @@ def draw_profile(
 
 
 def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size: float) -> list[Shape]:
-    """Return the vertical axis of `draw_axes` and a line for the horizontal axis, which has names."""
+    """Draw axes as `draw_axes`, but without ticks and numbers on the horizontal axis, which has names instead."""
     bottom = area[3]
     drawn = draw_axes(area, Axis(0, 1), axis, font_size)
     is_across = [
@@ -126,7 +128,7 @@ def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size:
 
 
 def _joined(x: NDArray[np.float64], y: NDArray[np.float64], ink: Ink, width: float) -> list[Shape]:
-    """Return lines between adjacent values; missing ones leave gaps."""
+    """Draw lines between adjacent values; missing values leave gaps."""
     has = np.isfinite(y)
     ends = np.flatnonzero(np.diff(np.concatenate([[False], has, [False]]).astype(np.int8)))
     return [Curve(x[first:last], y[first:last], ink, width) for first, last in ends.reshape(-1, 2).tolist() if last - first > 1]
@@ -138,13 +140,13 @@ def _places(samples: Samples, left: float, right: float) -> NDArray[np.float64]:
 
 
 def sample_foot(samples: Samples, font_size: float) -> float:
-    """Return the height of vertical sample names below a figure, and a line of conditions."""
+    """Return the height of the vertical sample names below a figure, including the line of conditions."""
     longest = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0)
     return longest + font_size * (3.6 if any(samples.conditions) else 1.6)
 
 
 def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: float, font_size: float) -> list[Shape]:
-    """Return as many sample names as fit, and a bar for each condition."""
+    """Draw as many sample names as fit below a figure, and a named bar for each condition."""
     n = len(samples.samples)
     step = max(1, int(np.ceil(font_size * 1.15 * n / max(float(x[-1] - x[0]) + 1, 1)))) if n > 1 else 1
     shapes: list[Shape] = []
@@ -168,12 +170,12 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
 
 
 def condition_inks(samples: Samples) -> dict[str, int]:
-    """Return the series of each condition."""
+    """Return the index of the series colour of each condition."""
     return {name: place for place, name in enumerate(dict.fromkeys(condition for condition in samples.conditions if condition))}
 
 
 def nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:
-    """Return a title with the reason for an empty figure."""
+    """Return a drawing with a title and the reason why there is no figure."""
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     lines = in_lines(why, width - 16, font_size)
     shapes += [Label(8, font_size * (4 + 1.4 * at), line, ink="faint") for at, line in enumerate(lines)]
@@ -183,7 +185,7 @@ def nothing_drawn(title: str, why: str, width: float, height: float, font_size: 
 def draw_components(
     components: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw samples by their first two principal components, coloured by condition; a dot's target is its sample."""
+    """Draw samples by their first two principal components, coloured by condition. A click on a dot selects its sample."""
     title = "Principal components of the samples"
     if components is None:
         reported = "At least three samples, and three proteins that all of them have, are needed."
@@ -221,7 +223,10 @@ def draw_components(
 def draw_correlations(
     correlation: NDArray[np.float64], samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Correlations of each two samples, from the least (faint) to 1; the target of a cell is the place of the sample of its row."""
+    """Draw the correlations of all pairs of samples, coloured from the minimum (pale) to 1.
+
+    A click on a cell selects the index of the sample of its row.
+    """
     n = len(samples.samples)
     reported = correlation[np.isfinite(correlation)]
     if not len(reported):
@@ -253,7 +258,10 @@ def draw_correlations(
 
 
 def missing_blocks(samples: Samples, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the fraction of present quantities (blocks, s) in up to `most` blocks, and each block's first row in `Samples.by_missing`."""
+    """Divide the rows of `Samples.by_missing` into up to `most` blocks.
+
+    Returns the fraction of present quantities, shape (blocks, s), and the first row of each block.
+    """
     order = samples.by_missing
     if not len(order):
         return np.zeros((0, len(samples.samples))), np.zeros(0, np.int64)
@@ -265,9 +273,9 @@ def missing_blocks(samples: Samples, most: int) -> tuple[NDArray[np.float64], ND
 
 
 def draw_missing(samples: Samples, things: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
-    """Draw the states of quantities by sample and a map of missing ones, complete items first.
+    """Draw the states of quantities by sample, and a map of missing quantities, complete items first.
 
-    The target of a cell is the row of its first item.
+    A click on a cell selects the row of its first item.
     """
     n, n_samples = samples.has.shape
     n_whole = int(samples.has.all(axis=1).sum())

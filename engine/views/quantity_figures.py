@@ -1,4 +1,4 @@
-"""The figures of a quantification: the window shows all of them, and the export `figures` writes all of them."""
+"""Figures of a quantification, for the window and for the export `figures`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["QUANTITY_FIGURES", "MakeDrawing", "QuantityFigure", "export_figures"
 _FONT_SIZE = 8.0
 
 MakeDrawing = Callable[[float, float, float], Drawing]
-"""Makes a drawing of a width, a height and a font size, in points or pixels."""
+"""Function that returns a drawing, given width, height and font size in points or pixels."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,20 @@ class QuantityFigure:
     Attributes
     ----------
     name
-        Of its files.
+        Name of the exported files.
     title
-        For screen readers.
+        Description for screen readers.
     tab
         Title of the tab that shows it; figures of the same tab are next to each other.
     table
-        Name of the table whose rows its targets are.
+        Name of the table whose rows a click selects.
     size
         Width and height on a page, points.
     make
-        Function from the quantities and the settings (comparison and cuts) to the figure, or None if it does not apply.
+        Function that returns the function to draw the figure, given the quantities and settings (comparison and thresholds), or None if the
+        figure does not apply.
     is_by_comparison
-        True if each comparison has a figure.
+        True if there is one figure per comparison.
     """
 
     name: str
@@ -100,11 +101,11 @@ QUANTITY_FIGURES = (
         lambda overview, _: lambda *size: draw_missing(overview.proteins, "proteins", *size),
     ),
 )
-"""In the order of the tabs."""
+"""All figures, in the order of the tabs."""
 
 
 def export_figures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export all figures of a run, by comparison where they differ; see `proteoscope.engine.entry.Search.export`."""
+    """Export all figures of a run, some of them for each comparison; see `proteoscope.engine.entry.Search.export`."""
     with open_run(project, request.run_id) as run:
         progress.stage("Reading the quantities")
         overview = with_tables_by_sample(run)

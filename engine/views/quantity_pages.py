@@ -1,4 +1,4 @@
-"""A page about a quantification: its samples, the proteins that changed, and how it was done."""
+"""HTML page about a quantification: its samples, changed proteins, figures and methods."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     Raises
     ------
     InputError, StorageError
-        The run's tables are missing or damaged, or the disk refused.
+        If the run's tables are missing or damaged, or writing failed.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
 
 
 def _rows(rows: pa.Table, table: Table) -> str:
-    """Return the first rows of a table as HTML; empty without rows."""
+    """Return the first rows of a table as HTML, or '' without rows."""
     columns = [column for column in table.columns if column.is_shown and column.name in rows.column_names]
     if not len(rows):
         return ""

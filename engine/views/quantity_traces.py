@@ -1,4 +1,4 @@
-"""Chromatograms of an ion in all runs of a quantification, with the integration limits of its traces and interpolated ones."""
+"""Chromatograms of an ion in all files of a quantification, with the integration limits of its traces."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ __all__ = [
 _AVERAGINE_MASS = 111.1254
 _LEAST_SECONDS, _LATEST = 120.0, 1e9
 _MINIMUM_WIDTH, _PAPER_WIDTH, _PAPER_HEIGHT = 190, 510.0, 130.0
-"""Pixels of a trace, and points of all traces and of a row of them."""
+"""Minimum width of a trace (pixels), width of all traces on a page, and height of a row of traces (points)."""
 _SMALLEST = 0.001
-"""Minutes that are shown at least."""
+"""Minimum visible range, minutes."""
 _CHARACTERS = 34
 """Line length of the text shown instead of a trace, in characters."""
 _TIMES = ("retention_time", "begin", "end")
@@ -58,28 +58,29 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class IonTrace:
-    """An ion in a file.
+    """Chromatogram of an ion in a file, with k MS1 spectra.
 
     Attributes
     ----------
     file
         Name of the file.
     row
-        Row of the table of ion traces, -1 if it has none for this file.
+        Row in the table of ion traces, -1 if the ion has no row for this file.
     seconds
-        (k,) float64.
+        Retention times in seconds, shape (k,), float64.
     intensity
-        (k, isotopes) float64, each isotope in each MS1 spectrum.
+        Intensity of each isotope in each MS1 spectrum, shape (k, isotopes), float64.
     main
-        Isotope with the highest predicted abundance.
+        Index of the isotope with the highest predicted abundance.
     apex, begin, end
-        Seconds, or None.
+        Retention times of the apex and of the integration limits in seconds, or None.
     values
-        Row of the table, or empty.
+        Values of the row by column, or empty.
     error
-        Reason for a missing trace, or ''.
+        Why the trace is missing, or ''.
     pattern
-        (isotopes,) float64, predicted abundances that identify isotopes too low to be seen; empty if unknown.
+        Predicted abundances of isotopes, which correct for isotopes below the detection limit, shape (isotopes,), float64; empty if
+        unknown.
     """
 
     file: str
@@ -96,7 +97,10 @@ class IonTrace:
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """(k,) summed isotopes where the main one is present, otherwise 0; `proteoscope.kernels.cpu.elution` completes areas by pattern."""
+        """Summed intensity of the isotopes, 0 without the main isotope, shape (k,).
+
+        Missing isotopes are extrapolated by `pattern`, as in `proteoscope.kernels.cpu.elution`.
+        """
         result = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
         if not len(self.pattern):
             return result
@@ -110,7 +114,7 @@ class IonTrace:
 
     @property
     def summary(self) -> str:
-        """Its area and where that is from, or why it has none, in a line."""
+        """Area and its source, or the reason why there is no area, as one line."""
         if not self.values:
             return "not identified here"
         if self.values["refused"]:
@@ -121,7 +125,7 @@ class IonTrace:
 
 @dataclass(frozen=True, eq=False)
 class IonTraces:
-    """An ion in all files of a run, in their order. `pattern`: (isotopes,) float64 of the formula."""
+    """Chromatograms of an ion in all files of a run, in order. `pattern`: predicted abundances, shape (isotopes,), float64."""
 
     peptide: str
     charge: int
@@ -136,14 +140,14 @@ class IonTraces:
 
     @property
     def everything(self) -> tuple[float, float]:
-        """Minutes of all that was read."""
+        """Range of the read spectra in minutes."""
         ends = [float(trace.seconds[end]) / 60 for trace in self.traces if len(trace.seconds) for end in (0, -1)]
         low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
         return (low, high) if high > low else (low - 0.5, low + 0.5)
 
     @property
     def whole(self) -> tuple[float, float]:
-        """Range in minutes of all traces with a margin."""
+        """Range of all integration limits in minutes, with a margin."""
         ends = [end / 60 for trace in self.traces if trace.begin is not None and trace.end is not None for end in (trace.begin, trace.end)]
         least, most = self.everything
         if not ends:
@@ -154,7 +158,7 @@ class IonTraces:
 
 
 class Border(NamedTuple):
-    """A border of a trace: its place among the files, and which end it is."""
+    """An integration limit: index of the file, and True for the end, False for the begin."""
 
     place: int
     is_end: bool
@@ -168,12 +172,12 @@ def trace_columns(n_traces: int, width: float) -> int:
 
 
 def traces_figure(ion: IonTraces, n_columns: int | None = None, chosen: Border | None = None) -> Figure:
-    """Draw an ion in all files: isotopes, sum, integration limits and apex.
+    """Return the figure of an ion in all files: isotopes, sum, integration limits and apex.
 
     Parameters
     ----------
     n_columns
-        None for the number on a page.
+        Number of columns of traces; None for the number on a page.
     chosen
         Integration limit drawn as selected.
     """
@@ -184,7 +188,10 @@ def traces_figure(ion: IonTraces, n_columns: int | None = None, chosen: Border |
 
 
 def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved: tuple[float, float] | None = None) -> Panel:
-    """Draw an ion in one file; `moved` are limits (seconds) shown instead of the trace's while dragging."""
+    """Return the panel of an ion in one file.
+
+    `moved` are integration limits in seconds, shown instead of those of the trace while the user drags one.
+    """
     trace, x = ion.traces[place], Axis(*ion.everything)
     begin, end = (trace.begin, trace.end) if moved is None else moved
 
@@ -224,7 +231,7 @@ def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved:
 
 
 class RunSurveys:
-    """MS1 spectra of a run's files, each read once; for one thread."""
+    """MS1 spectra of the files of a run, each read once. Use from one thread only."""
 
     def __init__(self, run: FinishedRun) -> None:
         self.paths = tuple(path for kind, path in run.inputs if kind == "spectra")
@@ -238,9 +245,9 @@ class RunSurveys:
         Raises
         ------
         InputError
-            It no longer exists, has changed, or has none.
+            If the file no longer exists, has changed, or has no MS1 spectra.
         Cancelled
-            `close` was called meanwhile.
+            If `close` was called meanwhile.
         """
         if path not in self._read:
             self._check(path)
@@ -248,17 +255,17 @@ class RunSurveys:
         return self._read[path]
 
     def close(self) -> None:
-        """Abort the current read from any thread."""
+        """Abort the current reading. May be called from any thread."""
         self._progress.cancel()
 
 
 def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurveys) -> IonTraces:
-    """Return the ion of a row of the ion traces in all files of the run.
+    """Return the chromatograms of the ion in a row of the ion traces, in all files of the run.
 
     Raises
     ------
     InputError
-        The run has no such row.
+        If the run has no such row.
     """
     of_row = source.row(row, _COLUMNS)
     rows = source.rows([compares("peptide", "=", of_row["peptide"]), compares("charge", "=", of_row["charge"])])
@@ -306,7 +313,7 @@ def _trace(
 
 
 def _sound(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a row without its times unless all are finite and ordered."""
+    """Return the values of a row, with times set to None unless all are finite and ordered."""
     times = [values[name] for name in _TIMES]
     are_sound = all(time is not None and 0 <= time < _LATEST for time in times) and values["begin"] <= values["end"]
     return values if are_sound else {**values, **dict.fromkeys(_TIMES)}
@@ -321,14 +328,16 @@ def trace_through(
     span: tuple[float, float],
     voltage: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the highest peak within the tolerance of each isotope in each MS1 spectrum of a time span, by FAIMS voltage if given.
+    """Return the highest peak within the tolerance of each isotope, in each MS1 spectrum of a time span.
+
+    `mz` is that of the first isotope, `span` is in seconds; `voltage` selects spectra of a FAIMS voltage.
 
     Returns
     -------
     seconds
-        (k,) float64.
+        Retention times of the k spectra, shape (k,), float64.
     intensity
-        (k, isotopes) float64, 0 without a peak.
+        Intensity of each isotope, 0 without a peak, shape (k, isotopes), float64.
     """
     first, last = np.searchsorted(surveys.retention_time, span)
     last = max(last, first)
@@ -346,12 +355,12 @@ def trace_through(
 
 
 def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:
-    """Measure an ion between two times, as the search does between detected limits.
+    """Return the measured values of an ion between two times (seconds), computed as in the search.
 
     Raises
     ------
     InputError
-        No MS1 spectrum between the limits shows the ion.
+        If no MS1 spectrum between the limits contains the ion.
     """
     begin, end = min(begin, end), max(begin, end)
     places = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))
@@ -374,7 +383,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
 
 
 def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Intensities of all isotopes at some times, with gaps interpolated and 1-2-1 smoothing, as in the peak detection of the search."""
+    """Return the total intensities at the given spectra after interpolation of gaps and 1-2-1 smoothing, as in the search."""
     first, last = int(places[0]), int(places[-1])
     filled = np.interp(np.arange(first - 1, last + 2), places, trace.total[places])
     for end, place in ((0, first - 1), (-1, last + 1)):
@@ -384,7 +393,10 @@ def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]
 
 
 def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:
-    """Isotopes of a peptide in ProForma: Unimod's composition of the modifications that it knows, average residues by mass of others."""
+    """Return the predicted isotope abundances of a ProForma peptide.
+
+    Modifications have their composition in Unimod; unknown modifications have that of average residues of their mass.
+    """
     form = parse(peptide)
     elements = sequence_elements([form.sequence])[0]
     average = np.array([AVERAGINE.get(element, 0.0) for element in ELEMENTS]) / _AVERAGINE_MASS

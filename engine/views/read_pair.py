@@ -1,4 +1,4 @@
-"""A read aligned with a text, column by column, from its CIGAR and MD; with the read's qualities where they are known."""
+"""Alignment of a read with a reference, by column, from the SAM fields CIGAR and MD, with base qualities if known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "dra
 DIFFERENT, UNSURE_IDENTICAL, UNSURE_DIFFERENT = 20, 21, 22
 """Kinds of columns: mismatch; match or mismatch with a low base quality."""
 _MINIMUM_QUALITY = 20
-"""Phred quality of one error in a hundred."""
+"""Minimum Phred quality of a certain base: one error in a hundred."""
 _FIRST_QUALITY = ord("!")
 _DASH = ord("-")
 _RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
@@ -41,7 +41,7 @@ def draw_lines(pattern: str, cigar: str, md: str) -> tuple[str, str]:
     Raises
     ------
     ValueError
-        The three do not belong together.
+        If the bases, CIGAR and MD do not belong together.
 
     >>> draw_lines("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
     ('ACGTTA--', 'ACT-TAGG')
@@ -65,14 +65,14 @@ def draw_lines(pattern: str, cigar: str, md: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPair(AlignedPair):
-    """A read aligned with a reference (`subject`); numbers descend for a reverse complement.
+    """A read (`query`) aligned with a reference (`subject`). The numbers of a reverse complement descend.
 
     Attributes
     ----------
     is_reverse
-        True for a reverse complement.
+        True if the reverse complement of the read is aligned.
     quality
-        (columns,) Phred quality of the read's base, -1 if unknown.
+        Phred quality of the read's base in each column, -1 if unknown, shape (columns,), int16.
     """
 
     is_reverse: bool
@@ -97,23 +97,23 @@ class ReadPair(AlignedPair):
         row: Mapping[str, Any],
         matrix: Matrix | None = None,
     ) -> ReadPair:
-        """Create a pair from a row of the table.
+        """Return the pair of a row of the table of alignments.
 
         Parameters
         ----------
         names
-            Names of read and reference, and the reference's description.
+            Name of the read, name of the reference, and description of the reference.
         bases, qualities
-            The whole read as given; qualities may be ''.
+            Bases and qualities (FASTQ characters) of the whole read in its original direction; qualities may be ''.
         row
-            Row with positions, strand, CIGAR and MD.
+            Values of the row, with positions, strand, CIGAR and MD.
         matrix
-            Matrix that defines similar residues.
+            Scoring matrix that defines similar residues, or None.
 
         Raises
         ------
         ProteoscopeError
-            The values are inconsistent.
+            If the values are inconsistent.
         """
         try:
             first, last, is_reverse = int(str(row["pattern_start"])) - 1, int(str(row["pattern_end"])), row["strand"] == "-"
@@ -139,7 +139,7 @@ class ReadPair(AlignedPair):
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """Kinds of columns in a picture, each with its meaning."""
+        """Kinds of columns explained below a picture, each with its text."""
         positive = ((POSITIVE, "positive (+)"),) if "+" in self.middle else ()
         classes: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:
@@ -148,7 +148,7 @@ class ReadPair(AlignedPair):
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """(columns,) `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP`, or an uncertain match."""
+        """Kind of each column, shape (columns,), uint8: `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP` or an uncertain kind."""
         kinds = super().kinds.copy()
         kinds[~np.isin(kinds, (IDENTICAL, POSITIVE, GAP))] = DIFFERENT
         is_low = (self.quality >= 0) & (self.quality < _MINIMUM_QUALITY)
@@ -157,14 +157,14 @@ class ReadPair(AlignedPair):
         return kinds
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the first and last position of read and reference; descending for a reverse complement."""
+        """Return the first and last position of read and reference; those of a reverse complement descend."""
         (begin, end), text = super().numbers(first, last)
         if self.is_reverse:
             begin, end = 2 * self.query_start - begin, 2 * self.query_start - end
         return (begin, end), text
 
     def column_text(self, column: int) -> str:
-        """Return the text of a column with the base's quality and error probability."""
+        """Return the tooltip of a column, with the quality and error probability of the base."""
         text, quality = super().column_text(column), int(self.quality[column])
         if quality < 0:
             return text
@@ -173,7 +173,7 @@ class ReadPair(AlignedPair):
 
 
 def _middle(query: str, subject: str, matrix: Matrix | None) -> str:
-    """Return matching residues, and + for pairs that a matrix scores above zero."""
+    """Return the middle line: the residue of identical columns, ``+`` for other pairs with a positive score, else a blank."""
     lines = [np.frombuffer(line.encode("ascii"), np.uint8) for line in (query, subject)]
     same = lines[0] == lines[1]
     middle = np.where(same, lines[0], np.uint8(ord(" ")))

@@ -1,4 +1,4 @@
-"""Data of the view of a read alignment: which alignments, the depth of a text, and how many have which gaps and identity."""
+"""Data of the view of a read alignment: filtered alignments, depth of references, and histograms of gaps and identity."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 _MAXIMUM_TEXTS = 200
-"""Maximum number of references offered for depth; the selected row's reference is always shown."""
+"""Maximum number of references offered for the depth plot; the reference of the selected row is always offered."""
 _MAXIMUM_BINS = 60
 NO_READS = "The run has no table of reads, from which alignments are drawn. Do the search again to see them."
-"""Shown if a project lacks that table."""
+"""Message if a project lacks the table of reads."""
 _DETAILS = (
     *("text", "pattern", "score", "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar"),
     *("text_length", "pattern_length", "mapping_quality", "mate", "md", "pattern_row", "text_row"),
@@ -47,12 +47,12 @@ _WHOLE_PERCENT = 100
 
 @dataclass(frozen=True)
 class ReadFilter:
-    """Filter of alignments; None is unbounded.
+    """Filter of alignments; None means no restriction.
 
     Attributes
     ----------
     minimum_identity, below_identity
-        Percent; the second is excluded.
+        Bounds of the identity in percent; the upper bound is exclusive.
     rows
         ``aligned``, ``+`` or ``-`` (strand), or ``none`` for pairs without an alignment.
     """
@@ -70,8 +70,8 @@ _ANY = ReadFilter()
 
 
 def read_conditions(chosen: ReadFilter) -> list[Condition]:
-    """Return a filter's conditions on alignments."""
-    # Divided as in the search, so that equal values compare as equal.
+    """Return the conditions of a filter on alignments."""
+    # Divide as the search does, so that equal values compare as equal.
     least, below = (None if percent is None else percent / _WHOLE_PERCENT for percent in (chosen.minimum_identity, chosen.below_identity))
     conditions = given(
         *(("score", ">=", chosen.minimum_score), ("gaps", ">=", chosen.minimum_gaps), ("gaps", "<=", chosen.maximum_gaps)),
@@ -86,7 +86,7 @@ def read_conditions(chosen: ReadFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text whose depth can be shown. `row`: of the table of texts."""
+    """A reference whose depth can be shown. `row`: its row in the table of references."""
 
     row: int
     name: str
@@ -94,7 +94,7 @@ class ShownText:
 
     @property
     def condition(self) -> Condition:
-        """Condition by number, since several references may share a name."""
+        """Condition that selects the alignments to this reference, by row, since several references may have the same name."""
         return compares("text_row", "=", self.row)
 
     def is_same(self, other: ShownText | None) -> bool:
@@ -103,18 +103,20 @@ class ShownText:
 
 
 def of_place(text: ShownText, first: int, last: int) -> list[Condition]:
-    """Return conditions that select alignments covering a range of a reference."""
+    """Return the conditions that select alignments covering positions `first` to `last` (from 1) of a reference."""
     return [text.condition, compares("text_start", "<=", last), compares("text_end", ">=", first)]
 
 
 @dataclass(frozen=True)
 class ReadSummary:
-    """Summary of a read alignment: rows, aligned rows, reads, references, and the references with most alignments.
+    """Counts of a read alignment: rows, aligned rows, references (`n_texts`) and reads (`n_patterns`).
 
     Attributes
     ----------
+    texts
+        References with the most alignments.
     filled
-        Columns that are hidden by default but filled in this run.
+        Columns that are hidden by default but have values in this run.
     """
 
     n_rows: int
@@ -126,7 +128,7 @@ class ReadSummary:
 
 
 def read_summary(source: TableSource) -> ReadSummary:
-    """Count the rows of a run."""
+    """Count alignments, reads and references of a run."""
     mostly_empty = ("mapping_quality", "mate")
     different = "count(DISTINCT pattern_row) AS patterns, count(DISTINCT text_row) AS texts"
     counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *mostly_empty))
@@ -136,7 +138,7 @@ def read_summary(source: TableSource) -> ReadSummary:
 
 
 def _read_references(source: TableSource) -> tuple[ShownText, ...]:
-    """Return the references with the most alignments, in that order."""
+    """Return the references with the most alignments, in descending order."""
     rows = source.query(
         "SELECT text_row, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
         f"WHERE text_start IS NOT NULL GROUP BY text_row ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MAXIMUM_TEXTS}"
@@ -145,14 +147,14 @@ def _read_references(source: TableSource) -> tuple[ShownText, ...]:
 
 
 def read_depth(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
-    """Return the depth of a reference by alignments that satisfy all conditions."""
+    """Return the depth of a reference, counting alignments that satisfy all conditions."""
     result = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
     start, end = (result[name].to_numpy() for name in ("text_start", "text_end"))
     return Depth.of_ranges(text.name, text.length, start, end)
 
 
 def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """Count alignments by number of gaps, under the rest of the filter."""
+    """Return the histogram of alignments by number of gaps; the filter applies except for its bounds of gaps."""
     gaps, counts, n_missing = _counted(source, "gaps", replace(chosen, minimum_gaps=None, maximum_gaps=None))
     edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
     in_bins = np.histogram(gaps, edges, weights=counts)[0].astype(np.int64)
@@ -165,7 +167,10 @@ def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
 
 
 def identity_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """Count alignments by identity, under the rest of the filter; bins include the lower edge, the last both."""
+    """Return the histogram of alignments by identity; the filter applies except for its bounds of identity.
+
+    Bins include their lower edge; the last bin includes both.
+    """
     identity, counts, n_missing = _counted(source, "identity", replace(chosen, minimum_identity=None, below_identity=None))
     low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
     width = -(-(_WHOLE_PERCENT - low) // _MAXIMUM_BINS) or 1
@@ -184,7 +189,7 @@ _NONE = "No alignments pass the filter."
 
 
 def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
-    """Return the values of a column with their counts, and the number of missing ones."""
+    """Return the distinct values of a column, their counts, and the number of rows without a value."""
     where, parameters = where_clause(read_conditions(chosen))
     result = source.query(f"SELECT {column} AS value, count(*) AS n FROM alignments{where} GROUP BY value", parameters)
     values = result["value"].to_numpy().astype(np.float64)
@@ -193,7 +198,7 @@ def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDAr
 
 
 def read_run_matrix(run: FinishedRun) -> Matrix | None:
-    """Return the scoring matrix of a run, or None if it had none or its file is missing."""
+    """Return the scoring matrix of a run, or None if the run has none or its file is missing."""
     name = str(run.parameters.get("matrix", ""))
     try:
         return read_matrix(name) if name else None
@@ -203,7 +208,11 @@ def read_run_matrix(run: FinishedRun) -> Matrix | None:
 
 @dataclass(frozen=True)
 class ReadRow:
-    """A row of the table: its reference and range, or None, and its alignment or the reason for its absence."""
+    """A row of the table of alignments.
+
+    `text` and `interval` are the reference and the aligned range in it, or None; `pair` is the alignment, or None with the reason in
+    `said`.
+    """
 
     text: ShownText | None
     interval: tuple[int, int] | None
@@ -217,12 +226,12 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     Parameters
     ----------
     matrix
-        Scoring matrix that defines similar residues, from `read_run_matrix`.
+        Scoring matrix that defines similar residues, from `read_run_matrix`, or None.
 
     Raises
     ------
     ProteoscopeError
-        The tables do not belong together, or are damaged.
+        If the tables do not belong together, or are damaged.
     """
     values = source.row(row, _DETAILS)
     if values["text_start"] is None:
