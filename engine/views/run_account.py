@@ -1,6 +1,6 @@
 """Account of a run: files, parameters, passes, times, messages, methods and notes.
 
-It is read from the project's records only, so that failed runs have one. Contents may be untrusted and are bounded in size.
+It comes only from the records of the project, so that failed runs have one too. The records may be untrusted; sizes are bounded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from proteoscope.engine.views.run_prediction import RunPrediction, run_predictio
 __all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "run_account", "run_title"]
 
 _OF_PROJECT = "project_"
-"""Prefix of input kinds that are tables of another run."""
+"""Prefix of the kinds of inputs that are tables of another run."""
 _MAXIMUM_MESSAGES, _MAXIMUM_LINES, _MAXIMUM_CHARACTERS, _MAXIMUM_FILES = 200, 2000, 2000, 1000
 _MAXIMUM_VALUE, _MAXIMUM_NAME = 500, 60
 _SUFFIXES = re.compile(
@@ -37,7 +37,7 @@ _SUFFIXES = re.compile(
 
 @dataclass(frozen=True)
 class ShownParameter:
-    """A parameter of a run, as text; `usual`: value in its preset; `is_changed`: True if it differs."""
+    """A parameter of a run as text. `usual` is the value in the preset; `is_changed` is True if `value` differs from it."""
 
     name: str
     title: str
@@ -51,14 +51,14 @@ class ShownParameter:
 
 @dataclass(frozen=True)
 class NearestPreset:
-    """The preset that the parameters of a run come nearest to, empty for the defaults, and the names of those that differ from it."""
+    """The preset nearest to the parameters of a run ('' for the defaults), and the names of the parameters that differ."""
 
     name: str
     changed: frozenset[str]
 
     @property
     def text(self) -> str:
-        """Text such as ``low-resolution, 2 changed``."""
+        """Name of the preset and number of changes, such as ``low-resolution, 2 changed``."""
         name = self.name or "defaults"
         return f"{name}, {len(self.changed)} changed" if self.changed else name
 
@@ -70,19 +70,19 @@ class RunAccount:
     Attributes
     ----------
     run
-        Its record.
+        Record of the run.
     title
         Title by the user, or a generated one.
     note
         Note by the user.
     search
-        Name of its search.
+        Display name of the search.
     folder
-        Folder of its results, or None.
+        Folder of the results of the run, or None.
     files, n_files
-        First input files with digests, and the number of all.
+        First input files with their digests, and the number of all input files.
     preset
-        Nearest preset.
+        Preset nearest to the parameters.
     parameters
         All parameters in order.
     passes
@@ -96,7 +96,7 @@ class RunAccount:
     messages
         Messages, warnings and errors first.
     log
-        Last lines, oldest first.
+        Last lines of the log, oldest first.
     prediction
         Predicted and measured times, or None.
     methods
@@ -123,12 +123,12 @@ class RunAccount:
 
 
 def run_account(project: Project, run: RunRecord, search: Search | None) -> RunAccount:
-    """Return the account of a run. `search` is its type, or None if unknown to this version.
+    """Return the account of a run. `search` is the search of the run, or None if this version does not have it.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If writing failed.
     """
     record, note, every = project.record(run.id), project.note(run.id), project.inputs(run.id)
     log = [_shortened(entry) for entry in project.log(run.id, _MAXIMUM_LINES, _MAXIMUM_CHARACTERS)]
@@ -175,7 +175,7 @@ def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
 
 
 def _searched(project: Project, run: RunRecord) -> str:
-    """Return the name of the first file without extensions, and the number of others of its kind."""
+    """Return the name of the first input file without extensions, and the number of further files of its kind, as text."""
     inputs = project.inputs(run.id)
     if not inputs:
         return ""
@@ -187,7 +187,10 @@ def _searched(project: Project, run: RunRecord) -> str:
 
 
 def nearest_preset(search: Search | None, parameters: Mapping[str, Any]) -> NearestPreset:
-    """Return the preset with the fewest differing values, the default among equals; without presets the changes from defaults."""
+    """Return the preset with the fewest differing values, preferring the default preset.
+
+    If the search has no presets, the values are compared with the defaults.
+    """
     if search is None:
         return NearestPreset("", frozenset())
     best: NearestPreset | None = None
@@ -214,7 +217,7 @@ _cached_values: dict[tuple[type[SearchParameters], str], dict[str, Any]] = {}
 
 
 def _values(search: Search, preset: str) -> dict[str, Any]:
-    """Return the values of a preset, cached."""
+    """Return the values of a preset or, if it is unknown, of the default; cached."""
     key = search.model, preset
     if key not in _cached_values:
         try:
@@ -338,7 +341,7 @@ def _methods(
         facts = replace(facts, parameters=values | search.recorded_parameters(project, run))
         reported = search.methods_of(facts)
     except (TypeError, ValueError, ProteoscopeError):
-        # Values of untrusted files that no search writes: the part that all have in common does not read them.
+        # An untrusted record has values that no search writes; the sentences common to all searches do not read these.
         reported = None
     changed = [(parameter.title, parameter.value) for parameter in parameters if parameter.is_changed]
     return paragraph(facts, reported, preset.name, changed)

@@ -1,4 +1,4 @@
-"""Comparison of several runs: spectra, peptides and proteins that each finds, and differing answers.
+"""Comparison of several runs: the spectra, peptides and proteins that each run finds, and differing answers.
 
 ::
 
@@ -8,7 +8,7 @@
 
 All runs with PSMs, peptides and protein groups can be compared, whatever their search.
 
-* Spectra are equal if their files are (`proteoscope.engine.views.compared_files`) and their scans, or their names in the file if a run
+* * Spectra are equal if they have the same file (`proteoscope.engine.views.compared_files`) and scan, or the same name in the file if a run
   lacks scans. A run's answer is its best target of rank 1.
 * Peptides are equal if their residues are, with isoleucine equal to leucine; peptidoforms if their modifications also have equal masses
   (within 0.006 Da) and positions.
@@ -69,7 +69,7 @@ _MEMORY = "4GB"
 
 @dataclass(frozen=True)
 class Level:
-    """A compared level: the name of its table, and its singular and plural."""
+    """A compared level: name of its table, and singular and plural of its items."""
 
     name: str
     singular: str
@@ -84,12 +84,12 @@ LEVELS = (
     Level("groups", "protein group", "protein groups"),
     Level("proteins", "protein", "proteins"),
 )
-"""Levels from spectra, whatever their answers, to proteins; PSMs are spectra with their answers."""
+"""Compared levels. Spectra are compared regardless of their peptides; PSMs are spectra with their peptides."""
 
 
 @dataclass(frozen=True)
 class Intersection:
-    """Items that exactly these runs find: positions of the runs, ascending, and the number of items."""
+    """Items that are found by exactly these runs: indices of the runs, ascending, and the number of items."""
 
     runs: tuple[int, ...]
     count: int
@@ -97,18 +97,18 @@ class Intersection:
 
 @dataclass(frozen=True)
 class Curves:
-    """Number of items found up to each q-value.
+    """Numbers of items accepted at n q-value thresholds.
 
     Attributes
     ----------
     q_value
-        (n,) float64, ascending from 0.
+        Thresholds, ascending from 0, shape (n,), float64.
     runs
-        (runs, n) int64, by each run.
+        Number of items accepted by each run, shape (runs, n), int64.
     shared
-        (n,) int64, by all runs.
+        Number of items accepted by all runs, shape (n,), int64.
     combined
-        (n,) int64, by any run.
+        Number of items accepted by any run, shape (n,), int64.
     """
 
     q_value: NDArray[np.float64]
@@ -119,14 +119,14 @@ class Curves:
 
 @dataclass(frozen=True)
 class ScorePairs:
-    """The spectra that two runs both have an answer for, by (n,) arrays.
+    """Scores of the n spectra to which both of two runs have an answer; the arrays have shape (n,).
 
     Attributes
     ----------
     spectrum
         Rows of the table ``spectra``.
     first, second
-        The scores of the two runs.
+        Scores of the two runs.
     is_same
         True if both runs identify the same peptide.
     is_first, is_second
@@ -147,7 +147,7 @@ def has_matches(tables: Collection[str]) -> bool:
 
 
 def comparable_runs(project: Project) -> list[RunRecord]:
-    """Return the finished runs of a project that can be compared, in their order; it may have thousands."""
+    """Return the finished runs of a project that can be compared, in order; reads no tables, since there may be thousands."""
     tables: dict[str, set[str]] = {}
     for result in project.results():
         tables.setdefault(result.run, set()).add(result.name)
@@ -155,12 +155,12 @@ def comparable_runs(project: Project) -> list[RunRecord]:
 
 
 def check_number(n_runs: int) -> None:
-    """Require a comparable number of runs.
+    """Raise an error unless the number of runs can be compared.
 
     Raises
     ------
     ParameterError
-        There are too few or too many.
+        If there are too few or too many runs.
     """
     if not 2 <= n_runs <= MAXIMUM_RUNS:
         raise ParameterError(f"{n_runs:,} {'run is' if n_runs == 1 else 'runs are'} given; from 2 to {MAXIMUM_RUNS} can be compared")
@@ -172,13 +172,13 @@ class RunComparison:
     Attributes
     ----------
     runs
-        Runs in the given order, closed with the comparison.
+        Runs in the given order; closing the comparison closes them.
     symbols
-        A, B, C …, used in column names.
+        Symbols of the runs in column names: A, B, C …
     labels
-        Run ids for display, with projects if several.
+        Display names of the runs: ids, with the project if there are several.
     files
-        Equal spectrum files.
+        Spectrum files of the runs, with equal files matched.
     notes
         Remarks for the user.
     """
@@ -198,23 +198,23 @@ class RunComparison:
         self.close()
 
     def close(self) -> None:
-        """Let the tables and the runs go."""
+        """Close the tables and the runs."""
         self._connection.close()
         for run in self.runs:
             run.close()
 
     def source(self, level: str) -> TableSource:
-        """Return the items of a level, each with counts and lowest accepting q-values by run; see `comparison_table`."""
+        """Return the table of a level, with counts and minimum accepting thresholds of each run; see `comparison_table`."""
         folder = self.runs[0].project.folder
         return TableSource(self._connection.cursor(), level, {level.name: folder for level in LEVELS})
 
     def spectrum_of(self, level: str, row: int) -> int:
-        """Return the row of ``spectra`` with an item's PSM; for peptides the best of the first run that has it.
+        """Return the row of ``spectra`` with the PSM of an item; for peptides, the best PSM of the first run that has one.
 
         Raises
         ------
         ProteoscopeError
-            The item has no spectrum.
+            If the item has no spectrum.
         """
         names = [f"psm_{symbol}" for symbol in self.symbols]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
@@ -253,7 +253,10 @@ class RunComparison:
         return tuple(notes)
 
     def accepted_from(self, level: str) -> NDArray[np.float64]:
-        """Return the lowest q-value at which each run accepts each item, (items, runs) float64, infinite if not found."""
+        """Return the minimum threshold at which each run accepts each item, infinite if not found.
+
+        The shape is (items, runs), float64.
+        """
         if level not in self._accepted_from:
             names = [f"accepted_from_{symbol}" for symbol in self.symbols]
             source = self.source(level)
@@ -264,11 +267,11 @@ class RunComparison:
         return self._accepted_from[level]
 
     def counts(self, level: str, threshold: float) -> NDArray[np.int64]:
-        """Return the number of items that each run accepts, (runs,)."""
+        """Return the number of items that each run accepts, shape (runs,)."""
         return (self.accepted_from(level) <= threshold).sum(0)
 
     def intersections(self, level: str, threshold: float) -> tuple[Intersection, ...]:
-        """Return the non-empty sets of runs that accept a level's items, largest first."""
+        """Return the sets of runs that accept items of a level, with the numbers of items, largest number first."""
         bits = (self.accepted_from(level) <= threshold) @ (1 << np.arange(len(self.runs)))
         sets, counts = np.unique(bits[bits > 0], return_counts=True)
         result = [
@@ -278,7 +281,7 @@ class RunComparison:
         return tuple(sorted(result, key=lambda intersection: (-intersection.count, -len(intersection.runs), intersection.runs)))
 
     def conditions_of(self, runs: Sequence[int], threshold: float) -> list[Condition]:
-        """Conditions on the rows of a level: exactly these runs accept them."""
+        """Return the conditions that select items accepted by exactly the given runs."""
         conditions: list[Condition] = []
         for run, symbol in enumerate(self.symbols):
             name = f"accepted_from_{symbol}"
@@ -288,11 +291,11 @@ class RunComparison:
         return conditions
 
     def conditions_of_any(self, threshold: float) -> list[Condition]:
-        """Conditions on the rows of a level: some run accepts them."""
+        """Return the conditions that select items accepted by any run."""
         return [any_of(tuple(compares(f"accepted_from_{symbol}", "<=", float(threshold)) for symbol in self.symbols))]
 
     def curves(self, level: str) -> Curves:
-        """Return the numbers of items found at q-values up to 5 %."""
+        """Return the numbers of items accepted at q-value thresholds up to 5 %."""
         accepted = self.accepted_from(level)
         thresholds = np.linspace(0, _HIGHEST_Q_VALUE, _N_THRESHOLDS)
 
@@ -303,7 +306,7 @@ class RunComparison:
         return Curves(thresholds, each, up_to(accepted.max(1)), up_to(accepted.min(1)))
 
     def scores(self, first: int, second: int, threshold: float) -> ScorePairs:
-        """Return the scores of spectra that two runs, by position, both answer with a score."""
+        """Return the scores of the spectra to which two runs (given by index) both have an answer with a score."""
         if (first, second) not in self._scores:
             a, b = self.symbols[first], self.symbols[second]
             source = self.source("spectra")
@@ -319,12 +322,12 @@ class RunComparison:
         return ScorePairs(rows, first_score, second_score, same.astype(np.bool_), is_accepted[:, first], is_accepted[:, second])
 
     def disagreement_conditions(self, threshold: float) -> list[Condition]:
-        """Conditions on ``spectra``: two runs accept different answers."""
+        """Return the conditions on ``spectra`` that select those for which two runs accept different answers."""
         return [compares("differs_from", "<=", float(threshold))]
 
 
 def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) -> RunComparison:
-    """Compare finished runs, which are closed with the comparison or on failure.
+    """Compare finished runs. The runs are closed with the comparison, or on failure.
 
     Parameters
     ----------
@@ -334,20 +337,20 @@ def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) 
     Raises
     ------
     ParameterError
-        There are fewer than two runs or too many, or one has no PSMs, peptides or protein groups.
+        If there are fewer than two runs or too many, or if a run has no PSMs, peptides or protein groups.
     InputError
-        A table is damaged.
+        If a table is damaged.
     ProteoscopeError
-        Memory is insufficient.
+        If memory is insufficient.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     import duckdb  # slow to import: only sorted and filtered tables need it
 
     connection = None
     try:
         _check(runs)
-        # What does not fit is not put on the disk, least of all where the command happens to be called.
+        # No temporary directory: data that exceed memory must not be written to the current folder.
         settings = {"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1), "temp_directory": ""}
         connection = duckdb.connect(config=settings)
         files = _match_files(runs)
@@ -377,7 +380,7 @@ def _check(runs: Sequence[FinishedRun]) -> None:
 
 
 def _match_files(runs: Sequence[FinishedRun]) -> ComparedFiles:
-    """Match the files in the runs' tables of PSMs."""
+    """Match the spectrum files named in the tables of PSMs of the runs."""
     names, digests = [], []
     for run in runs:
         source = run.tables.source(PSMS.name)

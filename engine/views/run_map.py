@@ -1,4 +1,4 @@
-"""The map of a run: its spectra as points of retention time and m/z, coloured by what became of them."""
+"""LC-MS map of a run: its spectra as points of retention time and m/z, coloured by their status."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ __all__ = ["EXPLAINED", "IDENTIFIED", "STATUS_INKS", "STATUS_NAMES", "UNEXPLAINE
 
 UNEXPLAINED, IDENTIFIED, EXPLAINED = 0, 1, 2
 STATUS_NAMES = ("unexplained", "identified", "explained")
-"""Status names by number in the table."""
+"""Names of the statuses; the index is the number in the table."""
 STATUS_INKS: tuple[Ink, ...] = (Ion(UNMATCHED), "target", "decoy")
 _LEGEND = (IDENTIFIED, EXPLAINED, UNEXPLAINED)
 _NEAR = 8.0
-"""Pixels from the pointer within which a point is meant."""
+"""Maximum distance in pixels between the pointer and the selected point."""
 _SMALLEST = (0.002, 0.02)
-"""Minutes and thomson that are shown at least."""
+"""Minimum visible range, minutes and thomson."""
 _MAXIMUM_LARGE, _MAXIMUM_SMALL = 3_000, 60_000
 """Maximum number of visible points drawn as large or small dots; beyond it, pixels are coloured by density."""
 _LARGE, _SMALL = 2.8, 1.5
 """Radius of the dots, in pixels of the window."""
 _FULL_AFTER = 8
-"""Points in a pixel that give it its full colour."""
+"""Number of points in a pixel from which it has the full colour."""
 _MINIMUM_COLOUR = 0.55
-"""Part of the colour that a single point gives to a pixel."""
+"""Opacity of a pixel with a single point."""
 
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class MapPoints:
-    """n spectra ordered by retention time.
+    """n spectra as points, ordered by retention time.
 
     Attributes
     ----------
     spectrum
-        (n,) int64, rows of the table of spectra.
+        Row of each spectrum in the table of spectra, shape (n,), int64.
     x
-        (n,) float32, ascending minutes, or order in the files without times.
+        Retention times in minutes or, without times, the order in the files; ascending, shape (n,), float32.
     mz
-        (n,) float32.
+        Precursor m/z in thomson, shape (n,), float32.
     status
-        (n,) uint8.
+        Status, index into `STATUS_NAMES`, shape (n,), uint8.
     has_times
-        True if x are times.
+        True if `x` holds retention times.
     n_missing
-        Spectra without a time or m/z.
+        Number of spectra without a time or m/z, which are not among the points.
     scan
-        (n,) int64, scan numbers, -1 for none.
+        Scan numbers, -1 if unknown, shape (n,), int64.
     file
-        (n,) int32, index into `files` with several files, otherwise None.
+        Index into `files`, shape (n,), int32; None if there is only one file.
     """
 
     spectrum: NDArray[np.int64]
@@ -74,7 +74,7 @@ class MapPoints:
 
     @classmethod
     def of_table(cls, table: Any) -> MapPoints:
-        """Return the points of a table of spectra with their states (Arrow)."""
+        """Return the points of an Arrow table of spectra with a column ``status``."""
         spectrum = table["spectrum"].to_numpy().astype(np.int64)
         time = table["retention_time"].to_numpy().astype(np.float64) / 60
         mz = table["precursor_mz"].to_numpy().astype(np.float64)
@@ -87,7 +87,7 @@ class MapPoints:
         file, files = _read_file_column(table, retained)
         places = x[retained].astype(np.float32), mz[retained].astype(np.float32)
         result = cls(spectrum[retained], *places, status[retained], has_times, len(spectrum) - len(retained), scan, file, files)
-        # Drawn now, in the thread that reads the table: this compiles what draws.
+        # Draw now, in the thread that reads the table, since the first call compiles the kernels.
         for limit in (0, len(result)):
             draw_points(result, result.whole, (1, 1), np.zeros((len(STATUS_NAMES), 1), np.uint32), largest_dots=limit)
         return result
@@ -97,16 +97,16 @@ class MapPoints:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Points of each status."""
+        """Number of points of each status."""
         return tuple(np.bincount(self.status, minlength=len(STATUS_NAMES)).tolist())
 
     @property
     def whole(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Ranges of times and of m/z that hold all points, with a margin."""
+        """Ranges of x and m/z that contain all points, with a margin."""
         return _with_margin(self.x), _with_margin(self.mz)
 
     def name_of(self, point: int) -> str:
-        """Return the name of a point's spectrum: its scan, and its file if several; empty if unknown."""
+        """Return the name of the spectrum of a point: its scan and, with several files, its file; '' if unknown."""
         scan = int(self.scan[point])
         of_file = "" if self.file is None else self.files[int(self.file[point])]
         return " of ".join(part for part in (f"scan {scan}" if scan >= 0 else "", of_file) if part)
@@ -117,14 +117,14 @@ class MapPoints:
         return "\n".join(part for part in (self.name_of(point), place, STATUS_NAMES[self.status[point]]) if part)
 
     def nearest(self, x: float, mz: float, reach: tuple[float, float], shown: frozenset[int]) -> int | None:
-        """Return the nearest point of the shown states within reach on both axes, or None."""
+        """Return the nearest point with a visible status within `reach` (of x and m/z), or None."""
         start, stop = np.searchsorted(self.x, np.array([x - reach[0], x + reach[0]], np.float32))
         distance = ((self.x[start:stop] - x) / reach[0]) ** 2 + ((self.mz[start:stop] - mz) / reach[1]) ** 2
         distance[~np.isin(self.status[start:stop], list(shown))] = np.inf
         return None if not len(distance) or distance.min() > 1 else int(start + np.argmin(distance))
 
     def point_of(self, spectrum: SpectrumRow) -> int | None:
-        """Return the point of a row of spectra, or None if it has no position."""
+        """Return the point of a spectrum by its row in the table of spectra, or None if it has no point."""
         result = np.flatnonzero(self.spectrum == spectrum)
         return int(result[0]) if len(result) else None
 
@@ -144,7 +144,7 @@ def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:
 
 
 def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)) -> Figure:
-    """Draw the LC-MS map with points of some states; a click selects a point."""
+    """Return the figure of the LC-MS map with the points of the given statuses. A click selects a point."""
 
     def render(x: Range, y: Range, width: int, height: int, scale: float, palette: Palette) -> NDArray[np.uint8]:
         return draw_points(points, (x, y), (width, height), _shades(palette), shown, scale)
@@ -179,29 +179,30 @@ def draw_points(
     *,
     largest_dots: int = _MAXIMUM_SMALL,
 ) -> NDArray[np.uint8]:
-    """Draw the visible points as an image.
+    """Render the points in the visible ranges as an image.
 
-    Few points are dots, rarer states in front. Many points colour each pixel by its most frequent state, stronger with more points.
+    A small number of points is drawn as dots, rarer statuses in front. Otherwise each pixel has the colour of its most frequent status, the
+    more opaque the more points it contains.
 
     Parameters
     ----------
     ranges
-        Ranges of x and m/z.
+        Visible ranges of x and m/z.
     size
-        Width and height, pixels.
+        Width and height of the image, pixels.
     shades
-        (states, k), see `kernels.cpu.rasterisation.shade_counts`.
+        Pixel colours by status and number of points, shape (statuses, k), uint32; see `kernels.cpu.rasterisation.shade_counts`.
     shown
-        States to draw.
+        Statuses to draw.
     scale
-        Image pixels per window pixel.
+        Number of image pixels per window pixel.
     largest_dots
         Maximum number of points drawn as dots.
 
     Returns
     -------
     ndarray of uint8, shape (height, width, 4)
-        Red, green, blue and opacity; transparent where empty.
+        Red, green, blue and opacity; pixels without points are transparent.
     """
     width, height = size
     first, last = np.searchsorted(points.x, np.array(ranges[0], np.float32))
@@ -219,7 +220,7 @@ def draw_points(
 
 
 def _shades(palette: Palette) -> NDArray[np.uint32]:
-    """Return the pixel of each state for 0, 1 … `_FULL_AFTER` points."""
+    """Return the pixel colour of each status for 0, 1 … `_FULL_AFTER` points, shape (statuses, points), uint32."""
     strength = np.concatenate(([0.0], np.linspace(_MINIMUM_COLOUR, 1.0, _FULL_AFTER)))
     colours = np.array([rgb_of(ink, palette) for ink in STATUS_INKS], np.uint8)
     pixels = np.empty((len(colours), len(strength), 4), np.uint8)

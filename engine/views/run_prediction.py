@@ -14,18 +14,18 @@ from proteoscope.engine.views.palette import Ink
 __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_prediction", "stack_lines", "stacked_bars"]
 
 PARTS = ("start", "read", "index", "plan", "score", "report", "advice", "rest")
-"""Steps of a run that are parts of a bar, from its begin."""
+"""Steps of a run, in the order in which a bar stacks them."""
 SHARES = ("transfer", "kernel", "synchronisation", "host", "cards")
-"""Categories of seconds; ``cards`` combines transfers, kernels and waiting on GPUs, which runs do not separate."""
+"""Categories of time. ``cards`` is the measured time of GPUs: transfers, kernels and waiting, which runs do not separate."""
 _PREDICTED = SHARES[:4]
-_LEAST_REST = 1e-6  # seconds: less is what sums of floats leave
+_LEAST_REST = 1e-6  # seconds; smaller remainders are rounding errors
 _FONT = 8.0
 _BOUNDS = ("transfer", "memory", "compute", "host")
 _PROCESSOR = "cpu"
 
 
 class StackedBar(NamedTuple):
-    """A bar: its title, and the seconds of its parts by their names, in the order in which they are stacked."""
+    """A stacked bar: its title, and the seconds of its parts by name, in stacking order."""
 
     title: str
     parts: dict[str, float]
@@ -48,11 +48,11 @@ class RunPrediction:
     Attributes
     ----------
     bars
-        Predicted and measured, by category and by step.
+        Bars of predicted and measured seconds, by category and by step.
     bound, measured_bound
-        Limiting factor by prediction, such as ``compute-bound``, and by measurement; '' if unknown.
+        Predicted and measured limiting factor, such as ``compute-bound``; '' if unknown.
     lines
-        The same as text.
+        The prediction as lines of text.
     """
 
     bars: tuple[StackedBar, ...]
@@ -62,7 +62,7 @@ class RunPrediction:
 
 
 def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
-    """Return the prediction in a run's record (``run.json``), which may be untrusted; None without one."""
+    """Return the prediction in the record of a run (``run.json``), or None. The record may be untrusted."""
     bars = stacked_bars(record)
     reported = record.get("prediction")
     if not isinstance(reported, Mapping) or not {"predicted", "measured"} <= {bar.title for bar in bars}:
@@ -90,7 +90,7 @@ def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
 
 
 def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
-    """Return predicted and measured seconds of a run's record (``run.json``) by category and by step.
+    """Return bars of the predicted and measured seconds in the record of a run (``run.json``), by category and by step.
 
     The record may be untrusted: invalid seconds are skipped.
     """
@@ -117,7 +117,7 @@ def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
 
 
 def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: float = _FONT) -> Drawing:
-    """Draw bars with coloured parts, named where they fit, and a legend."""
+    """Draw bars with coloured parts, which are named if there is space, and a legend."""
     height, left, row = font_size * stack_lines(bars), 11 * font_size, 3 * font_size
     longest = max((bar.seconds for bar in bars), default=0.0) or 1.0
     names = (*SHARES, *PARTS)
@@ -145,18 +145,18 @@ def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: flo
 
 
 def stack_lines(bars: Sequence[StackedBar]) -> float:
-    """Return the height of the drawing in text heights."""
+    """Return the height of the drawing of `draw_stacks`, in font sizes."""
     return 2.0 + 3.0 * len(bars) + 1.6 * len(_legend(bars))
 
 
 def _legend(bars: Sequence[StackedBar]) -> list[list[str]]:
-    """Names of parts that are drawn: of shares, and of steps."""
+    """Return the names of the drawn parts in up to two groups: categories and steps."""
     drawn = {name for bar in bars for name, seconds in bar.parts.items() if seconds > 0}
     return [group for names in (SHARES, PARTS) if (group := [name for name in names if name in drawn])]
 
 
 def _measured(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return a run's seconds by category; parallel devices count once, as the busiest. The rest is the host's."""
+    """Return the measured seconds of a run by category. Of parallel devices, the busiest counts; the rest is host time."""
     whole, works = _seconds(record.get("seconds")), record.get("works")
     if not whole or not _is_map(works):
         return {}
@@ -171,7 +171,10 @@ def _measured(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _measured_bound(measured: StackedBar, predicted: str) -> str:
-    """Return the measured limiting factor; for devices the predicted one, if any, selects transfers, memory or computing."""
+    """Return the measured limiting factor.
+
+    If it is the device, the predicted factor distinguishes transfer, memory and compute.
+    """
     on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("cards", 0.0)
     if on_devices < measured.parts["host"]:
         return "host-bound"

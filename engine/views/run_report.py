@@ -1,6 +1,6 @@
 """Self-contained HTML report of a finished run: counts with intervals, figures, tables, parameters and methods.
 
-Everything in a project is shown as text, since names may be untrusted; the page has no scripts or addresses, and a bounded length.
+All values are escaped, since names may be untrusted. The page has no scripts or external addresses, and its length is bounded.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ __all__ = ["report_html", "write_report", "write_report_and_pages"]
 MAXIMUM_ROWS = 100
 """Maximum number of rows per table."""
 _HISTOGRAM = (400.0, 210.0)
-"""Width and height of a figure, points."""
+"""Width and height of a histogram, points."""
 _MAXIMUM_FILES, _MAXIMUM_LOG = 200, 200
 _FIGURED = ("score", "bit_score", "tm_score", "similarity", "distance", "identity")
-"""Columns drawn for tables without spectrum matches: the first present, otherwise the first numeric column."""
+"""Columns for the histogram of tables without PSMs: the first present one, otherwise the first numeric column."""
 
 
 def write_report(project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress) -> list[Path]:
-    """Write the report ``RUN.html`` and methods paragraph ``RUN-methods.txt`` of a finished run into a folder; return the paths.
+    """Write the report ``RUN.html`` and the methods paragraph ``RUN-methods.txt`` of a finished run, and return the paths.
 
     Raises
     ------
     InputError, StorageError
-        The run's tables are missing or damaged, or the disk refused.
+        If the run's tables are missing or damaged, or writing failed.
     """
     progress.stage("Opening the results")
     account = run_account(project, run, search)
@@ -61,9 +61,9 @@ def write_report(project: Project, run: RunRecord, search: Search, folder: Path,
 def write_report_and_pages(
     project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress
 ) -> tuple[list[Path], list[Path]]:
-    """Write the report, and a search's own pages into ``RUN-pages``; return both lists of paths, the index page last.
+    """Write the report, and the pages of the search into ``RUN-pages``; return both lists of paths, the index page last.
 
-    Raises as `write_report`.
+    Raises the same errors as `write_report`.
     """
     return write_report(project, run, search, folder, progress), search.write_pages(project, run.id, folder / f"{run.id}-pages", progress)
 
@@ -132,7 +132,7 @@ def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:
 
 
 def _result_table(source: TableSource, described: Table, run: FinishedRun) -> str:
-    """Return the first relevant rows: targets, accepted ones if there are q-values."""
+    """Return the first rows of a table as HTML: targets only and, if there are q-values, accepted ones only."""
     conditions: list[Condition] = []
     if "is_decoy" in source.types:
         conditions.append(compares("is_decoy", "=", False))

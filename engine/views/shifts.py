@@ -1,4 +1,4 @@
-"""Mass shifts of the matches of a run, counted in bars of any width, and their figure."""
+"""Histogram of the mass shifts of the PSMs of a run, with bars of any width."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ __all__ = ["ShiftBars", "Shifts", "bar_edges", "shifts_figure"]
 
 _NO_ROW = -1
 _SMALLEST = 0.01
-"""Dalton that are shown at least."""
+"""Minimum visible range, dalton."""
 _BAR = 2.0
-"""Pixels of a bar at least."""
+"""Minimum width of a bar, pixels."""
 _NEAR = 3.0
-"""Pixels next to a bar that are meant for it, too."""
+"""Maximum distance in pixels between the pointer and the selected bar."""
 _MAXIMUM_TIPPED = 4
-"""Names of a bar that the pointer shows."""
+"""Maximum number of names in the tooltip of a bar."""
 _MAXIMUM_NAMED = 100
-"""Bars in sight whose names are tried, the highest."""
+"""Maximum number of visible bars that are named, the highest ones."""
 _PALE, _SOLID = 0.47, 0.86
 _FOOT = 0.5
-"""Lower end of a logarithmic axis; a single match lies above it."""
+"""Lower end of a logarithmic axis, below a count of 1."""
 _HEADROOM = {"linear": 1.25, "square-root": 1.45, "logarithmic": 6.0}
-"""Above the highest bar is space for names."""
+"""Upper end of the axis relative to the highest bar, by scale, to leave space for names."""
 _LONGEST_NAME = 26
 
 
 def bar_edges(low: float, high: float, n_most: int) -> NDArray[np.float64]:
-    """Edges of at most `n_most` + 1 bars over a range: as wide as 1, 2 or 5 times a power of ten, with a multiple of that in their middle.
+    """Return the edges of about `n_most` bars that cover a range.
+
+    The width of a bar is 1, 2 or 5 times a power of ten; bars are centred at multiples of their width.
 
     Examples
     --------
@@ -50,7 +52,10 @@ def bar_edges(low: float, high: float, n_most: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class ShiftBars:
-    """Counts in n bars: `counts` of all matches, `explained` of those with a name or without a shift, `marked` of the chosen ones."""
+    """Counts of PSMs in n bars with n + 1 `edges`.
+
+    `counts` is of all PSMs, `explained` of PSMs with a named shift or without a shift, `marked` of PSMs with marked modifications.
+    """
 
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
@@ -60,18 +65,18 @@ class ShiftBars:
 
 @dataclass(frozen=True)
 class Shifts:
-    """Mass shifts of n matches, ascending.
+    """Mass shifts of n PSMs, ascending.
 
     Attributes
     ----------
     shift
-        (n,) float64, dalton.
+        Mass shifts in dalton, ascending, shape (n,), float64.
     is_explained
-        (n,) bool, True if named or zero.
+        True if the shift has a name or is zero, shape (n,).
     modification
-        (n,) int64, row of the table of modifications, -1 without a shift.
+        Row in the table of modifications, -1 without a shift, shape (n,), int64.
     names
-        Names of those rows.
+        Name of each row of the table of modifications.
     """
 
     shift: NDArray[np.float64]
@@ -83,7 +88,7 @@ class Shifts:
     def of_columns(
         cls, shift: NDArray[np.float64], is_explained: NDArray[np.bool_], modification: NDArray[np.int64], names: Sequence[str]
     ) -> Shifts:
-        """Columns in any order."""
+        """Return the shifts of columns in any order, shape (n,) each."""
         order = np.argsort(shift, kind="stable")
         return cls(shift[order], is_explained[order], modification[order], names)
 
@@ -91,17 +96,20 @@ class Shifts:
         return len(self.shift)
 
     def bars(self, edges: NDArray[np.float64], rows: Iterable[int] = ()) -> ShiftBars:
-        """Count shifts between edges in one pass; `rows` are the marked modifications."""
+        """Count the shifts between ascending edges. `rows`: rows of the marked modifications."""
         at = np.searchsorted(self.shift, edges)
         marked = _sums(np.isin(self.modification, list(rows)))[at] if rows else np.zeros(len(at), np.int64)
         return ShiftBars(edges, np.diff(at), np.diff(self._explained[at]), np.diff(marked))
 
     def name(self, low: float, high: float) -> str:
-        """Return the most frequent name of shifts from `low` to `high`, ``no shift``, or ''."""
+        """Return the most frequent name of the shifts from `low` to `high` (exclusive), ``no shift``, or '' without shifts."""
         return next((name for name, _ in self.counts_by_name(low, high)), "")
 
     def counts_by_name(self, low: float, high: float) -> list[tuple[str, int]]:
-        """Return the number of shifts from `low` (included) to `high` by name or ``no shift``, most frequent first."""
+        """Return the names of the shifts from `low` to `high` (exclusive) with their counts, most frequent first.
+
+        PSMs without a shift have the name ``no shift``.
+        """
         first, last = np.searchsorted(self.shift, (low, high))
         counts = np.bincount(self.modification[first:last] - _NO_ROW)
         order = np.argsort(-counts, kind="stable")
@@ -114,12 +122,12 @@ class Shifts:
 
 
 def _sums(truths: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return (n + 1,) cumulative counts of true values."""
+    """Return the number of true values before each element and at the end, shape (n + 1,)."""
     return np.concatenate(([0], np.cumsum(truths)))
 
 
 def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "square-root", rows: frozenset[int] = frozenset()) -> Figure:
-    """Draw the number of matches by shift, explained ones solid, others pale; a click selects a bar.
+    """Return the figure of the number of PSMs by mass shift, explained PSMs solid, others pale. A click selects a bar.
 
     Parameters
     ----------
@@ -128,7 +136,7 @@ def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "sq
     scale
         Scale of the counts.
     rows
-        Rows of the table of modifications whose matches are marked.
+        Rows in the table of modifications whose PSMs are marked.
     """
     x, foot = Axis(*whole, "Mass shift (Da)"), _FOOT if scale == "logarithmic" else 0.0
 
@@ -145,7 +153,7 @@ def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "sq
 
 
 def _names(shifts: Shifts, bars: ShiftBars, low: float, high: float) -> Names:
-    """Return the names of the highest bars, each once."""
+    """Return the names of the highest visible bars; each name occurs once, at its highest bar."""
     middle = (bars.edges[:-1] + bars.edges[1:]) / 2
     in_sight = np.flatnonzero((bars.counts > 0) & (middle >= low) & (middle <= high))
     bar_of: dict[str, int] = {}
@@ -157,7 +165,7 @@ def _names(shifts: Shifts, bars: ShiftBars, low: float, high: float) -> Names:
 
 
 def _picked(shifts: Shifts, bars: ShiftBars, shift: float, pixel: float) -> Picked | None:
-    """Return the bar at or nearest to a shift."""
+    """Return the bar at or nearest to a shift, or None. `pixel`: width of a pixel in dalton."""
     some = np.flatnonzero(bars.counts)
     away = np.maximum(0.0, np.maximum(bars.edges[some] - shift, shift - bars.edges[some + 1])) / pixel
     if not len(some) or away.min() > _NEAR:

@@ -1,4 +1,4 @@
-"""The peaks of a spectrum as a picture shows them: how high, what each is, and which have names."""
+"""Peaks of a spectrum as drawn: their heights, kinds and labels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 __all__ = ["LOSS", "SHARED", "SHIFTED", "UNMATCHED", "ShownPeaks", "relative_intensity"]
 
 LOSS = "loss"
-"""The kind of ions that lost a molecule, whatever their series."""
+"""Kind of peaks of ions with a neutral loss, regardless of the series."""
 SHARED = "shared"
 """Kind of unannotated peaks that two spectra share."""
 SHIFTED = "shifted"
-"""Kind of unannotated peaks that two spectra share after shifting by their mass difference."""
+"""Kind of unannotated peaks that two spectra share after a shift by their mass difference."""
 UNMATCHED = ""
 """Kind of peaks without an ion."""
 
@@ -27,15 +27,15 @@ class ShownPeaks:
     Attributes
     ----------
     mz
-        (n,) float64, ascending, thomson.
+        m/z in thomson, ascending, shape (n,), float64.
     height
-        (n,) float64, percent of the base peak.
+        Heights in percent of the base peak, shape (n,), float64.
     kinds
-        (n,) ion series symbols, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`.
+        Kind of each peak, shape (n,): the symbol of an ion series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`.
     named
-        (k,) int64, labelled peaks.
+        Indices of the labelled peaks, shape (k,), int64.
     labels
-        Their labels, such as ``y7²⁺``.
+        Labels of these peaks, such as ``y7²⁺``.
     is_below
         True for the lower of two mirrored spectra.
     """
@@ -49,11 +49,11 @@ class ShownPeaks:
 
     @property
     def side(self) -> int:
-        """1 for peaks above the axis, -1 below it."""
+        """1 for peaks above the axis, -1 for peaks below it."""
         return -1 if self.is_below else 1
 
 
 def relative_intensity(intensity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Intensities in percent of the largest, (n,)."""
+    """Return intensities in percent of the largest, shape (n,)."""
     highest = intensity.max(initial=0.0)
     return intensity * (100.0 / highest) if highest > 0 else np.zeros(len(intensity))

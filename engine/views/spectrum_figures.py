@@ -1,4 +1,4 @@
-"""Figures of spectra: one with the ions and errors of its peptide, two mirrored at the m/z axis, and the peptide with its fragments."""
+"""Figures of spectra: annotated spectra with mass errors, mirrored spectra, and peptides with their fragments."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ __all__ = [
 ErrorUnit = Literal["ppm", "Da"]
 
 _SPECTRUM_TOP, _MIRROR_TOP = 116.0, 134.0
-"""Percent of the base peak that the axes reach to: above it is its name, and in mirrored spectra the spectrum's."""
+"""Upper ends of the axes of single and mirrored spectra, percent of the base peak, to leave space for labels."""
 _NEAR = 7.0
-"""Pixels from the pointer within which a peak is meant."""
+"""Maximum horizontal distance in pixels between the pointer and the selected peak."""
 _LEAST = (0.02, 0.01)
-"""Thomson and percent that zooming leaves in sight."""
+"""Minimum visible range, thomson and percent."""
 _INTENSITY = "Relative intensity (%)"
 _LINE = 1.25
 """Height of a line of text, in font sizes."""
 LADDER_LINES = 6 * _LINE
-"""Height of the drawing of a peptide in font sizes: two lines of modifications, residues, marks and the fragments' numbers."""
+"""Height of the drawing of a peptide in font sizes, for modifications (two lines), residues, marks and fragment numbers."""
 _WIDEST = 2.1
-"""Width of a residue at most, in lines."""
+"""Maximum width of a residue, relative to the height of a line."""
 
 
 def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) -> Figure:
-    """Describe a spectrum with the names of its ions, their errors below, and its peptide above.
+    """Return the figure of an annotated spectrum, with the peptide above and the mass errors below.
 
     Parameters
     ----------
     unit
-        Of the errors; None for that of the tolerance.
+        Unit of the errors; None for the unit of the tolerance.
     """
     unit = unit or spectrum.settings.tolerance.unit
     shown, peptidoform = spectrum.shown, spectrum.peptidoform
@@ -74,7 +74,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
 
 
 def mirror_figure(mirrored: MirroredSpectra) -> Figure:
-    """Draw a spectrum with an optional mirrored one; targets of mirrored peaks are complements (``~peak``)."""
+    """Return the figure of a spectrum and, if present, a mirrored one. A click on a mirrored peak gives ``~peak``."""
     is_alone = mirrored.lower is None
     marks: list[Mark] = [Rule(0.0, is_upright=False, width=0.5, is_dashed=False)]
     for shown in mirrored.shown:
@@ -92,12 +92,12 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
 
 
 def mirrored_peak(target: int) -> tuple[int, int]:
-    """Return the half, 0 above and 1 below, and the peak of a target of `mirror_figure`."""
+    """Return the half (0: upper, 1: lower) and the peak of a target of `mirror_figure`."""
     return (1, ~target) if target < 0 else (0, target)
 
 
 def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
-    """Return m/z, intensity and ion of a peak on one line."""
+    """Return m/z, intensity, ion and errors of a peak as one line of text."""
     text = f"m/z {spectrum.peaks.mz[peak]:,.4f}   intensity {spectrum.peaks.intensity[peak]:.4g} ({spectrum.relative[peak]:.1f} %)"
     match = spectrum.match_of_peak.get(peak)
     if match is None:
@@ -107,7 +107,7 @@ def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
 
 
 def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
-    """Return the descriptions of a peak and its counterpart in the other spectrum, on one line."""
+    """Return the descriptions of a peak and its counterpart in the other spectrum as one line of text."""
 
     def described(at: int, peak: int) -> str:
         of = mirrored.halves[at]
@@ -124,7 +124,7 @@ def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
 
 
 def _mz_axis(spectra: Sequence[ShownPeaks]) -> Axis:
-    """Return an axis over all peaks with a margin; 0 to 1000 without peaks."""
+    """Return an m/z axis that contains all peaks with a margin, or 0 to 1000 without peaks."""
     ends = [float(end) for shown in spectra if len(shown.mz) for end in shown.mz[[0, -1]]]
     if not ends:
         return Axis(0.0, 1000.0, "m/z")
@@ -133,7 +133,7 @@ def _mz_axis(spectra: Sequence[ShownPeaks]) -> Axis:
 
 
 def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
-    """Peaks by colour, those that nothing explains first, and their names."""
+    """Return the marks of peaks by kind, unmatched peaks at the back, and their labels."""
     y = shown.side * shown.height
     marks: list[Mark] = []
     for kind in sorted(dict.fromkeys(shown.kinds.tolist()), key=lambda kind: kind != UNMATCHED):
@@ -146,7 +146,10 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
 
 
 def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:
-    """Return the peak at a point, by height among close peaks; `width` and `height` are the size of a pixel."""
+    """Return the peak near a point; among close peaks, high ones are preferred.
+
+    `width` and `height` are the size of a pixel in axis values.
+    """
     shown = spectra[-1] if y < 0 else spectra[0]
     first, last = np.searchsorted(shown.mz, (x - _NEAR * width, x + _NEAR * width))
     if first == last:
@@ -158,19 +161,20 @@ def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, heigh
 
 
 def _error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:
-    """Largest error that the tolerance lets through, in a unit."""
+    """Return the maximum error to show, in a unit."""
     tolerance = spectrum.settings.tolerance
     if tolerance.unit == unit:
         return max(tolerance.value, 1e-6)
-    # In the other unit the tolerance widens with m/z or narrows: the errors that there are decide.
+    # In the other unit the tolerance depends on m/z, so use the maximum observed error.
     errors = np.abs(spectrum.matches.error_ppm if unit == "ppm" else spectrum.matches.error)
     return max(float(errors.max(initial=0.0)), 1e-4)
 
 
 def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: float, font_size: float) -> list[Shape]:
-    """Draw the peptide centred in a width, scaled down if long, `LADDER_LINES` high.
+    """Draw the peptide with its fragments, centred in a width and scaled down if long; the height is `LADDER_LINES`.
 
-    Marks from a bond to the left are N-terminal ions (a, b, c), to the right C-terminal ones (x, y, z), numbered by fragment.
+    Marks that point left from a bond are N-terminal ions (a, b, c), those that point right are C-terminal ions (x, y, z); the numbers are
+    those of the fragments.
     """
     sequence, line = spectrum.peptidoform.sequence, _LINE * font_size
     length = len(sequence)
@@ -192,10 +196,10 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
     ]
     shapes += _modifications(spectrum, left, left + width, start, step, middle - half - 0.98 * line, font_size)
     small = 0.75 * font_size
-    # Numbers of fragments are left out where they would run into each other.
+    # Fragment numbers are omitted if they would overlap.
     every = 1 if step > 1.1 * text_width("00", small) else 5
     for symbols, side in (("acb", 1), ("xzy", -1)):
-        # Of several series at one bond the commonest, named last, gives the colour.
+        # If several series break the same bond, the most common one (listed last) gives the colour.
         proven = {bond: symbol for symbol in symbols for bond in spectrum.bonds(symbol).tolist()}
         for bond, series in proven.items():
             x, foot = start + step * bond, middle + side * (half + 0.18 * line)
@@ -211,7 +215,7 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
 def _modifications(
     spectrum: AnnotatedSpectrum, left: float, right: float, start: float, step: float, bottom: float, font_size: float
 ) -> list[Shape]:
-    """Draw modification names over residues on two lines, or masses, or only the residue's colour, by space."""
+    """Draw the modifications above residues, depending on space: names in two lines, masses, or only coloured residues."""
     small = 0.75 * font_size
     shapes: list[Shape] = []
     ends = [left, left]

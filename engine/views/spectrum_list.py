@@ -1,4 +1,4 @@
-"""Table of a run's spectra with status, content and peptide; an explanation lists the spectra of its identification."""
+"""Table of the spectra of a run with status, content and peptide. An explanation lists the spectra of its identification."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _NAME = "spectra"
 LIBRARY_MATCHES = "matches"
 """Table of all matches of a library search, including PSMs."""
 _MAP, _EXPLAINED = "map", "explained"
-"""The tables of an explanation: what became of every spectrum, and those that are explained."""
+"""Tables of an explanation: status of every spectrum, and explained spectra."""
 _COUNTED = ("n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity")
 _TYPES = {
     "n_peaks": "BIGINT",
     "spectrum_id": "VARCHAR",
     **dict.fromkeys(("total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
 }
-"""DuckDB's types of columns that the map of an explanation does not have."""
+"""DuckDB types of the columns that the map of an explanation lacks."""
 _STORED = tuple(name for name, column in SPECTRA.by_name.items() if column.kind != "numbers")
 _NEAR = 0.01
-"""Tolerance of a searched m/z, in thomson."""
+"""Tolerance of an m/z in a text filter, thomson."""
 
 
 def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
-    """Return the columns of a list of spectra; `column` is the status, the others describe their columns."""
+    """Return the table of a list of spectra. `column` is the status column; the other parameters are meanings of columns."""
     places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
     identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")
@@ -98,19 +98,19 @@ EXPLAINED_LIST = _listed(
 
 
 def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambda: None) -> TableSource:
-    """Open a run's spectra as `SPECTRUM_LIST`, one row per spectrum in stored order.
+    """Open the list of spectra of a run (`SPECTRUM_LIST`), one row per spectrum in stored order.
 
-    Spectra of an explanation come from its identification, as `EXPLAINED_LIST`; without it they have no peaks.
+    An explanation lists the spectra of its identification (`EXPLAINED_LIST`); if this is missing, they have no peaks.
 
     Parameters
     ----------
     is_wanted
-        Called between chunks of the initial check; may raise.
+        Called between chunks of the initial validation; may raise an exception to abort it.
 
     Raises
     ------
     ProteoscopeError
-        The run did not store its spectra, or they are damaged.
+        If the run did not store its spectra, or if they are damaged.
     """
     path = run.tables.later.get(_NAME) or run.tables.paths.get(_MAP)
     if path is None:
@@ -121,10 +121,10 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
 
 
 _MAXIMUM_CACHED = 2_000_000
-"""Spectra of a list that is held in memory: some 250 MB."""
+"""Maximum number of spectra of a list that is held in memory (about 250 MB)."""
 _VIEW, _BARE, _MATCHES = "spectra as a list", "spectra without peaks", "spectra and matches"
 _OF_MAP = ("scan", "retention_time", "precursor_mz", "spectrum_file")
-"""Columns of spectra that the map of an explanation has."""
+"""Columns of spectra that are also in the map of an explanation."""
 
 
 def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -> None:
@@ -143,19 +143,19 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
             n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
         connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates() if has_map else _best_matches(run)}')
         listed = _spectra_sql(has_file=has_file, has_states=has_map)
-        # Cached as a table, a page takes milliseconds; from the file, whose row groups are small, it takes part of a second.
+        # From a table in memory, a page takes milliseconds; from the file with its small row groups, a fraction of a second.
         kind = "TABLE" if n_rows <= _MAXIMUM_CACHED else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
 
 
 def _best_matches(run: FinishedRun) -> str:
-    """Return SQL of the best match of each matched spectrum."""
+    """Return SQL for the best match of each matched spectrum."""
     fdr = float(run.parameters.get("fdr", 0.01))
     return _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
 
 
 def _fates() -> str:
-    """Return SQL of what became of each spectrum of an explanation, with the columns `_OF_MAP` of its map."""
+    """Return SQL for the status of each spectrum of an explanation, with the columns `_OF_MAP` of the map."""
     more = "".join(f", {name}" for name in _OF_MAP)
     retained = "".join(f", any_value({name}) AS {name}" for name in _OF_MAP)
     return (
@@ -168,7 +168,7 @@ def _fates() -> str:
 
 
 def _best_psms(fdr: float) -> str:
-    """Return SQL of the best PSM of each spectrum."""
+    """Return SQL for the best PSM of each spectrum."""
     best = "arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER))"
     return (
         "SELECT matched, psm, psms.q_value, psms.peptide, "
@@ -179,9 +179,9 @@ def _best_psms(fdr: float) -> str:
 
 
 def _best_library_matches(fdr: float) -> str:
-    """Return SQL of the most similar library entry of each spectrum.
+    """Return SQL for the most similar library entry of each spectrum.
 
-    Without decoys in the library no entry has a q-value and all count; otherwise those without one do not.
+    If no entry has a q-value (a library without decoys), all matches count as identified; otherwise only those with an accepted q-value.
     """
     return (
         "SELECT spectrum AS matched, file_row_number AS psm, q_value, coalesce(peptide, library_spectrum) AS peptide, "
@@ -190,14 +190,14 @@ def _best_library_matches(fdr: float) -> str:
 
 
 def _spectra_sql(*, has_file: bool, has_states: bool) -> str:
-    """Return SQL of the rows.
+    """Return SQL for the rows of the list.
 
     Parameters
     ----------
     has_file
-        True if there is a table of spectra; otherwise columns come from the map of an explanation, with missing values.
+        True if there is a table of spectra; otherwise the columns come from the map of an explanation, and missing columns are null.
     has_states
-        True if matches have the status of spectra.
+        True if the matches have a status column, as those of an explanation.
     """
 
     def stored(name: str) -> str:
@@ -226,11 +226,11 @@ class SpectrumFilter:
     Attributes
     ----------
     text
-        Scan, m/z (with a decimal point), or part of a peptide or spectrum name.
+        Scan, m/z (with a decimal point), or part of a peptide or of a spectrum name.
     is_identified
-        None for all.
+        True or False to select identified or unidentified spectra, None for all.
     state
-        State in an explanation, one of `proteoscope.engine.views.run_map.STATUS_NAMES`, or '' for all.
+        Status in an explanation, one of `proteoscope.engine.views.run_map.STATUS_NAMES`, or '' for all.
     """
 
     text: str = ""
@@ -239,7 +239,7 @@ class SpectrumFilter:
 
 
 def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
-    """Return a filter's conditions on the rows of a list of spectra."""
+    """Return the conditions of a filter on a list of spectra."""
     conditions = given(("is_identified", "=", chosen.is_identified), ("state", "=", chosen.state or None))
     text = chosen.text.strip()
     if not text:
@@ -254,7 +254,7 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
 
 
 def read_spectrum_map(source: TableSource) -> MapPoints:
-    """Return the spectra of a list as points of retention time and m/z."""
+    """Return the spectra of a list as points of the LC-MS map."""
     result = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
 
     numbers = {name: result[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
@@ -272,7 +272,7 @@ def read_spectrum_map(source: TableSource) -> MapPoints:
 
 
 def spectrum_chromatogram(source: TableSource, column: str, file: str | None = None) -> Chromatogram:
-    """Return ``total_ion_current`` or ``base_peak_intensity`` of a list's spectra by time, of one file if given."""
+    """Return the chromatogram of ``total_ion_current`` or ``base_peak_intensity`` of the spectra, of one file if given."""
     title = {"total_ion_current": "Total ion current (MS2)", "base_peak_intensity": "Base peak (MS2)"}[column]
     conditions = [] if file is None else [compares("spectrum_file", "=", file)]
     result = source.columns(["file_row_number", "scan", "retention_time", column], conditions)
@@ -287,7 +287,7 @@ def plain_spectrum(run: FinishedRun, row: SpectrumRow, name: str) -> MirroredSpe
     Raises
     ------
     ProteoscopeError
-        The run did not keep its spectra, or they are damaged.
+        If the run did not store its spectra, or if they are damaged.
     """
     requested = run.ions
     tolerance = requested.tolerance if requested is not None else Tolerance(20, "ppm")

@@ -1,4 +1,4 @@
-"""Colours of the residues of a stack, in the schemes that biologists know."""
+"""Colours of the residues of a stack of hits, in established schemes such as Clustal X."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _TAYLOR = {
     "V": "99ff00",
 }
 _SAME = ((0.8, "6464ff"), (0.6, "9999ff"), (0.4, "ccccff"), (0.0, "e6e6ff"))
-"""Colours of residues equal to the query's, by minimum fraction of such rows in the column."""
+"""Colours of residues that equal the query's, by the minimum fraction of such rows in the column."""
 _CLUSTAL_COLOURS = {
     "orange": "e6994d",
     "yellow": "cccc00",
@@ -90,7 +90,7 @@ _GROUPS = {
     "s": ("S", 0.5),
     **{residue: (residue, 0.85) for residue in "ACDEFGHIKLMNPQRSTVWY"},
 }
-"""Residue groups of Clustal X with their minimum fraction in a column."""
+"""Residue groups of Clustal X: residues, and the minimum fraction of rows with any of them in a column."""
 _WATER_SHY = "%#ACFHILMVWYPp"
 _RULES = (
     ("G", "orange", ""),
@@ -110,12 +110,12 @@ _RULES = (
     ("K", "red", "+KRQ"),
     ("R", "red", "+KRQ"),
 )
-"""Rules of Clustal X: residue, colour, and groups, one of them required; later rules win."""
+"""Rules of Clustal X: residue, colour, and groups of which a column must have at least one. Later rules override earlier ones."""
 
 
 @dataclass(frozen=True)
 class StackScheme:
-    """A colouring of residues: name, title and description."""
+    """A colour scheme: name, title, description, and a function that colours a stack."""
 
     name: str
     title: str
@@ -125,20 +125,20 @@ class StackScheme:
 
 @dataclass(frozen=True)
 class ColouredStack:
-    """A coloured stack with or without the columns opened by insertions.
+    """A stack with colours, with or without the columns that insertions open.
 
     Attributes
     ----------
     columns
-        (n,) int64, drawn columns.
+        Drawn columns of the stack, shape (n,), int64.
     colours
-        (rows, n, 4) uint8, see `stack_colours`.
+        Colours of the drawn residues, shape (rows, n, 4), uint8; see `stack_colours`.
     grade
-        (n,) float64, conservation, 0 to 1.
+        Conservation of the drawn columns, 0 to 1, shape (n,), float64.
     logo
-        Sequence logo of the drawn columns; None for few rows.
+        Sequence logo of the drawn columns, or None for fewer than `MINIMUM_SEQUENCES` rows.
     follows_insertion
-        (rows, n), residues preceded by a hidden insertion; None if insertions are shown.
+        True for residues after a hidden insertion, shape (rows, n); None if insertions are shown.
     """
 
     stack: Stack
@@ -150,7 +150,7 @@ class ColouredStack:
 
     @classmethod
     def of(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
-        """Colour a stack by a scheme of `SCHEMES`."""
+        """Colour a stack by the name of a scheme in `SCHEMES`."""
         colours, grade = stack_colours(stack, scheme), conservation(stack.symbols)
         if has_insertions:
             return cls(stack, np.arange(stack.n_columns), colours, grade, StackLogo.of(stack.symbols, colours))
@@ -160,16 +160,16 @@ class ColouredStack:
 
     @cached_property
     def symbols(self) -> NDArray[np.uint8]:
-        """(rows, n) drawn residues."""
+        """Drawn residues, shape (rows, n), uint8 (ASCII)."""
         return self.stack.symbols[:, self.columns]
 
     @cached_property
     def query_place(self) -> NDArray[np.int64]:
-        """The query's residue of each column that is drawn, (n,), from 0; -1 where it has none."""
+        """Residue of the query in each drawn column, from 0, -1 for none, shape (n,)."""
         return self.stack.query_place[self.columns]
 
     def text_at(self, row: int, place: int) -> str:
-        """Return the text of a cell by row and drawn column."""
+        """Return the tooltip of a cell by row and drawn column."""
         stack, column = self.stack, int(self.columns[place])
         symbols = stack.symbols[row]
         name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
@@ -185,7 +185,10 @@ class ColouredStack:
 
 
 def stack_colours(stack: Stack, name: str) -> Colours:
-    """Colour each residue by a scheme of `SCHEMES`: (rows, columns, 4) uint8 red, green, blue, and 255 or 0 without a colour."""
+    """Return the colours of the residues of a stack in a scheme of `SCHEMES`, shape (rows, columns, 4), uint8.
+
+    The values are red, green, blue and opacity: 255, or 0 for residues without a colour.
+    """
     return scheme_named(name).colour(stack)
 
 
@@ -199,7 +202,7 @@ def _rgba(text: str) -> tuple[int, int, int, int]:
 
 
 def _of_residues(colours: dict[str, tuple[int, int, int, int]]) -> Callable[[Stack], Colours]:
-    """Return a scheme that colours by residue only."""
+    """Return a function that colours a stack by residue only."""
     table = np.zeros((256, 4), np.uint8)
     for residues, colour in colours.items():
         table[[ord(residue) for residue in residues]] = colour
@@ -221,7 +224,7 @@ def _by_identity(stack: Stack) -> Colours:
 
 
 def _by_clustal(stack: Stack) -> Colours:
-    # The share of all rows, those with a gap among them.
+    # Fractions of all rows, including those with a gap.
     shares = dict(zip(RESIDUES, residue_counts(stack.symbols) / len(stack), strict=True))
     is_there = {name: sum(shares[residue] for residue in residues) >= least for name, (residues, least) in _GROUPS.items()}
     of_residue = np.zeros((len(RESIDUES) + 1, stack.n_columns, 4), np.uint8)
@@ -264,4 +267,4 @@ SCHEMES: tuple[StackScheme, ...] = tuple(
         ),
     )
 )
-"""The usual one first."""
+"""Colour schemes, the default first."""

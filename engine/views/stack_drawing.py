@@ -1,4 +1,4 @@
-"""A stack of hits: names on the left, residues in colours, the logo, the query and its numbers above, conservation below."""
+"""Drawing of a stack of hits: names on the left; logo, numbers and query above; coloured residues; conservation below."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ __all__ = ["StackSheet", "draw_stack"]
 _NAME_CHARACTERS = 22
 _TENS = 10
 _HEAD, _FOOT, _LOGO = 2, 2.0, 4.5
-"""Lines of numbers and query above the hits; heights of the conservation bars and of the logo in lines."""
+"""Number of lines above the hits (numbers and query); heights of the conservation bars and of the logo, in lines."""
 _LEAST_HITS = 4
-"""Lines of hits below a logo in the window; with fewer, the logo is hidden."""
+"""Minimum number of visible lines of hits below a logo; if the window is too low, the logo is hidden."""
 _LEAST_SYMBOL = 0.6
-"""Height of the smallest symbol of a logo."""
+"""Minimum height of a drawn symbol of a logo, points or pixels."""
 _NARROW = 0.45
-"""Width of the symbol I as part of a column."""
+"""Width of the symbol I relative to a column."""
 _BITS = (0, 2, 4)
 _LIGHT = 140.0
-"""Luminance of a colour from which the characters on it are dark."""
+"""Minimum luminance of colours with dark characters, 0 to 255."""
 _DARK_TEXT, _LIGHT_TEXT = Fixed(0, 0, 0), Fixed(255, 255, 255)
 _LUMINANCE = np.array([0.299, 0.587, 0.114])
 _FIGURE_SIZE, _FIGURE_COLUMNS, _LONGEST = 7.0, 80, 6000.0
 
 
 class StackSheet(Sheet):
-    """A stack whose names, query and conservation stay in sight while the hits are scrolled.
+    """A stack whose names, logo, query and conservation stay visible while the hits scroll.
 
     Attributes
     ----------
     marked
-        The hit that is marked, by its place in the stack; -1 for none.
+        Index of the marked hit in the stack, -1 for none.
     cell, line
-        Width of a column, height of a row.
+        Width of a column and height of a row.
     name
-        Width of the names.
+        Width of the column of names.
     logo
         Height of the logo above the numbers, 0 without one.
     head, foot
-        Heights of what stays in sight; the logo is part of the head.
+        Heights of the fixed areas above (including the logo) and below the hits.
 
     Parameters
     ----------
     height
-        Height of the window, which has no logo if it leaves no space for hits; None on paper.
+        Height of the window, which decides if there is space for the logo; None on paper.
     """
 
     def __init__(self, stack: ColouredStack, measure: TextMeasure, height: float | None = None) -> None:
@@ -66,18 +66,18 @@ class StackSheet(Sheet):
         self.size = self.name + n_columns * self.cell, self.head + n_hits * self.line + self.foot
 
     def row_at(self, y: float, region: Region) -> int | None:
-        """Return the row (0 for the query) at a height while a region is visible; None for the logo."""
+        """Return the row (0 for the query) at a vertical coordinate, or None, as for the logo. `region`: the visible region."""
         down = y - region.top
         row = 0 if down < self.head else int((y - self.head) // self.line) + 1
         return row if self.logo <= down < region.height - self.foot and row < len(self.stack.stack) else None
 
     def place_at(self, x: float, y: float, region: Region) -> tuple[int, int] | None:
-        """Row and column at a place, while a region is in sight."""
+        """Return the row and column at a point, or None. `region`: the visible region."""
         row, column = self.row_at(y, region), self._column_at(x, region)
         return None if row is None or column is None else (row, column)
 
     def text_at(self, x: float, y: float, region: Region) -> str:
-        """Return the tooltip at a place, while a region is in sight."""
+        """Return the tooltip at a point. `region`: the visible region."""
         if (column := self._column_at(x, region)) is None:
             return ""
         if self.stack.logo is not None and 0 <= y - region.top < self.logo:
@@ -90,7 +90,7 @@ class StackSheet(Sheet):
         return column if x - region.left >= self.name and column < len(self.stack.columns) else None
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Return the visible hits, with numbers, query, conservation and names in front."""
+        """Return the shapes of the visible hits, with the fixed numbers, query, conservation and names in front."""
         line, left, top = self.line, region.left, region.top
         start, stop = (int((x - self.name) // self.cell) for x in (left + self.name, region.right))
         columns = slice(start, min(stop + 1, len(self.stack.columns)))
@@ -115,7 +115,7 @@ class StackSheet(Sheet):
         ]
 
     def block(self, columns: slice, top: float) -> list[Shape]:
-        """Draw some columns of all rows with names, from a height down."""
+        """Draw the given columns of all rows with names, below the vertical coordinate `top`."""
         numbers, below = top + self.logo, top + self.logo + self.line
         shapes: list[Shape] = [*self._scale(0.0, top), *self._logo_symbols(columns, self.name, top)]
         shapes += self._numbers(columns, self.name, numbers)
@@ -126,7 +126,7 @@ class StackSheet(Sheet):
         return shapes
 
     def _logo_symbols(self, columns: slice, left: float, top: float) -> list[Basic]:
-        """Draw the symbols of the logo, the highest of a column on top."""
+        """Draw the symbols of the logo, the largest of each column on top."""
         logo = self.stack.logo
         if not self.logo or logo is None:
             return []
@@ -166,7 +166,7 @@ class StackSheet(Sheet):
         return self.logo - 0.5 * self.line
 
     def _residues(self, rows: slice, columns: slice, left: float, top: float) -> list[Basic]:
-        """Draw coloured residues of some rows and columns from a corner."""
+        """Draw the coloured residues of the given rows and columns; `left` and `top` are the upper left corner."""
         colours = np.ascontiguousarray(self.stack.colours[rows, columns])
         if not colours.size:
             return []
@@ -215,7 +215,7 @@ class StackSheet(Sheet):
 
 
 def draw_stack(stack: ColouredStack, measure: TextMeasure | None = None, width: float | None = None) -> Drawing:
-    """Draw a whole stack in blocks for a page, up to `width` points wide unless it is too long."""
+    """Draw a whole stack in blocks for a page, up to `width` points wide, or wider if it would be too high."""
     sheet = StackSheet(stack, measure or TextMeasure(_FIGURE_SIZE))
     height, n_columns, n_all = sheet.size[1] + sheet.line, _FIGURE_COLUMNS, len(stack.columns)
     if width is not None:

@@ -1,4 +1,4 @@
-"""The sequence logo of a stack: information content of each column, divided among its residues."""
+"""Sequence logo of a stack: the information content of each column, divided among its residues."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from proteoscope.engine.sequences.conservation import RESIDUES, information_cont
 __all__ = ["MAXIMUM_BITS", "MINIMUM_SEQUENCES", "StackLogo"]
 
 MAXIMUM_BITS = float(np.log2(len(RESIDUES)))
-"""Information content of a column with one residue in very many sequences."""
+"""Maximum information content of a column, bits."""
 MINIMUM_SEQUENCES = 5
-"""Minimum number of rows of a stack with a logo: with four, the correction for small samples leaves 0.9 of 4.3 bits at most."""
+"""Minimum number of rows for a logo. With four, the small-sample correction would leave at most 0.9 of 4.3 bits."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,12 @@ class StackLogo:
     Attributes
     ----------
     bits
-        (20, n) float64, height of each of `RESIDUES` in each column: its share of the residues there times their information content.
+        Height of each of `RESIDUES` in each column, bits: its fraction of the residues times the information content of the column,
+        shape (20, n), float64.
     counts
-        (20, n) float64, number of rows with each residue.
+        Number of rows with each residue, shape (20, n), float64.
     colours
-        (20, n, 4) uint8, colours that the stack gives these residues.
+        Colours of the residues in the stack, shape (20, n, 4), uint8.
     """
 
     bits: NDArray[np.float64]
@@ -37,13 +38,13 @@ class StackLogo:
 
     @classmethod
     def of(cls, symbols: NDArray[np.uint8], colours: NDArray[np.uint8]) -> StackLogo | None:
-        """Return the logo of (rows, n) characters with (rows, n, 4) colours, or None for fewer than `MINIMUM_SEQUENCES` rows."""
+        """Return the logo of symbols (rows, n) with colours (rows, n, 4), or None for fewer than `MINIMUM_SEQUENCES` rows."""
         if len(symbols) < MINIMUM_SEQUENCES:
             return None
         counts = residue_counts(symbols)
         columns = np.arange(symbols.shape[1])
         of_residue = np.zeros((len(RESIDUES) + 1, len(columns), 4), np.uint8)
-        # Schemes colour by residue and column, so that all rows with a residue have the same colour.
+        # Schemes colour by residue and column: equal residues of a column have the same colour.
         for row_symbols, row_colours in zip(symbols, colours, strict=True):
             of_residue[residue_codes(row_symbols), columns] = row_colours
         bits = information_content(counts) * counts / np.maximum(counts.sum(0), 1)

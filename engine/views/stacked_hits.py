@@ -1,4 +1,4 @@
-"""Chosen hits of one query as a stack, their colours, and whole sequences of subjects."""
+"""Selected hits of a query as a stack, and whole sequences of subjects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "read_subject", "stacked_hits", "write_stack"]
 
 MAXIMUM_STACKED = 500
-"""Maximum number of hits in a displayed stack; files have all."""
+"""Maximum number of hits in a stack."""
 _COLUMNS = (
     *("query_index", "subject", "description", "subject_length", "query_start", "subject_start"),
     *("aligned_query", "aligned_subject", "score"),
@@ -35,7 +35,7 @@ _REMEDY = "Search again in the database as it is now"
 
 @dataclass(frozen=True)
 class StackedHits:
-    """A stack of hits: `rows` (n,) are their places in the table of hits; `total` how many there were to choose from."""
+    """A stack of n hits. `rows`: their rows in the table of hits, shape (n,). `total`: number of hits before the limit."""
 
     stack: Stack
     rows: NDArray[np.int64]
@@ -44,7 +44,7 @@ class StackedHits:
 
 @dataclass(frozen=True)
 class SubjectSequence:
-    """A whole sequence of the database that a hit is in; `start`, `end`: its aligned residues, from 1, both included."""
+    """The whole database sequence of a hit. `start`, `end`: first and last aligned residue, from 1."""
 
     name: str
     description: str
@@ -59,14 +59,14 @@ class SubjectSequence:
 
 
 def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition] = (), rows: Sequence[int] = ()) -> StackedHits:
-    """Stack hits below the query of an index: given rows, or all that satisfy conditions, best first.
+    """Return hits stacked below the query with an index: the given rows or, without rows, all that satisfy the conditions.
 
-    At most `MAXIMUM_STACKED` hits. `source` is any table of the run.
+    The best `MAXIMUM_STACKED` hits are used. `source` is any open table of the run.
 
     Raises
     ------
     ParameterError
-        There is no such query, a row belongs to another one, or the stack would be too large.
+        If there is no such query, a row belongs to another query, or the stack would be too large.
     """
     query = source.query("SELECT query, description, sequence FROM queries WHERE query_index = ?", [index]).to_pylist()
     if not query:
@@ -94,12 +94,12 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
 
 
 def write_stack(path: Path, stack: Stack, format: str) -> None:
-    """Write a stack in one of the formats of `proteoscope.engine.sequences.stack_formats`; the file appears whole or not at all.
+    """Write a stack atomically in one of the formats of `proteoscope.engine.sequences.stack_formats`.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If writing failed.
     """
     text = sequences.stack_formats.file_header(format) + sequences.stack_formats.stack_text(stack, format)
     with atomic_file(path) as file:
@@ -107,14 +107,14 @@ def write_stack(path: Path, stack: Stack, format: str) -> None:
 
 
 def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
-    """Open the database of a run from the cache, or from its unchanged files.
+    """Open the sequence database of a run, from the cache or from its unchanged files.
 
     Raises
     ------
     InputError
-        A file no longer exists or has changed.
+        If a file no longer exists or has changed.
     StorageError
-        It could not be stored.
+        If the database could not be stored in the cache.
     """
     inputs = [file for file in run.project.inputs(run.run.id) if file.kind == "database"]
     store = cache_store()
@@ -127,12 +127,12 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
 
 
 def read_subject(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
-    """Return the whole subject sequence of a row of the table of hits.
+    """Return the whole subject sequence of the hit in a row.
 
     Raises
     ------
     InputError
-        The database holds another sequence there.
+        If the database has a different sequence at the index of the subject.
     """
     names = ["subject", "description", "subject_index", "subject_length", "subject_start", "subject_end"]
     hit = source.row(row, names)

@@ -1,4 +1,4 @@
-"""Data of the structure search view: hits, counts by threshold, and hit-query pairs."""
+"""Data of the view of a structure search: filtered hits, counts by threshold, and chains of hits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BOUNDED: dict[str, Literal[">=", "<="]] = {
     "query_coverage": ">=",
     "rmsd": "<=",
 }
-"""The columns of hits that a filter bounds, and how."""
+"""Columns of hits that a filter bounds, with the sign of the comparison."""
 _EVEN = 0.5
 HIT_COLUMNS = (
     *("query", "target", "description", "score", "z_score", "e_value", "same_fold_probability"),
@@ -46,14 +46,14 @@ HIT_COLUMNS = (
 
 @dataclass(frozen=True)
 class StructureFilter:
-    """Filter of hits; `bounds` apply to the columns of `BOUNDED`, in the table's units (fractions, ångström)."""
+    """Filter of hits. `bounds`: bounds of columns of `BOUNDED`, in the units of the table (fractions, ångström)."""
 
     text: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
 
 
 def structure_conditions(chosen: StructureFilter) -> list[Condition]:
-    """Return a filter's conditions on hits; NaN never passes."""
+    """Return the conditions of a filter on hits. NaN never satisfies a bound."""
     bounds = [
         all_of((is_finite(column), compares(column, sign, chosen.bounds[column])))
         for column, sign in BOUNDED.items()
@@ -64,21 +64,21 @@ def structure_conditions(chosen: StructureFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ThresholdColumns:
-    """Finite values of the columns with thresholds, ascending, so that counting is a binary search.
+    """Finite values of the columns of `BOUNDED`, sorted so that a binary search counts the hits within a bound.
 
     Attributes
     ----------
     total
-        Hits.
+        Number of hits.
     columns
-        By name, (k,) float64 with k at most `total`.
+        Ascending values by column name, shape (k,), float64, with k at most `total`.
     """
 
     total: int
     columns: Mapping[str, NDArray[np.float64]]
 
     def count(self, column: str, bound: float | None) -> int:
-        """Return the number of hits within one bound, in the table's unit; None is unbounded."""
+        """Return the number of hits within the bound of a column, in the unit of the table; None means no bound."""
         if bound is None:
             return self.total
         values = self.columns[column]
@@ -88,7 +88,7 @@ class ThresholdColumns:
 
 
 def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumns:
-    """Read the threshold columns of a query's hits, of all queries for None. `source` is the table of hits."""
+    """Read the columns of `BOUNDED` of the hits of a query, or of all hits for None. `source`: the table of hits."""
     result = source.columns(list(BOUNDED), [] if query is None else select_query_hits(query))
     columns = {}
     for name in BOUNDED:
@@ -99,12 +99,12 @@ def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumn
 
 @dataclass(frozen=True)
 class StructureSummary:
-    """Results of a structure search for one query.
+    """Counts and best scores of a structure search. `query`: name of any query.
 
     Attributes
     ----------
     n_aligned
-        Pairs of chains aligned in phase 2.
+        Number of pairs of chains aligned in phase 2.
     best_e_value, best_probability
         Minimum E-value and maximum same-fold probability of all hits, or None.
     """
@@ -119,13 +119,13 @@ class StructureSummary:
 
     @property
     def is_all_chance(self) -> bool:
-        """True if chance alone explains all hits: as many unrelated chains score as well as the best, and no fold is probable."""
+        """True if all hits may be random: the best E-value is 1 or more, and no same-fold probability reaches 50 %."""
         is_rated = self.best_e_value is not None or self.best_probability is not None
         return self.n_hits > 0 and is_rated and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
 
 
 def structure_summary(source: TableSource) -> StructureSummary:
-    """Count hits and queries."""
+    """Return the counts and best scores of a search. `source`: any open table of the run."""
     row = source.query(
         "SELECT any_value(query) AS query, sum(n_hits) AS hits, count(*) AS n, count(*) FILTER (n_hits > 0) AS found, "
         "sum(n_aligned) AS aligned FROM queries"
@@ -140,12 +140,12 @@ def structure_summary(source: TableSource) -> StructureSummary:
 
 
 def open_hit_chains(run: FinishedRun) -> HitChains:
-    """Return a reader of the hits' chains from the files named by the run; for one thread."""
+    """Return a reader of the chains of hits from the input files of the run. Use from one thread only."""
     return HitChains(run.inputs, float(run.parameters["minimum_plddt"]), run.parameters["models"], run.check_input)
 
 
 def read_hit_row(source: TableSource, row: int) -> dict[str, Any]:
-    """Return a row of hits with residues, states and length of its query."""
+    """Return the values of a hit, with sequence, secondary structure and length of its query."""
     hit = source.row(row, HIT_COLUMNS)
     query = source.query(
         "SELECT sequence AS query_sequence, states AS query_states, length AS query_length FROM queries WHERE query_index = ?",

@@ -1,4 +1,4 @@
-"""Two superposed chains, column by column: residues, secondary structure, distances, descriptors."""
+"""Alignment of two superposed chains by column: residues, secondary structure, distances and descriptors."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from proteoscope.engine.views.traces import RESIDUE_NAMES, superpose_hit
 __all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "expand_cigar", "structure_pair"]
 
 WITHIN = (10, 11, 12, 13)
-"""Kinds of aligned pairs by their distance after superposition, closest first."""
+"""Kinds of aligned columns by Cα distance after superposition, closest first."""
 _LIMITS = np.array([1.0, 2.0, 3.5, 5.0])
 BEYOND, ALIGNED, APART = 14, 15, 16
-"""Kinds of columns: aligned beyond all limits; aligned at unknown distance; not aligned."""
+"""Kinds of columns: aligned beyond all distance limits; aligned at an unknown distance; not aligned."""
 _CLOSE = 5.0
-"""Å within which a pair is marked, as TM-align does."""
+"""Maximum distance in Å of a pair marked with ``:``, as in TM-align."""
 _RUNS = re.compile(r"(\d+)([MID])")
 _STATES = {"H": "helix", "E": "strand", "C": "coil", "-": ""}
 
 
 @dataclass(frozen=True)
 class ChainFacts:
-    """Residues of a chain.
+    """Descriptors of the n residues of a chain.
 
     Attributes
     ----------
     states
-        One symbol each: H helix, E strand, C coil.
+        Secondary structure, one symbol per residue: H helix, E strand, C coil.
     labels
-        Author numbers with insertion codes, or None.
+        Author numbers with insertion codes, or None if unknown.
     length, angle
-        Length of the vector to the next Cα (Å) and its angle to the following one (degrees); NaN if unknown.
+        Length of the vector to the next Cα (Å) and its angle to the following vector (degrees), NaN if unknown, shape (n,).
     confidence
-        pLDDT, NaN if unknown.
+        pLDDT, NaN if unknown, shape (n,).
     """
 
     states: str
@@ -53,13 +53,13 @@ class ChainFacts:
 
     @classmethod
     def of_states(cls, states: str) -> ChainFacts:
-        """Create facts from secondary structure only."""
+        """Return the descriptors of a chain of which only the secondary structure is known."""
         unknown = np.full(len(states), np.nan)
         return cls(states, None, unknown, unknown, unknown)
 
     @classmethod
     def of_chain(cls, source: FoundChain, states: str) -> ChainFacts:
-        """Create facts from a chain's file."""
+        """Return the descriptors of a chain from its file."""
         chains = source.chains
         insertion = chains.insertion.tolist()
         labels = tuple(
@@ -69,7 +69,7 @@ class ChainFacts:
 
 
 def expand_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(columns,) each: row of the query and of the target in each column, -1 for a gap.
+    """Return the residue of query and target in each column, from 0, -1 for a gap, shape (columns,) each.
 
     >>> [part.tolist() for part in expand_cigar("1I2M1D")]
     [[0, 1, 2, -1], [-1, 0, 1, 2]]
@@ -82,20 +82,20 @@ def expand_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @dataclass(frozen=True, kw_only=True)
 class StructurePair(AlignedPair):
-    """Two whole chains aligned; `subject` is the target.
+    """An alignment of two whole chains; `subject` is the target.
 
     Attributes
     ----------
     of_query, of_target
-        (columns,) rows of the chains, -1 for a gap.
+        Residue of each chain in each column, from 0, -1 for a gap, shape (columns,).
     distance
-        (columns,) Å between superposed Cα of a pair, NaN elsewhere.
+        Distance between the superposed Cα of aligned pairs in Å, NaN in other columns, shape (columns,).
     query_facts, target_facts
-        Residues of both chains.
+        Descriptors of the residues of both chains.
     chains
         Both chains from their files, or None.
     note
-        Missing file, or ''.
+        Why the chains are missing, or ''.
     """
 
     of_query: NDArray[np.int64]
@@ -111,7 +111,7 @@ class StructurePair(AlignedPair):
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """Distance classes of a picture."""
+        """Distance classes explained below a picture, each with its text."""
         return (*((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"))
 
     @classmethod
@@ -126,22 +126,22 @@ class StructurePair(AlignedPair):
         chains: tuple[FoundChain, FoundChain] | None = None,
         note: str = "",
     ) -> StructurePair:
-        """Create a pair from an alignment of two whole chains.
+        """Return the pair of an alignment of two whole chains.
 
         Parameters
         ----------
         names
-            Names of query and target, and the target's description.
+            Name of the query, name of the target, and description of the target.
         distances
-            (pairs,) Å, or None.
+            Distance of each aligned pair in Å, shape (pairs,), or None.
         facts_of
-            Residues of both.
+            Descriptors of both chains.
         hit
-            Row of the hit.
+            Values of the hit by column.
         chains
-            Both chains, or None.
+            Both chains from their files, or None.
         note
-            Reason for missing chains.
+            Why the chains are missing, or ''.
         """
         of_query, of_target = expand_cigar(cigar)
         symbols = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
@@ -175,7 +175,7 @@ class StructurePair(AlignedPair):
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """(columns,) one of `WITHIN`, `BEYOND`, `ALIGNED` or `APART`."""
+        """Kind of each column, shape (columns,), uint8: one of `WITHIN`, `BEYOND`, `ALIGNED` or `APART`."""
         kinds = np.full(len(self), APART, np.uint8)
         kinds[(self.of_query >= 0) & (self.of_target >= 0)] = ALIGNED
         is_known = np.isfinite(self.distance)
@@ -192,12 +192,12 @@ class StructurePair(AlignedPair):
         return query, target
 
     def states_text(self, first: int, last: int) -> tuple[str, str]:
-        """Return helices and strands as symbols."""
+        """Return the secondary structure of query and target in columns `first` to `last` (exclusive), blank for coil and gaps."""
         query, target = (line[first:last].replace("C", " ").replace("-", " ") for line in self.states)
         return query, target
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the author numbers of the end residues, or positions if unknown."""
+        """Return the author numbers, or positions if unknown, of the first and last residues of query and target."""
         query, target = (
             (_label(facts, begin), _label(facts, end))
             for facts, (begin, end) in zip((self.query_facts, self.target_facts), self.numbers(first, last), strict=True)
@@ -212,7 +212,7 @@ class StructurePair(AlignedPair):
         return max([*named, len(str(counted)) if not named else 1])
 
     def column_text(self, column: int) -> str:
-        """Text of a column, in three lines: residues with their descriptors, and how far apart they are."""
+        """Return the tooltip of a column in three lines: both residues with their descriptors, and their distance."""
         lines = []
         chains = (self.query, self.of_query, self.query_facts), (self.subject, self.of_target, self.target_facts)
         for title, (symbols, rows, facts) in zip(self.titles, chains, strict=True):
@@ -237,14 +237,14 @@ class StructurePair(AlignedPair):
 
 
 def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
-    """Return the alignment of a hit; without files it has no distances and author numbers, but a note.
+    """Return the alignment of a hit. If files are missing, it has a note, but no distances and author numbers.
 
     Parameters
     ----------
     hit
-        As `proteoscope.engine.views.structure_hits.read_hit_row` gives it.
+        Values of the hit from `proteoscope.engine.views.structure_hits.read_hit_row`.
     chains
-        Parameters of the run.
+        Reader of the chains of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
     result: list[FoundChain | None] = [None, None]
@@ -285,6 +285,6 @@ def _label(facts: ChainFacts, number: int) -> str:
 
 
 def _spread(text: str, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the residues of a chain by column, ``-`` for a gap."""
+    """Return the symbols of a chain by column, ``-`` for a gap, uint8. `rows`: residue of each column, -1 for a gap."""
     symbols = np.append(np.frombuffer(text.encode("ascii", "replace"), np.uint8), np.uint8(ord("-")))
     return np.ascontiguousarray(symbols[rows])

@@ -1,4 +1,4 @@
-"""Views of a run's tables, computed by DuckDB: selected and sorted rows, and pages of their values."""
+"""Access to the tables of a run through DuckDB: filtered and sorted rows, and their values."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ __all__ = ["ResultTables", "TableSource"]
 _MEMORY = "1GB"
 _ROW = "file_row_number"
 _MARKS, _MARKED = " marks", " with marks"
-"""Suffixes of tables of marks and of tables with marks; own names contain no blanks."""
+"""Suffixes of the names of tables of marks and of tables with marks; other table names contain no blanks."""
 _REMEDY = "Run the search again"
 
 
 class ResultTables:
-    """Parquet files as named tables that queries may join.
+    """Parquet files as named DuckDB tables that queries may join.
 
     Parameters
     ----------
     later
-        Files that `changed` may turn into views, by name.
+        Further files by name, from which `changed` may create views.
     described
-        Table descriptions by name. All their rows are checked first (`proteoscope.engine.results.reader`), and only described columns are
-        shown.
+        Table descriptions by name. Described tables are validated first (`proteoscope.engine.results.reader`), and only described columns
+        are shown.
 
     Raises
     ------
     InputError
-        A file is not Parquet, is damaged, or does not match its description.
+        If a file is not Parquet, is damaged, or does not match its description.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class ResultTables:
         self.later = dict(later or {})
         self._marked: set[str] = set()
         self.made: set[str] = set()
-        """Those that `put` holds."""
-        # One CPU core is left to the window, which would otherwise stutter while a table is sorted.
+        """Names of the tables stored by `put`."""
+        # Leave one CPU core to the window, which would otherwise stutter while a table is sorted.
         self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
         try:
             n_rows_of = _count_referenced_rows(self.paths, tables)
@@ -81,7 +81,7 @@ class ResultTables:
             raise
 
     def put(self, name: str, of: str, table: pa.Table) -> None:
-        """Store a table derived from the run's table `of` for later sources; it may replace one."""
+        """Store a table, derived from the table `of` of the run, for sources opened later; it may replace another table."""
         rows = pa.array(np.arange(len(table)))
         with _readable(self.paths[of]), closing(self._connection.cursor()) as cursor:
             cursor.register("made_table", table.append_column(_ROW, rows))
@@ -93,7 +93,7 @@ class ResultTables:
         self.paths[name] = self.paths[of]
 
     def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
-        """Add the columns of `MARK_COLUMNS` to a table in sources created from now on; existing sources read it as stored."""
+        """Add the columns of `MARK_COLUMNS` to a table, with the given marks by row. Only sources opened later have them."""
         starred, comment = MARK_COLUMNS
         table, view, retained = (identifier(f"{name}{ending}") for ending in ("", _MARKED, _MARKS))
         with _readable(self.paths[name]):
@@ -110,7 +110,7 @@ class ResultTables:
         self._marked.add(name)
 
     def set_mark(self, name: str, row: int, mark: RowMark) -> None:
-        """Set the mark of a row from any thread; sources show it from their next query on."""
+        """Set the mark of a row. Sources show it from their next query on. May be called from any thread."""
         with _readable(self.paths[name]), closing(self._connection.cursor()) as cursor:
             values = [row, STAR if mark.is_starred else "", mark.comment]
             cursor.execute(f"INSERT OR REPLACE INTO {identifier(name + _MARKS)} VALUES (?, ?, ?)", values)
@@ -123,12 +123,12 @@ class ResultTables:
 
     @contextmanager
     def changed(self, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a connection that may add views and tables from one of the run's files, all or none.
+        """Yield a connection that may add views and tables from one of the run's files, in one transaction.
 
         Raises
         ------
         InputError
-            The file is damaged.
+            If the file is damaged.
         """
         with _readable(path), closing(self._connection.cursor()) as cursor:
             cursor.execute("BEGIN")
@@ -136,28 +136,28 @@ class ResultTables:
             cursor.execute("COMMIT")
 
     def view_source(self, name: str, view: str, path: Path) -> TableSource:
-        """Return a table source of a view that `changed` creates from a file."""
+        """Return the source of a view that was created with `changed` from a file."""
         return TableSource(self._connection.cursor(), name, {**self.paths, name: path}, view)
 
     def source(self, name: str) -> TableSource:
-        """Return one of the tables; each source is for one thread, and different sources may be used in parallel.
+        """Open one of the tables. Use each source from one thread only; different sources may be used in parallel.
 
         Raises
         ------
         ParameterError
-            There is none of this name.
+            If there is no table of this name.
         """
         if name not in self.paths:
             raise ParameterError(f"this run has no table {name!r}; it has {', '.join(self.paths)}")
         return TableSource(self._connection.cursor(), name, self.paths, name + _MARKED if name in self._marked else name)
 
     def close(self) -> None:
-        """Let the files go."""
+        """Close the tables."""
         self._connection.close()
 
 
 class TableSource:
-    """One table: rows by condition and order, and their values; queries may use the other tables of `paths`."""
+    """An open table: its rows by conditions and order, and their values. Queries may use the other tables of `paths`."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, paths: Mapping[str, Path], view: str = "") -> None:
         self._cursor = cursor
@@ -166,15 +166,15 @@ class TableSource:
         with _readable(self.path):
             described = cursor.execute(f"DESCRIBE {self._table}").fetchall()
         self.types: dict[str, str] = {row[0]: row[1] for row in described if row[0] != _ROW}
-        """DuckDB's names of the columns' types."""
+        """DuckDB type of each column."""
 
     def sibling(self, name: str) -> TableSource:
-        """Return another table of the run for the same thread, closed with this one."""
+        """Return another table of the run for the same thread; it is closed with this one."""
         return TableSource(self._cursor, name, self.paths)
 
     @cached_property
     def total(self) -> int:
-        """Rows of the whole table."""
+        """Number of rows of the whole table."""
         return self.count()
 
     def has_values(self, column: str) -> bool:
@@ -189,12 +189,12 @@ class TableSource:
     def rows(
         self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = (), *, most: int | None = None
     ) -> NDArray[np.int64]:
-        """Return the file positions (n,) int64, from 0, of rows that satisfy all conditions, in order.
+        """Return the ordered row numbers in the file (from 0) of the rows that satisfy all conditions, shape (n,), int64.
 
         Parameters
         ----------
         order
-            Columns and True if descending; missing values and NaN come last, ties in file order.
+            Columns to sort by, each with True for descending. Missing values and NaN come last; ties are in file order.
         most
             Maximum number of rows.
         """
@@ -204,7 +204,7 @@ class TableSource:
         keys = []
         for name, descends in order:
             column = identifier(name)
-            # DuckDB takes not-a-number for the largest number. It also trusts a file's statistics, which leave not-a-number out, so
+            # DuckDB sorts NaN as the largest number. It also relies on the statistics of the file, which ignore NaN, so
             # that isnan() may find none; isfinite() reads the values.
             key = f"CASE WHEN isfinite({column}) THEN {column} END" if self.types[name] in ("DOUBLE", "FLOAT") else column
             keys.append(f"{key} {'DESC' if descends else 'ASC'} NULLS LAST")
@@ -212,15 +212,15 @@ class TableSource:
         return self.query(f"SELECT {_ROW} FROM {self._table}{where}{by}", parameters)[_ROW].to_numpy()
 
     def values(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
-        """Values of some rows, in the order of `rows`."""
+        """Return the values of the given rows, in the order of `rows`."""
         if len(rows) == 0:
             return self.query(f"SELECT {', '.join(map(identifier, columns))} FROM {self._table} LIMIT 0")
-        # No column of a table has a blank in its name.
+        # The blank avoids conflicts, since no column of a table has a blank in its name.
         wanted = pa.table({" chosen": rows, " place": np.arange(len(rows))})
         self._cursor.register("chosen_rows", wanted)
         try:
             named = ", ".join(identifier(name) for name in columns)
-            # The range lets DuckDB pass over whole row groups; the join would not.
+            # With the range, DuckDB skips whole row groups, which it does not do for the join alone.
             return self.query(
                 f"SELECT {named} FROM {self._table} JOIN chosen_rows ON {_ROW} = {identifier(' chosen')} "
                 f"WHERE {_ROW} BETWEEN {int(rows.min())} AND {int(rows.max())} ORDER BY {identifier(' place')}"
@@ -229,39 +229,39 @@ class TableSource:
             self._cursor.unregister("chosen_rows")
 
     def row(self, row: int, columns: Sequence[str]) -> dict[str, Any]:
-        """Values of a row by column."""
+        """Return the values of a row by column."""
         values: dict[str, Any] = self.values(np.array([row]), columns).to_pylist()[0]
         return values
 
     def columns(self, names: Sequence[str], conditions: Iterable[Condition] = ()) -> pa.Table:
-        """Return columns of the rows that satisfy all conditions, in file order if they use no other table."""
+        """Return columns of the rows that satisfy all conditions, in file order if no condition uses another table."""
         where, parameters = where_clause(conditions)
         return self.query(f"SELECT {', '.join(map(identifier, names))} FROM {self._table}{where}", parameters)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """Any query over the tables, as an Arrow table.
+        """Return the result of an SQL query over the tables of the run.
 
         Raises
         ------
         InputError
-            The file is damaged or lacks a column.
+            If the file is damaged or lacks a column.
         """
-        # DuckDB does not take NumPy's own numbers, which places of rows often are.
+        # DuckDB does not accept NumPy scalars, such as row numbers from arrays.
         values = [parameter.item() if isinstance(parameter, np.generic) else parameter for parameter in parameters]
         with _readable(self.path):
             return self._cursor.sql(sql, params=values).to_arrow_table()
 
     def interrupt(self) -> None:
-        """Interrupt the running query from any thread."""
+        """Interrupt the running query. May be called from any thread."""
         self._cursor.interrupt()
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the table."""
         self._cursor.close()
 
 
 def _count_referenced_rows(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
-    """Return the row counts of tables referenced by columns of others."""
+    """Return the row counts of the tables to which columns of other tables refer."""
     referred = {column.rows_of for table in described.values() for column in table.by_name.values()}
     result = {}
     for name in referred & paths.keys():
@@ -271,7 +271,7 @@ def _count_referenced_rows(paths: Mapping[str, Path], described: Mapping[str, Ta
 
 
 class _readable:  # noqa: N801 - reads as a statement
-    """Turns DuckDB's complaints about a file into the program's own."""
+    """Context manager that converts DuckDB errors about a file to errors of the program."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

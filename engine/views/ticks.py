@@ -1,4 +1,4 @@
-"""Round numbers at which an axis is marked."""
+"""Round numbers for the ticks of axes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ["nice_ticks", "powers_of_ten", "round_step", "square_ticks"]
 
 
 def round_step(least: float) -> float:
-    """Return the smallest 1, 2 or 5 times a power of ten that is about a value or larger."""
+    """Return the smallest number of the form 1, 2 or 5 times a power of ten that is not below `least` (within 0.1 %)."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
 
 def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -> list[float]:
-    """Round numbers from `low` to `high`, about `n_wanted` of them: steps of 1, 2 or 5 times a power of ten.
+    """Return about `n_wanted` round numbers from `low` to `high`, in steps of 1, 2 or 5 times a power of ten.
 
-    `whole`: of things that are counted, hence no parts.
+    `whole`: True for counts, whose ticks are whole numbers.
     """
     if not high > low or n_wanted < 1:
         return [low]
@@ -26,13 +26,13 @@ def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -
 
 
 def powers_of_ten(low: float, high: float, n_at_most: int) -> list[float]:
-    """Return powers of ten from `low` to `high`, at least one, every k-th so that there are at most `n_at_most`."""
+    """Return the powers of ten (from 1) between `low` and `high`, or every k-th so that there are at most `n_at_most`."""
     powers = range(max(0, math.ceil(math.log10(low) - 1e-9)), math.floor(math.log10(high) + 1e-9) + 1)
     return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_at_most))]]
 
 
 def square_ticks(high: float, n_wanted: int) -> list[float]:
-    """Return round integers from 0 to `high` with evenly spaced square roots: 0 and at most `n_wanted` more.
+    """Return 0 and at most `n_wanted` round integers up to `high` with about evenly spaced square roots.
 
     >>> square_ticks(120, 4)
     [0.0, 5.0, 20.0, 50.0, 100.0]

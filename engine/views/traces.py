@@ -1,4 +1,4 @@
-"""Superposed chains: the query, and hits moved onto it."""
+"""Cα traces of superposed chains: the query, and hits in the query's frame."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ _FARTHEST = 99_999.0
 
 @dataclass(frozen=True, eq=False)
 class ResiduePairs:
-    """Residues of the query and of a hit that are aligned. `rows`: (k, 2) of both chains. `distance`: (k,) Å between their Cα."""
+    """k aligned pairs of residues of the query and of a hit.
+
+    `rows`: residues of query and hit, shape (k, 2). `distance`: distance between their Cα in Å, shape (k,).
+    """
 
     rows: NDArray[np.int32]
     distance: NDArray[np.float64]
@@ -70,24 +73,24 @@ class ResiduePairs:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """A chain in the query's frame.
+    """A chain of n residues in the coordinate system of the query.
 
     Attributes
     ----------
     name
         Name of the chain.
     position
-        (n, 3) float32, Cα in Å, NaN if invalid.
+        Cα coordinates in Å, NaN if invalid, shape (n, 3), float32.
     source
         The chain from its file.
     pairs
-        Aligned pairs with the query, None for the query.
+        Residue pairs aligned with the query; None for the query itself.
     rotation, translation
-        Transformation that was applied.
+        Applied transformation, shape (3, 3) and (3,).
     hit
-        Row of the table, empty for the query.
+        Values of the hit by column, empty for the query.
     evidence
-        Peptide evidence of residues, if shown.
+        Peptide evidence of the residues, or None.
     """
 
     name: str
@@ -104,46 +107,49 @@ class Trace:
 
     @property
     def chains(self) -> Chains:
-        """Columns of the chain, which is the only one."""
+        """Residue data of the chain, as the only chain of a `Chains`."""
         return self.source.chains
 
     @property
     def path(self) -> Path:
-        """Its file, which may be gone."""
+        """File of the chain, which may no longer exist."""
         return self.source.path
 
     @cached_property
     def residues(self) -> str:
-        """Residues of the chain."""
+        """Residue symbols of the chain."""
         return self.chains.sequence(ChainRow(0))
 
     @cached_property
     def partner(self) -> NDArray[np.int64]:
-        """(n,) the query's row that each residue is aligned with, -1 for none."""
+        """Query residue aligned with each residue, -1 for none, shape (n,)."""
         partner = np.full(len(self), -1, np.int64)
         if self.pairs is not None:
             partner[self.pairs.rows[:, 1]] = self.pairs.rows[:, 0]
         return partner
 
     def label(self, row: int) -> str:
-        """Return a residue's name and author number, such as ``Leu 45``."""
+        """Return the name and author number of a residue, such as ``Leu 45``."""
         return residue_label(self.chains, self.residues, row)
 
 
 def residue_label(chains: Chains, residues: str, row: int) -> str:
-    """Return a residue's name and author number."""
+    """Return the name and author number of a residue, with its insertion code."""
     code = int(chains.insertion[row])
     symbol = residues[row]
     return f"{RESIDUE_NAMES.get(symbol, symbol)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
 def create_query_trace(chain: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
-    """Return the query, unmoved."""
+    """Return the trace of the query, with unchanged coordinates."""
     return Trace(chain.chains.names[0], _places(chain.chains.position), chain, evidence=evidence)
 
 
 def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
-    """Move a hit onto the query by its stored transformation, otherwise by least squares over its pairs (Kabsch)."""
+    """Return the trace of a hit superposed on the query.
+
+    Uses the stored transformation or, if it is invalid, a least-squares fit of the aligned pairs (Kabsch).
+    """
     pairs = parse_cigar_pairs(str(hit["cigar"]))
     pairs = pairs[(pairs[:, 0] < len(query.chains.position)) & (pairs[:, 1] < len(target.chains.position))]
     rotation, translation = transformation(hit, query.chains.position, target.chains.position, pairs)
@@ -155,7 +161,7 @@ def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain)
 
 
 def superpose_chain(query: Trace, chain: FoundChain, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
-    """Superpose a chain on another by least squares over aligned rows (k, 2)."""
+    """Return the trace of a chain superposed on another by a least-squares fit of aligned residues `rows`, shape (k, 2)."""
     rotation, translation = _least_squares(query.position, chain.chains.position, rows)
     position = moved(chain.chains.position, rotation, translation)
     distance = np.linalg.norm(query.position[rows[:, 0]].astype(np.float64) - position[rows[:, 1]], axis=1)
@@ -166,7 +172,7 @@ def superpose_chain(query: Trace, chain: FoundChain, rows: NDArray[np.integer], 
 def transformation(
     hit: Mapping[str, Any], query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return rotation (3, 3) and translation (3,) that move a hit's target onto its query."""
+    """Return the rotation (3, 3) and translation (3,) that superpose the target of a hit on its query."""
     try:
         rotation, translation = parse_transformation(hit)
     except (KeyError, ValueError, TypeError, AttributeError):
@@ -177,7 +183,7 @@ def transformation(
 
 
 def moved(position: NDArray[np.floating], rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Coordinates (n, 3) moved; NaN where they are no places."""
+    """Return rotated and translated coordinates, shape (n, 3); invalid coordinates become NaN."""
     with np.errstate(invalid="ignore", over="ignore"):
         return _places(np.asarray(position, np.float64) @ rotation.T + translation)
 
@@ -196,7 +202,7 @@ def _least_squares(
     is_place = np.isfinite(fixed).all(axis=1) & np.isfinite(mobile).all(axis=1)
     fixed, mobile = fixed[is_place].astype(np.float64), mobile[is_place].astype(np.float64)
     if len(fixed) < 3:
-        # Fewer points do not say how it is turned.
+        # Fewer than three points do not determine a rotation.
         return np.eye(3), fixed.mean(axis=0) - mobile.mean(axis=0) if len(fixed) else np.zeros(3)
     rotation, translation, _ = superpose(fixed, mobile)
     return rotation, translation

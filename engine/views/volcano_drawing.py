@@ -1,4 +1,4 @@
-"""The volcano plot of a comparison: changes against p-values, with the cuts that define a change."""
+"""Volcano plot of a comparison: fold changes against p-values, with the thresholds that define a change."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from proteoscope.engine.views.shown_peaks import UNMATCHED
 __all__ = ["draw_volcano"]
 
 _CANDIDATES = 80
-"""Number of the most significant changes that are named where there is space."""
+"""Maximum number of named changes, the most significant ones; names are omitted if there is no space."""
 _DOWN: Ink = 0
 _UP: Ink = 1
 _LEAST_Q_VALUE = 1e-4
-"""The cuts are rounded as in the fields of the window."""
+"""Minimum q-value threshold when dragged; thresholds are rounded as in the fields of the window."""
 
 
 def draw_volcano(
     volcano: Volcano, q_value: float, fold_change: float, width: float = 400.0, height: float = 320.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw fold changes against p-values, with changes coloured and counted on both sides and the most significant named.
+    """Draw fold changes against p-values: changes are coloured and counted at both sides, the most significant are named.
 
-    The target of a dot is its row in the table of changes. The handles are the cuts, `q_value` and `fold_change`.
+    A click on a dot selects its row in the table of changes. The thresholds `q_value` and `fold_change` are handles that can be dragged.
     """
     changed = volcano.changed(q_value, fold_change)
     up, down = changed & (volcano.fold_change > 0), changed & (volcano.fold_change < 0)
@@ -57,7 +57,7 @@ def draw_volcano(
     heading = f"{volcano.comparison}, {counted(len(volcano), 'tested protein')}"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(heading, width - 16, font_size), is_bold=True)]
     shapes += draw_axes(area, Axis(-widest, widest, "log2 fold change"), Axis(0, highest, "-log10 p-value"), font_size)
-    # A cut beyond all proteins stays at the edge, where it can be dragged.
+    # A threshold beyond all proteins is drawn at the edge, so that it can be dragged.
     y = float(upwards(np.array([min(max(volcano.height_at(q_value), 0.0), highest)]))[0])
     sides = sorted({-min(fold_change, widest), min(fold_change, widest)})
     lines = [float(across(np.array([side]))[0]) for side in sides]
