@@ -1,4 +1,4 @@
-"""Result tables: descriptions of columns, readers and writers."""
+"""Result tables: descriptions of their columns, readers and writers."""
 
 import lazy_loader
 

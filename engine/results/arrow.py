@@ -1,4 +1,4 @@
-"""Creation, concatenation and types of Arrow columns, for readers and writers of tables."""
+"""Helpers for Arrow columns: creation, concatenation, types and sizes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def in_one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def or_null(values: NDArray[np.floating]) -> pa.Array:
-    """Return numbers, of any shape, as one column, missing where they are NaN."""
+    """Return the numbers of an array of any shape as one flat column; NaN becomes null."""
     flat = values.ravel()
     return pa.array(flat, mask=np.isnan(flat))
 
 
 def finite_or_null(values: ArrayLike) -> pa.Array:
-    """Return numbers as a column, missing where they are NaN or infinite."""
+    """Return numbers as a column; NaN and infinite numbers become null."""
     return or_null(np.where(np.isfinite(values), values, np.nan))
 
 
 def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.integer]) -> pa.Array:
-    """Return texts by their numbers as a column, missing where a number is negative."""
+    """Return the texts at the indices `rows` as a column; negative indices give null."""
     texts = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
     return texts.take(pa.array(rows, mask=rows < 0))
 
@@ -49,7 +49,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def text_bytes(texts: pa.StringArray) -> bytes:
-    """Return concatenated texts without missing values as UTF-8."""
+    """Return the concatenated UTF-8 bytes of a column of texts without nulls."""
     _, offsets, symbols = texts.buffers()
     if symbols is None or not len(texts):
         return b""
@@ -58,7 +58,7 @@ def text_bytes(texts: pa.StringArray) -> bytes:
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
-    """Return the bytes of a column's values; values of a dictionary count once per row."""
+    """Return the size in bytes of the values of a column; the values of a dictionary count once per row."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(written_out_bytes, column.chunks))
     if is_list(column.type):

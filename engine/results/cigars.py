@@ -1,4 +1,4 @@
-"""Operations and lengths of alignments from their CIGARs, without a line of Python for each."""
+"""Operations and their lengths from CIGARs, vectorised over alignments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ZERO, _DIGITS = ord("0"), 10
 
 
 class CigarRuns(NamedTuple):
-    """Operations of n CIGARs.
+    """The m operations of n CIGARs.
 
     Attributes
     ----------
     offsets
-        (n + 1,) int64, operations of CIGAR i are ``offsets[i]:offsets[i + 1]``.
+        Operations of CIGAR i are ``offsets[i]:offsets[i + 1]``, shape (n + 1,), int64.
     length, kind
-        (m,) int64 and uint8, length and ASCII character of each operation.
+        Length (int64) and ASCII character (uint8) of each operation, shape (m,).
     """
 
     offsets: NDArray[np.int64]
@@ -32,7 +32,7 @@ class CigarRuns(NamedTuple):
 
 
 def cigar_runs(cigars: pa.StringArray) -> CigarRuns:
-    """Return the operations of CIGARs; counts have up to nine digits, each before its operation."""
+    """Return the operations of CIGARs. Each operation must have a length of at most nine digits before it."""
     texts = Texts.from_arrow(cigars)
     symbols, offsets = texts.used.astype(np.int64), texts.offsets - texts.offsets[0]
     ends = np.flatnonzero((symbols < _ZERO) | (symbols >= _ZERO + _DIGITS))
@@ -48,7 +48,9 @@ def cigar_runs(cigars: pa.StringArray) -> CigarRuns:
 
 
 def count_cigar_symbols(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
-    """Sum the lengths of CIGAR operations of some kinds; counts have up to nine digits, each before its operation.
+    """Return the summed length of the operations of the given kinds in each of n CIGARs, shape (n,).
+
+    Each operation must have a length of at most nine digits before it.
 
     >>> import pyarrow as pa
     >>> count_cigar_symbols(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()

@@ -8,15 +8,15 @@ from typing import NamedTuple
 __all__ = ["FEW", "WITHOUT_DECOYS", "Count", "FalseShareInterval", "counted", "warning_of_nothing"]
 
 FEW = 100
-"""Number of matches below which 1 % is less than one; such a list must not be shown like a longer one."""
+"""Number of matches below which 1 % is less than one match, so that the count needs a remark."""
 
 
 WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, however false:"
-"""Heading of counts without a certainty."""
+"""Note for counts without a certainty."""
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
-    """Format a number with its noun; the default plural is `singular` plus s.
+    """Return a number with its noun; the default plural is `singular` with an s.
 
     >>> counted(1, "protein"), counted(2000, "protein"), counted(0, "query", "queries")
     ('1 protein', '2,000 proteins', '0 queries')
@@ -25,14 +25,14 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 
 class FalseShareInterval(NamedTuple):
-    """Uncertainty of a count: accepted decoys, and the 95 % interval of the fraction of false matches.
+    """Uncertainty of a count: number of accepted decoys, and the 95 % interval of the fraction of false matches.
 
     Attributes
     ----------
     at_5_percent
-        Number accepted at 5 %, for counts so small that 1 % is less than one match.
+        Number accepted at 5 %, for counts below `FEW`; otherwise None.
     nothing_at
-        Rate at which nothing is accepted although something is at 5 %; otherwise None.
+        False discovery rate at which nothing is accepted although something is accepted at 5 %; otherwise None.
 
     >>> FalseShareInterval(0, 0.0, 1.0, 103, 0.01).nothing_accepted
     '0 at 1 % FDR; 103 at 5 % FDR'
@@ -46,14 +46,14 @@ class FalseShareInterval(NamedTuple):
 
     @property
     def nothing_accepted(self) -> str:
-        """Numbers at both rates, of a count that is 0 at its rate and not at 5 %; '' otherwise."""
+        """Numbers accepted at both rates if nothing is accepted at the run's rate but something at 5 %; otherwise ''."""
         if self.nothing_at is None or self.at_5_percent is None:
             return ""
         return f"0 at {self.nothing_at * 100:.3g} % FDR; {self.at_5_percent:,} at 5 % FDR"
 
     @property
     def text(self) -> str:
-        """Decoys, interval and, of a short list, the number at 5 %, for a terminal or a report."""
+        """Decoys, interval and, for small counts, the number accepted at 5 %, as text for a terminal or report."""
         if self.nothing_accepted:
             return self.nothing_accepted
         few = "" if self.at_5_percent is None else f"; few: {self.at_5_percent:,} at 5 %"
@@ -61,7 +61,7 @@ class FalseShareInterval(NamedTuple):
 
 
 class Count(NamedTuple):
-    """A count with its uncertainty if known, and the `total` if worth mentioning."""
+    """A count with its nouns, its uncertainty if known, and the `total` from which it was selected, if shown."""
 
     number: int
     singular: str
@@ -73,7 +73,10 @@ class Count(NamedTuple):
     def from_acceptance(
         cls, number: int, singular: str, plural: str, certainty: Mapping[str, float], fdr: float | None = None, total: int | None = None
     ) -> Count:
-        """Create a count with `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`, at the rate `fdr` if known."""
+        """Return a count with its uncertainty.
+
+        `certainty` is as from `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`; `fdr` is the false discovery rate, if known.
+        """
         looser = certainty.get("targets_at_5_percent")
         at_5_percent = int(looser) if looser and number < FEW else None
         nothing_at = fdr if not number and at_5_percent else None
@@ -91,19 +94,19 @@ class Count(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """Its name in the number that fits."""
+        """Singular or plural, depending on the number."""
         return self.singular if self.number == 1 else self.plural
 
 
 def warning_of_nothing(counts: Mapping[str, float], fdr: float) -> str:
-    """Return the warning of a search that accepts no match at its rate but some at 5 %; '' otherwise.
+    """Return a warning if a search accepts no match at its false discovery rate but some at 5 %; otherwise ''.
 
     Parameters
     ----------
     counts : mapping
-        Certainty of its matches, see `Count.from_acceptance`.
+        Certainty of the matches of the search, see `Count.from_acceptance`, with ``targets``.
     fdr : float
-        Rate of the search.
+        False discovery rate of the search.
 
     Examples
     --------

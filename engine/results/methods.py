@@ -1,6 +1,6 @@
-"""Methods paragraph of a run: sentences of its search and those common to all searches.
+"""Methods paragraph of a run: sentences of its search, and sentences common to all searches.
 
-Sentences come only from the run's record: the methods of this run, not the usual ones.
+Sentences use only the run's record, so that they describe what this run did.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAXIMUM_CHARACTERS = 120
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A finished run from its project; contents may be untrusted.
+    """Facts about a finished run from its project; contents may be untrusted.
 
     Attributes
     ----------
@@ -27,15 +27,15 @@ class RunFacts:
     version
         Version of the program.
     device
-        Device that computed.
+        Devices that the run used, as text.
     files
         Kind and name of each input file.
     parameters
-        Values by name, with defaults for those not recorded.
+        Parameter values by name, with defaults for parameters that were not recorded.
     record
         Content of ``run.json``.
     messages
-        Messages of the run.
+        Messages of the run, in order.
     """
 
     search: str
@@ -47,50 +47,50 @@ class RunFacts:
     messages: tuple[str, ...] = ()
 
     def names(self, *kinds: str) -> list[str]:
-        """Names of its files of some kinds."""
+        """Return the names of the input files of the given kinds."""
         return [name for kind, name in self.files if kind in kinds]
 
     def count(self, name: str) -> int | None:
-        """Return a count of the record, or None."""
+        """Return a count from the record, or None if it is missing or invalid."""
         counts = self.record.get("counts")
         value = counts.get(name) if isinstance(counts, dict) else None
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
     def text(self, name: str) -> str:
-        """Return a parameter as text; '' without a value."""
+        """Return the value of a parameter as text, '' without a value."""
         value = self.parameters.get(name)
         if isinstance(value, list | tuple):
             return ", ".join(map(str, value))
         return number_text(value) if isinstance(value, float) else "" if value is None else str(value)
 
     def said(self, beginning: str) -> str:
-        """Return the last message with a beginning, or ''."""
+        """Return the last message that starts with a text, or ''."""
         return next((message for message in reversed(self.messages) if message.startswith(beginning)), "")
 
 
 @dataclass(frozen=True)
 class Methods:
-    """Sentences with their references."""
+    """Sentences about the methods of a search, and the references that they cite."""
 
     sentences: Sequence[str]
     citations: Sequence[str] = field(default_factory=tuple)
 
 
 MethodsWriter = Callable[[RunFacts], Methods]
-"""Function named by a search's entry that describes how a run was done."""
+"""Function that returns the methods of a run; the entry of a search names it."""
 
 
 def paragraph(facts: RunFacts, methods: Methods | None, preset: str = "", changed: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the paragraph and its references as plain text.
+    """Return the methods paragraph and its references as plain text.
 
     Parameters
     ----------
     methods
-        Sentences of the search; with None only those common to all searches.
+        Sentences of the search; None for only those common to all searches.
     preset
-        Preset of the parameters, '' for the defaults.
+        Preset nearest to the parameters, '' for the defaults.
     changed
-        Titles and values of parameters that differ from it.
+        Titles and values of the parameters that differ from the preset.
     """
     version = f" {facts.version}" if facts.version else ""
     sentences = [*(_common_sentences(facts) if methods is None else methods.sentences), _parameters_sentence(preset, changed)]
@@ -120,7 +120,7 @@ def _parameters_sentence(preset: str, changed: Sequence[tuple[str, str]]) -> str
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names of files, the first of many, as ``a.mzML, b.mzML and 3 more``."""
+    """Return the names of files, or the first ones of many, such as ``a.mzML, b.mzML and 3 more``."""
     bare = [PurePath(name).name[:_MAXIMUM_CHARACTERS] for name in names]
     shown, n_more = bare[:_MAXIMUM_NAMES], len(bare) - _MAXIMUM_NAMES
     if n_more > 0:
@@ -129,5 +129,5 @@ def listed(names: Sequence[str]) -> str:
 
 
 def number_text(value: float) -> str:
-    """Format a number as ``1,120`` or ``0.05``."""
+    """Return a number as text, such as ``1,120`` or ``0.05``."""
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -1,4 +1,4 @@
-"""Tables of a run as DuckDB sees them: checked before, one view each of the described columns, and no way to any other file."""
+"""Access of DuckDB to the tables of a run: views of the described columns of validated files, and of no other file."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def identifier(name: str) -> str:
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, name: str = "", has_rows: bool = False) -> None:
-    """Create a view of a table with its described columns and types; other columns are untrusted.
+    """Create a view of a table with the described columns and types; other columns of the file are left out.
 
     Parameters
     ----------
     has_rows
-        Adds a column ``file_row_number``, and optional columns without values unless they belong to some runs only.
+        True to add a column ``file_row_number``, and null columns for missing optional columns, except those with `Column.is_of_some`.
     """
     options = {"file_row_number": "true"} if has_rows else {}
     reader = parquet_reader(source.path, **options)
@@ -63,13 +63,13 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
 
 
 def _cast(column: described.Column, stored: str) -> str:
-    """Return SQL for a column with its described type."""
+    """Return SQL for a column, cast to its described type if necessary."""
     wanted, name = sql_type(described.arrow_type(column.type_name)), identifier(column.name)
     return name if stored == wanted else f"CAST({name} AS {wanted}) AS {name}"
 
 
 def sql_type(kind: pa.DataType) -> str:
-    """DuckDB's name of an Arrow type.
+    """Return the DuckDB name of an Arrow type.
 
     >>> sql_type(described.arrow_type("double[9]"))
     'DOUBLE[]'
@@ -85,8 +85,11 @@ def parquet_reader(path: Path, **options: str) -> str:
 
 
 def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
-    """Let a connection read these Parquet files and nothing else, for good: no query opens, writes or loads anything, whatever it says."""
-    # DuckDB checks both the pattern of a file and the file that it matches.
+    """Permanently restrict a connection to reading the given Parquet files.
+
+    After this, no SQL can open other files, write files or load extensions.
+    """
+    # DuckDB checks both the pattern of a file name and the file that it matches.
     allowed = [text_literal(name) for path in files for name in (os.path.abspath(path), _without_wildcards(path))]  # noqa: PTH100
     for setting in (
         f"allowed_paths = [{', '.join(allowed)}]",
@@ -100,11 +103,11 @@ def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> No
 
 
 def is_out_of_memory(text: str) -> bool:
-    """Return True for DuckDB messages about exhausted memory rather than spill space."""
+    """Return True for a DuckDB message about exhausted memory, but not about exhausted space for temporary files."""
     return ("Out of Memory" in text or "OutOfMemory" in text or "bad_alloc" in text) and "max_temp_directory_size" not in text
 
 
 def _without_wildcards(path: Path) -> str:
-    """Escape a path for DuckDB's readers, which treat brackets, stars and question marks as patterns."""
-    path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are
+    """Return an absolute path escaped for DuckDB, which treats brackets, stars and question marks as patterns."""
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - does not resolve links
     return "".join(f"[{symbol}]" if symbol in "[*?" else symbol for symbol in str(path))

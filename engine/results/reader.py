@@ -1,8 +1,8 @@
-"""Reads untrusted tables of a run: all content is validated before use.
+"""Reader of untrusted tables of a run: all content is validated before use.
 
-Names (missing, doubled), types, nested ones too, missing values, bounds, UTF-8, rows that are cut off, and what holds between columns are
-checked by the table's description (`proteoscope.engine.results.columns`), before anybody computes with a value. A type that means the same
-(a narrower whole number, a dictionary of texts) becomes the described one.
+Checked against the description of the table (`proteoscope.engine.results.columns`): missing and duplicate names, types (also nested),
+missing values, bounds, UTF-8, truncation, and the rules between columns. Types with the same meaning
+(narrower integers, dictionaries of texts) are converted to the described types.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from proteoscope.engine.unfolding import TABLE_BYTES, Unfolding
 __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_stored", "row_count", "stored_table"]
 
 CHECKED_ROWS = 1 << 16
-"""Rows of a table in memory, unless somebody wants fewer."""
-_MAXIMUM_NAMES = 5  # listed in an error
-_BATCH_BYTES = 1 << 26  # approximate size of a chunk in memory
+"""Default number of rows of a chunk in memory."""
+_MAXIMUM_NAMES = 5  # maximum number of names listed in an error
+_BATCH_BYTES = 1 << 26  # approximate maximum size of a chunk in memory
 _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
-"""Seconds; a file changed more recently may change again within one tick of the disk's clock, without a visible difference."""
+"""Minimum age of a change, nanoseconds; a later change could otherwise have the same time stamp and stay unnoticed."""
 _sound: set[tuple[object, ...]] = set()
-"""Files validated in this process, by state and checks."""
+"""Validations that succeeded in this process: path, file state and checks."""
 
 
 class TableFile:
@@ -46,11 +46,11 @@ class TableFile:
     path
         Path of the file.
     table
-        Its description.
+        Description of the table.
     needed
-        Names of required columns; by default those that are not optional.
+        Names of the required columns; by default all that are not optional.
     n_rows_of
-        Row counts of the run's other tables, by name, to which columns refer.
+        Row counts, by name, of other tables of the run to which columns refer.
     remedy
         Advice for the user if the table is invalid.
 
@@ -62,7 +62,7 @@ class TableFile:
     Raises
     ------
     InputError
-        It is not such a table.
+        If the file is not a table as described.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TableFile:
             file = pa.parquet.ParquetFile(path)
             self._schema = file.schema_arrow
             file.close()
-            # A text of thousands of rows is stored once; Arrow would expand it for each before it could be counted.
+            # Read texts as dictionaries: otherwise Arrow expands a text repeated in many rows before its size is known.
             texts = [file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "BYTE_ARRAY"]
             self._file = pa.parquet.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
         try:
@@ -100,22 +100,22 @@ class TableFile:
         self.close()
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
     @property
     def group_rows(self) -> list[int]:
-        """Rows of each row group."""
+        """Number of rows of each row group."""
         metadata = self._file.metadata
         return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
     def batches(self, names: Sequence[str] | None = None, rows: int = CHECKED_ROWS) -> Iterator[pa.Table]:
-        """Yield rows in order and in chunks: some columns, or all described ones in the file.
+        """Yield validated chunks of rows in order, with the given columns or all described columns of the file.
 
         Raises
         ------
         InputError
-            Something in them is not as it should be.
+            If a row is invalid.
         """
         requested = list(self.columns if names is None else names)
         wanted = [name for name in requested if name in self.columns]
@@ -137,39 +137,40 @@ class TableFile:
             raise self.damaged(f"holds {n_read:,} rows where it says {self.n_rows:,}")
 
     def read(self, names: Sequence[str] | None = None) -> pa.Table:
-        """Return all rows of some columns, or of all described ones.
+        """Return all rows, validated, with the given columns or all described columns of the file.
 
         Raises
         ------
         InputError
-            See `batches`.
+            As in `batches`.
         """
         wanted = list(self.columns if names is None else names)
         parts = list(self.batches(wanted))
         return pa.concat_tables(parts) if parts else self._empty(wanted)
 
     def read_group(self, number: int, names: Sequence[str]) -> pa.Table:
-        """Return a row group of some columns.
+        """Return a row group, validated, with the given columns.
 
         Raises
         ------
         InputError
-            See `batches`.
+            As in `batches`.
         """
         with self._read():
             result = self._file.read_row_group(number, columns=list(names), use_threads=False).select(list(names))
         return self._checked(result)
 
     def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
-        """Validate all rows for readers that bypass this class; `is_wanted` is called between chunks and may raise.
+        """Validate all rows for readers that bypass this class.
 
-        Validated files are remembered by the process until they change. Nothing is stored, least of all in the project, which may be
+        `is_wanted` is called between chunks and may raise an exception to abort. The process remembers validated files until they change.
+        Nothing is stored on disk, since the project may be
         untrusted.
 
         Raises
         ------
         InputError
-            The rows are invalid.
+            If a row is invalid.
         """
         requested = (
             self.path.absolute(),
@@ -182,14 +183,14 @@ class TableFile:
             return
         for _ in self.batches(names):
             is_wanted()
-        # Opened after its state was read: if that is unchanged, this is the same file.
+        # The file was opened after its state was read; if the state is unchanged, this file was validated.
         if self._state is not None and _read_state(self.path) == self._state and _is_settled(self._state):
             if len(_sound) >= _MAXIMUM_REMEMBERED:
                 _sound.clear()
             _sound.add(requested)
 
     def damaged(self, reason: str, name: str = "") -> InputError:
-        """Return the error of the table, or of one of its columns."""
+        """Return an error about the table or one of its columns."""
         return InputError(self.path, reason, place=f"column {shortened(name)}" if name else "", remedy=self._remedy)
 
     def _known(self, names: list[str], needed: Iterable[str] | None) -> dict[str, Column]:
@@ -218,7 +219,7 @@ class TableFile:
         return expected
 
     def _check_rows(self) -> None:
-        """Reject a table that its metadata shows to be truncated."""
+        """Raise an error if the metadata shows that the table is truncated."""
         with self._read():
             metadata = self._file.metadata
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -226,14 +227,14 @@ class TableFile:
                 raise self.damaged("is cut off: its parts have other numbers of rows than it says")
 
     def _rows_of_batch(self) -> int:
-        """Return the number of rows in some megabytes."""
+        """Return the number of rows of a chunk of about `_BATCH_BYTES` at most."""
         metadata = self._file.metadata
-        # Arrow aborts the program on damaged metadata of single columns.
+        # Use totals, since Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
         return max(1, min(CHECKED_ROWS, _BATCH_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
 
     def _with_absent(self, table: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Return columns in the requested order; absent optional ones have missing values."""
+        """Return the columns in the requested order; missing optional columns are null."""
         for name in names:
             if name not in self.columns:
                 table = table.append_column(name, pa.nulls(len(table), arrow_type(self.table.by_name[name].type_name)))
@@ -249,7 +250,7 @@ class TableFile:
 
     @contextmanager
     def _read(self) -> Iterator[None]:
-        """Turn what Arrow complains of into an error that names the file."""
+        """Convert Arrow exceptions to an error that names the file."""
         try:
             yield
         except ProteoscopeError:
@@ -261,7 +262,7 @@ class TableFile:
 
 
 class _State(NamedTuple):
-    """State that detects a changed file: `changed_ns` is set by the system at every change and cannot be forged."""
+    """File state to detect changes. The system sets `changed_ns` at every change, so that it cannot be forged."""
 
     device: int
     inode: int
@@ -283,7 +284,7 @@ def _is_settled(state: _State) -> bool:
 
 
 def number_columns(names: Iterable[str]) -> tuple[Column, ...]:
-    """Return descriptions of numeric columns known only by name, as for `Table.more`."""
+    """Return descriptions of numeric columns that are known only by name, such as those of `Table.more`."""
     return tuple(Column(name, type="float", is_nullable=True) for name in names)
 
 
@@ -294,12 +295,12 @@ def checked(
     damaged: Callable[[str, str], InputError],
     n_rows_of: Mapping[str, int],
 ) -> pa.Table:
-    """Rows with the described types, whose values are as the description says.
+    """Return a table converted to the described types, after validation of its values.
 
     Raises
     ------
     InputError
-        The table is invalid; created by `damaged` from a reason and a column's name.
+        If the table is invalid; `damaged` creates the error from a reason and the name of a column.
     """
     arrays: dict[str, pa.Array] = {}
     for name in table.column_names:
@@ -332,14 +333,14 @@ def stored_table(
     verify: bool = True,
     remedy: str = _AGAIN,
 ) -> TableFile:
-    """Open a table of a finished run, with columns that refer to rows of its other tables.
+    """Open a table of a finished run; references to rows of its other tables are validated too.
 
     Raises
     ------
     InputError
-        The run has no such table, or it is invalid.
+        If the run has no such table, or the table is invalid.
     StorageError
-        The file is missing, or differs from the registered one.
+        If the file is missing, or differs from the registered file.
     """
     path = project.table(table.name, run, verify=verify)
     referred = {column.rows_of for column in table.by_name.values() if column.rows_of}
@@ -348,19 +349,19 @@ def stored_table(
 
 
 def read_stored(project: Project, run: str, table: Table, names: Sequence[str], *, remedy: str = _AGAIN) -> pa.Table:
-    """Return all rows of some columns of a table of a finished run.
+    """Return all rows of the given columns of a table of a finished run.
 
     Raises
     ------
     InputError, StorageError
-        See `stored_table`.
+        As in `stored_table`.
     """
     with stored_table(project, run, table, names, remedy=remedy) as result:
         return result.read(names)
 
 
 def _n_rows(project: Project, run: str, name: str) -> int | None:
-    """Return the row count of a table; None if the run has not stored it."""
+    """Return the row count of a table, or None if the run did not store it."""
     try:
         path = project.table(name, run, verify=False)
     except (InputError, StorageError):
@@ -369,7 +370,7 @@ def _n_rows(project: Project, run: str, name: str) -> int | None:
 
 
 def row_count(path: Path) -> int | None:
-    """Return the row count in a table's metadata; None if unreadable."""
+    """Return the row count in the metadata of a Parquet file, or None if it is unreadable."""
     try:
         return int(pa.parquet.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, ValueError):
@@ -377,7 +378,7 @@ def row_count(path: Path) -> int | None:
 
 
 def _means(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return True if a type converts to the described one without changing its meaning."""
+    """Return True if values of a stored type convert to the wanted type without changing their meaning."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_null(stored):
@@ -403,7 +404,7 @@ def _shown_type(kind: pa.DataType) -> str:
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert values to another type accepted by `_means`."""
+    """Convert a column to a type that `_means` accepts."""
     if column.type == wanted:
         return column
     if pa.types.is_dictionary(column.type):
@@ -430,7 +431,7 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _column_error(array: pa.Array, column: Column, n_rows_of: Mapping[str, int]) -> str:
-    """Return the error in a column's values as the end of a sentence, or ''."""
+    """Return the first error in the values of a column as the end of a sentence, or ''."""
     if is_list(array.type):
         if array.null_count:
             return "holds a list that is missing"

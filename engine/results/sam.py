@@ -1,4 +1,4 @@
-"""Alignments as SAM (Sequence Alignment/Map Format Specification 1.6), from columns: header, records, and names as it allows them."""
+"""SAM output (Sequence Alignment/Map Format Specification 1.6) from columns: header, records and allowed names."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ __all__ = [
 ]
 
 UNPLACED, SECONDARY = 4, 256
-"""Flags: a record without a place, and one that is not the best of its sequence."""
+"""SAM flags: the read is unmapped; the alignment is secondary."""
 NO_QUALITY = 255
-"""Mapping quality of unknown value."""
+"""Mapping quality if it is unknown."""
 NO_PLACE = (-1, 0, 0, -1, 0, 0)
-"""A row of `SamRecords.places` without any."""
+"""Row of `SamRecords.places` of an unmapped read."""
 
 LONGEST_READ_NAME = 254
 """Maximum length of a read name; reference names are unlimited."""
 READ_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), ord("~") + 1)).replace(b"@", b""), not_first=b"*")
-"""Characters of QNAME; a lone asterisk would mean no name."""
+"""Allowed characters of QNAME; an asterisk alone would mean that there is no name."""
 _REFERENCE_NAME_CHARACTERS = NameCharacters(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&+./:;?@^_|~*=-", not_first=b"*="
 )
-"""Characters of RNAME."""
+"""Allowed characters of RNAME."""
 
 
 class SamNames:
-    """Distinct names as SAM allows them, one for each sequence.
+    """Unique names in the form that SAM allows, one per sequence.
 
-    Where several would have one name, all but the first end with the number of the sequence in its file.
+    If several sequences would have the same name, all but the first have the number of the sequence in its file appended.
 
     Attributes
     ----------
     n_replaced
-        Sequences that have other names in SAM.
+        Number of sequences whose name in SAM differs from their accession.
     """
 
     def __init__(self, *, are_read_names: bool = False) -> None:
@@ -68,7 +68,7 @@ class SamNames:
         self.n_replaced = 0
 
     def names(self, indexes: NDArray[np.integer], accessions: Texts) -> list[str]:
-        """Return the names of sequences by index."""
+        """Return the SAM names of n sequences, given their indices in the file, shape (n,), and their accessions."""
         _, first = np.unique(indexes, return_index=True)
         first = np.sort(first)
         allowed, is_changed = self._characters.escape_texts(accessions.take(first))
@@ -87,7 +87,7 @@ class SamNames:
         return list(map(self._names.__getitem__, indexes.tolist()))
 
     def warn(self, progress: Progress, singular: str, plural: str = "") -> None:
-        """Warn of replaced names; `singular` and `plural` name the sequences."""
+        """Log a warning if names were replaced. `singular` and `plural` are nouns for the sequences."""
         if self.n_replaced:
             verb = "has another name" if self.n_replaced == 1 else "have other names"
             progress.message(
@@ -111,7 +111,7 @@ class SamNames:
 
 
 class SamRecords(NamedTuple):
-    """n records.
+    """Data of n SAM records.
 
     Attributes
     ----------
@@ -120,16 +120,17 @@ class SamRecords(NamedTuple):
     flags : (n,) int64
         SAM flags.
     places : (n, 6) int64
-        Reference index, -1 for none; position, from 1; mapping quality; mate's reference index, -1 for none; mate's position; fragment
+        Columns: reference index (-1 for none), position from 1, mapping quality, reference index of the mate (-1 for none), position of the
+        mate, template
         length.
     cigars
         CIGARs without clips.
     clips : (n, 2) int64
-        Clipped bases in the reference's direction.
+        Number of clipped bases at both ends, in the direction of the reference.
     tags
         Tags, each preceded by a tab.
     rows : (n,) int64
-        Indices of the sequences.
+        Index of the sequence of each record.
     """
 
     names: Texts
@@ -142,19 +143,19 @@ class SamRecords(NamedTuple):
 
 
 def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool = False) -> bytes:
-    """Return the header lines from `names` and `lengths` of the references."""
+    """Return the header lines for references with `names` and `lengths`."""
     order = "SO:coordinate" if is_sorted else "SO:unsorted\tGO:query"
     references = "".join(map("@SQ\tSN:{}\tLN:{}\n".format, names, lengths))
     return f"@HD\tVN:1.6\t{order}\n{references}@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}\n".encode()
 
 
 def text_arrays(texts: Texts) -> TextArrays:
-    """Return read-only texts in the form of the kernels."""
+    """Return read-only texts as the arrays that the kernels take."""
     return TextArrays(read_only(texts.characters), texts.offsets)
 
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the lines of records and the end of each; `references` are names by index."""
+    """Return the lines of n records and the end of each line in bytes, shape (n,). `references`: names by index."""
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     lengths = np.diff(sequences.offsets)[rows]

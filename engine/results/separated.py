@@ -1,8 +1,8 @@
-"""Tables of tab-separated values from columns: a header line and one line per row, vectorised over rows.
+"""Writer of tables as tab-separated values: a header line and one line per row, vectorised over rows.
 
-Booleans are ``true`` and ``false``, lists are joined by semicolons (one within an item is %3B), vectors by commas, missing values are
-empty, a text with a double quote is quoted with doubled quotes (RFC 4180), tabs, line breaks and other control characters become spaces.
-Differences between the files of searches, which other programs rely on, are a `Dialect`.
+Booleans are ``true`` and ``false``; lists are joined by semicolons (a semicolon in an item is %3B), vectors by commas; missing values are
+empty; a text with a double quote is quoted with doubled quotes (RFC 4180); tabs, line breaks and other control characters become spaces.
+A `Dialect` holds the differences between the files of searches, on which other programs rely.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ __all__ = [
 ]
 
 PartialResult = TypeVar("PartialResult", bound=Sized)
-"""Rows of a table, or their indices."""
-_ROWS = 1 << 16  # of a chunk in memory
+"""Chunk of a table: its rows, or their indices."""
+_ROWS = 1 << 16  # number of rows of a chunk in memory
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
-"""Beginning of a cell that a spreadsheet may execute as a formula; some skip blanks and invisible characters before it."""
+"""Beginning of a cell that a spreadsheet may execute as a formula, also after blanks and invisible characters."""
 _CONTROLS = r"\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}"
-"""Control characters, which a terminal may obey: tabs, line breaks, ESC; and what some readers take for the end of a line."""
+"""Control characters (tabs, line breaks, ESC and others that terminals execute), and characters that some readers treat as line ends."""
 _BETWEEN, _ESCAPED_BETWEEN = ";", "%3B"
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """Conversion of values to cells unless defined by their columns.
+    """Conversion of values to cells, for all that the column does not define.
 
     Attributes
     ----------
     number, single
-        Python formats of 64-bit and 32-bit numbers.
+        Python formats of float64 and float32 numbers.
     is_short
         True to drop trailing zeros after rounding to the format's decimals.
     not_a_number
@@ -64,7 +64,7 @@ class Dialect:
     knows_infinity
         True if infinite numbers are written; otherwise they are missing.
     blanks
-        Regular expression of what becomes one space in texts.
+        Regular expression; each match in a text becomes one space.
     is_trimmed
         True to strip texts.
     has_quotes
@@ -109,25 +109,25 @@ def write_separated(
     threads: int = 1,
     rows: int = _ROWS,
 ) -> None:
-    """Write columns of a table, or of its parts, to the file `out`, atomically.
+    """Write columns of a table, or of its chunks, atomically to the file `out`.
 
     Parameters
     ----------
     tables
-        A table, or an iterable of its parts.
+        A table, or an iterable of its chunks.
     progress
-        Receives the rows and is checked for cancellation.
+        Progress in rows; also checked for cancellation.
     spreadsheet_safe
-        Prefix texts that a spreadsheet would take for formulas with an apostrophe.
+        True to put an apostrophe before texts that a spreadsheet would execute as formulas.
     threads
         Number of formatting threads; a few chunks of `rows` are held in memory.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If writing failed.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     parts = [tables] if isinstance(tables, pa.Table) else tables
     chunks = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
@@ -144,20 +144,20 @@ def write_separated(
 
 
 def report_accepted(progress: Progress, out: Path, n_accepted: int, n_rows: int, fdr: float) -> None:
-    """Report how many rows of a written table are targets accepted at a false discovery rate, unless all are."""
+    """Log how many rows of a written table are targets accepted at a false discovery rate, unless all are."""
     if n_accepted < n_rows:
         progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
 
 
 def report_rated(progress: Progress, out: Path, q_value: pa.ChunkedArray, fdr: float) -> None:
-    """Report how many rows of a written table of targets are accepted, unless all are or none has a q-value."""
+    """Log how many rows of a written table of targets are accepted, unless all are accepted or no row has a q-value."""
     q = q_value.to_numpy()
     if np.isfinite(q).any():
         report_accepted(progress, out, int((q <= fdr).sum()), len(q), fdr)
 
 
 def joined_texts(texts: Iterable[str]) -> str:
-    """Return a list of texts as a cell.
+    """Return a list of texts as one cell.
 
     >>> joined_texts(["a", "b;c"])
     'a;b%3Bc'
@@ -166,7 +166,7 @@ def joined_texts(texts: Iterable[str]) -> str:
 
 
 def header_line(columns: Sequence[Column]) -> bytes:
-    """Return the header line with the names of the columns."""
+    """Return the header line with the names of the columns, as bytes."""
     return ("\t".join(column.name for column in columns) + "\n").encode()
 
 
@@ -181,23 +181,23 @@ def write_lines(
     then: Callable[[Any], bytes] = bytes,
     end: Callable[[], bytes] = bytes,
 ) -> None:
-    """Write a header and the lines of chunks in order to the file `out`, atomically.
+    """Write a header and the lines of chunks, in order, atomically to the file `out`.
 
     Parameters
     ----------
     lines
-        Formats a chunk, in parallel.
+        Function that formats a chunk; called in parallel.
     then
-        Converts the result to bytes, in order.
+        Function that converts the result of `lines` to bytes; called in order.
     end
-        Returns the end of the file.
+        Function that returns the bytes at the end of the file.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If writing failed.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     with atomic_file(out) as file, ThreadPoolExecutor(max(1, threads), thread_name_prefix="table-writer") as pool:
         file.write(header)
@@ -221,7 +221,10 @@ def write_lines(
 def separated_lines(
     table: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False, n_escaped: list[int] | None = None
 ) -> bytes:
-    """Return the lines of some rows; counts of texts with escaped semicolons are appended to `n_escaped`."""
+    """Return the lines of the rows of a table as bytes.
+
+    For each column with escaped semicolons, the number of these texts is appended to `n_escaped`.
+    """
     if not len(table):
         return b""
     n_escaped = [] if n_escaped is None else n_escaped
@@ -233,7 +236,7 @@ def separated_lines(
 
 
 def _cells(column: pa.Array, described: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
-    """Convert a column of any type to texts without missing values."""
+    """Convert a column of any type to cells, texts without nulls."""
     kind = column.type
     if is_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), described, dialect), "")
@@ -248,12 +251,12 @@ def _cells(column: pa.Array, described: Column, dialect: Dialect, n_escaped: lis
         )
         return _as_cell(joined, described, dialect, is_safe=is_safe) if is_text(kind.value_type) else joined
     text = pa.compute.fill_null(_plain(column, described, dialect), described.saved_null)
-    # A column of numbers that contains a word is text, also for readers of the file.
+    # A numeric column with a word for missing values counts as text, also for readers of the file.
     return _as_cell(text, described, dialect, is_safe=is_safe) if is_text(kind) or described.saved_null else text
 
 
 def _plain(column: pa.Array, described: Column, dialect: Dialect) -> pa.Array:
-    """Values as texts, those that are missing as null."""
+    """Return values as texts, with nulls for missing values."""
     if pa.types.is_floating(column.type):
         return _numbers(column, described.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
     if not is_text(column.type):
@@ -275,17 +278,17 @@ def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
 
 
 def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
-    """Format values in Python, since Arrow has no formats; one format string for all takes half the time."""
+    """Format numbers in Python, since Arrow has no formats. One format string for all values halves the time."""
     lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
     is_end = lines == ord("\n")
-    ends = np.flatnonzero(is_end) - np.arange(len(values))  # their places after the ends of lines are removed
+    ends = np.flatnonzero(is_end) - np.arange(len(values))  # positions after removal of the line ends
     offsets = np.concatenate(([0], ends)).astype(np.int64)
     symbols = pa.py_buffer(lines[~is_end])
     return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), symbols).cast(pa.string())
 
 
 def _as_cell(text: pa.Array, column: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
-    """Return texts as cells."""
+    """Return texts as cells: with an apostrophe before formulas if `is_safe`, and quoted if necessary."""
     if is_safe and not column.is_own_text:
         text = pa.compute.if_else(
             pa.compute.match_substring_regex(text, _FORMULA), pa.compute.binary_join_element_wise("'", text, ""), text

@@ -2,8 +2,7 @@
 
 Columns of run A end in ``_A``. Every table has ``n_A``, the number of times the run found the item (null if never), ``q_value_A`` and
 ``accepted_from_A``, the smallest threshold that accepts the item (0 if the run has no q-values). The table of spectra also has the answer
-of each run. Tables of spectra, PSMs
-and peptides have ``psm_A``, the row of the (best) PSM in the run.
+of each run. Tables of spectra, PSMs and peptides have ``psm_A``, the row of the (best) PSM in the run.
 """
 
 from __future__ import annotations

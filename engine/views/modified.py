@@ -204,7 +204,7 @@ class ComparedMatch:
     Attributes
     ----------
     match, partner
-        Columns `DETAILS` of both PSMs; `partner` is None if it is missing or the PSM has no shift.
+        Columns `DETAILS` of both PSMs; there is no `partner` if the PSM has no shift or no unshifted PSM was accepted.
     peaks
         Peaks of the PSM.
     """

@@ -1,8 +1,7 @@
 """Colours of figures, distinguishable with any colour vision (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
 
 A surface is the background of a figure. On dark surfaces the same hues are lighter. Every colour has a contrast of at least 3 : 1 with its
-background (WCAG 2.1, 1.4.11) and of at least
-7 : 1 in the high-contrast theme (black). Labels repeat as text what colours show.
+background (WCAG 2.1, 1.4.11) and of at least 7 : 1 in the high-contrast theme (black). Labels repeat as text what colours show.
 """
 
 from __future__ import annotations

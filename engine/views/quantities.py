@@ -408,7 +408,7 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
 def principal_components(samples: Samples) -> Components | None:
     """Return the first two principal components of samples, from the items that have a quantity in all of them.
 
-    The result is None with fewer than three samples or items. Samples without quantities have NaN scores. log2 quantities are centred by
+    Returns None for fewer than three samples or items. Samples without quantities have NaN scores. log2 quantities are centred by
     item, but not scaled. The
     sign of a component makes its largest loading positive.
     """

@@ -110,7 +110,7 @@ _RULES = (
     ("K", "red", "+KRQ"),
     ("R", "red", "+KRQ"),
 )
-"""Rules of Clustal X: residue, colour, and groups of which a column must have at least one. Later rules override earlier ones."""
+"""Rules of Clustal X: residue, colour, and groups; a column must have any of these groups. Later rules override earlier ones."""
 
 
 @dataclass(frozen=True)

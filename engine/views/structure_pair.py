@@ -53,7 +53,7 @@ class ChainFacts:
 
     @classmethod
     def of_states(cls, states: str) -> ChainFacts:
-        """Return the descriptors of a chain of which only the secondary structure is known."""
+        """Return the descriptors of a chain with a known secondary structure, but without coordinates."""
         unknown = np.full(len(states), np.nan)
         return cls(states, None, unknown, unknown, unknown)
 
