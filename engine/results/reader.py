@@ -1,8 +1,8 @@
 """Reader of untrusted tables of a run: all content is validated before use.
 
 Checked against the description of the table (`proteoscope.engine.results.columns`): missing and duplicate names, types (also nested),
-missing values, bounds, UTF-8, truncation, and the rules between columns. Types with the same meaning
-(narrower integers, dictionaries of texts) are converted to the described types.
+missing values, bounds, UTF-8, truncation, and the rules between columns. Types with the same meaning (narrower integers, dictionaries of
+texts) are converted to the described types.
 """
 
 from __future__ import annotations
@@ -164,8 +164,7 @@ class TableFile:
         """Validate all rows for readers that bypass this class.
 
         `is_wanted` is called between chunks and may raise an exception to abort. The process remembers validated files until they change.
-        Nothing is stored on disk, since the project may be
-        untrusted.
+        Nothing is stored on disk, since the project may be untrusted.
 
         Raises
         ------

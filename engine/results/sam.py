@@ -121,8 +121,7 @@ class SamRecords(NamedTuple):
         SAM flags.
     places : (n, 6) int64
         Columns: reference index (-1 for none), position from 1, mapping quality, reference index of the mate (-1 for none), position of the
-        mate, template
-        length.
+        mate, template length.
     cigars
         CIGARs without clips.
     clips : (n, 2) int64

@@ -1,8 +1,8 @@
 """Writer of tables as tab-separated values: a header line and one line per row, vectorised over rows.
 
 Booleans are ``true`` and ``false``; lists are joined by semicolons (a semicolon in an item is %3B), vectors by commas; missing values are
-empty; a text with a double quote is quoted with doubled quotes (RFC 4180); tabs, line breaks and other control characters become spaces.
-A `Dialect` holds the differences between the files of searches, on which other programs rely.
+empty; a text with a double quote is quoted with doubled quotes (RFC 4180); tabs, line breaks and other control characters become spaces. A
+`Dialect` holds the differences between the files of searches, on which other programs rely.
 """
 
 from __future__ import annotations

@@ -67,8 +67,7 @@ class LibraryOverview:
     ----------
     counts
         Numbers of accepted ``matches``, of ``shifted`` ones among them and of ``names`` of their entries; numbers of matches accepted
-        ``at_5_percent``, and of ``unrated`` matches, whose entries lack the
-        decoys that others have.
+        ``at_5_percent``, and of ``unrated`` matches, whose entries lack the decoys that others have.
     differences
         Histogram of the mass differences of shifted matches.
     has_error_rates

@@ -408,9 +408,8 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
 def principal_components(samples: Samples) -> Components | None:
     """Return the first two principal components of samples, from the items that have a quantity in all of them.
 
-    Returns None for fewer than three samples or items. Samples without quantities have NaN scores. log2 quantities are centred by
-    item, but not scaled. The
-    sign of a component makes its largest loading positive.
+    Returns None for fewer than three samples or items. Samples without quantities have NaN scores. log2 quantities are centred by item, but
+    not scaled. The sign of a component makes its largest loading positive.
     """
     used = np.asarray(samples.has.any(axis=0))
     rows = np.asarray(samples.has[:, used].all(axis=1))

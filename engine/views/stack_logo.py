@@ -24,8 +24,8 @@ class StackLogo:
     Attributes
     ----------
     bits
-        Height of each of `RESIDUES` in each column, bits: its fraction of the residues times the information content of the column,
-        shape (20, n), float64.
+        Height of each of `RESIDUES` in each column, bits: its fraction of the residues times the information content of the column, shape
+        (20, n), float64.
     counts
         Number of rows with each residue, shape (20, n), float64.
     colours
