@@ -225,7 +225,7 @@ class Table:
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
-        """All columns of the file by name."""
+        """All columns of the file by name, in order."""
         return {column.name: column for column in self.stored or self.columns}
 
     def chosen(self, names: Iterable[str]) -> tuple[Column, ...]:

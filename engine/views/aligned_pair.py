@@ -129,7 +129,7 @@ class AlignedPair:
         return "\n".join(lines)
 
     def fasta(self) -> str:
-        """Return both sequences with their gaps as FASTA."""
+        """Return the aligned part of both sequences, with gaps, as FASTA."""
         records = []
         ends = self.labels(0, len(self)) if len(self) else (("0", "0"), ("0", "0"))
         for name, note, symbols, (start, end) in (

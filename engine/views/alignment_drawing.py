@@ -94,7 +94,7 @@ class AlignmentSheet(Sheet):
         self.size = max(sides + columns * self.cell, width), self.top + self.n_rows * self.row_height
 
     def corner(self, column: int) -> tuple[float, float]:
-        """Return the upper left corner of a column's residue in the query."""
+        """Return the upper left corner of the query residue in a column."""
         row, place = divmod(column, self.per_row)
         return self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height + self.track
 

@@ -99,7 +99,7 @@ class AnnotatedSpectrum:
     matches
         Matches of ions and peaks, at most one ion per peak.
     is_matched
-        (ions,) bool, True for matched ions, including those whose peak is labelled with another ion.
+        True for matched ions, including those whose peak is labelled with another ion, shape (ions,).
     shift
         Modification found as a mass shift, or None.
     """
@@ -181,7 +181,7 @@ class AnnotatedSpectrum:
 
 
 def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """Return the ions used by a spectrum search, or None if its parameters lack them."""
+    """Return the settings of the ions that a spectrum search used, or None if its parameters do not define them."""
     try:
         return IonSettings(
             Tolerance.parse(str(parameters["fragment_tolerance"])),
@@ -195,7 +195,7 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
-    """Return the ions used by a spectrum search, with neutral losses and the precursor.
+    """Return the settings of the ions that a spectrum search used, with neutral losses and the precursor added.
 
     Raises
     ------

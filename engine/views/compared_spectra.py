@@ -93,7 +93,7 @@ def _peaks(run: FinishedRun, spectrum: SpectrumRow) -> Peaks | ProteoscopeError:
 
 
 def _settings(comparison: RunComparison, runs: tuple[int, ...]) -> IonSettings:
-    """Return the ion settings of the first run that has them."""
+    """Return the ion settings of the first of the given runs that has them, otherwise `_UNKNOWN`."""
     for run in runs:
         if ions_looked_for(comparison.runs[run].parameters) is not None:
             return ions_to_show(comparison.runs[run].parameters)

@@ -230,7 +230,7 @@ class Cells(Box):
         return Image(self.x, self.y, self.width, self.height, self.pixels(scale=scale))
 
     def cell_at(self, x: float, y: float) -> tuple[int, int] | None:
-        """Return row and column at a position, or None."""
+        """Return the row and column at a point of the drawing, or None."""
         n_rows, n_columns = self.parts.shape
         row, column = math.floor((y - self.y) / self.height * n_rows), math.floor((x - self.x) / self.width * n_columns)
         return (row, column) if 0 <= row < n_rows and 0 <= column < n_columns else None
@@ -391,7 +391,7 @@ class Axis:
 
 
 def text_width(text: str, font_size: float) -> float:
-    """Return the approximate width of a text."""
+    """Return the approximate width of a text, in the unit of the font size."""
     return len(text) * _CHARACTER * font_size
 
 
@@ -539,5 +539,5 @@ def format_colour(ink: Ink) -> str:
 
 
 def _written(text: str) -> str:
-    """Escape a text for XML without control characters."""
+    """Return a text escaped for XML, without control characters."""
     return escape("".join(character if character.isprintable() else " " for character in text))

@@ -43,13 +43,13 @@ def estimate_text(estimate: Estimate) -> EstimateText:
 
 
 def memory_text(estimate: Estimate) -> str:
-    """Format memory as ``1.20 GB on the host, 0.40 GB on each GPU``."""
+    """Return the memory of an estimate as text, such as ``1.20 GB on the host, 0.40 GB on each GPU``."""
     card = f", {estimate.card_bytes / 1e9:.2f} GB on each GPU" if estimate.card_bytes else ""
     return f"{estimate.memory_bytes / 1e9:.2f} GB on the host{card}"
 
 
 def sureness_text(estimate: Estimate) -> str:
-    """Describe the uncertainty of an estimate and its basis."""
+    """Return the basis and the uncertainty of an estimate as text."""
     if not estimate.n_runs:
         calibrated = "" if estimate.is_measured else ", and the device is not calibrated"
         return f"rough: no run like it here yet (the first compiles, if need be: up to a minute more){calibrated}"
@@ -58,7 +58,7 @@ def sureness_text(estimate: Estimate) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Format seconds as ``320 ms``, ``12.4 s``, ``7.5 min`` or ``3 h``."""
+    """Return a time as text, such as ``320 ms``, ``12.4 s``, ``7.5 min`` or ``3 h``."""
     if seconds < 0.95:
         return f"{1000 * seconds:.3g} ms"
     if seconds < 120:

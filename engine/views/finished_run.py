@@ -89,7 +89,7 @@ class FinishedRun:
 
     @property
     def ions(self) -> IonSettings | None:
-        """Ions used by a spectrum search; None if its parameters lack them."""
+        """Settings of the ions that a spectrum search used, or None if its parameters do not define them."""
         return ions_looked_for(self.parameters)
 
     @property
@@ -108,7 +108,7 @@ class FinishedRun:
 
     @property
     def has_decoys(self) -> bool:
-        """True if its matches include decoys; imported results may have none."""
+        """True if the matches of the run include decoys; imported results may have none."""
         return self.project.record(self.run.id).get("has_decoys") is not False
 
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:

@@ -99,7 +99,7 @@ def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
 
 
 def with_known_characters(text: str, font: str = FONT) -> str:
-    """Replace characters missing from a font with boxes."""
+    """Return a text in which boxes replace the characters missing from a font."""
     if text.isascii():
         return text
     glyphs = pdfmetrics.getFont(font).face.charToGlyph

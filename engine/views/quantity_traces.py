@@ -165,7 +165,7 @@ class Border(NamedTuple):
 
 
 def trace_columns(n_traces: int, width: float) -> int:
-    """Return the number of traces that fit next to each other into a width in pixels."""
+    """Return the number of columns of traces for a width in pixels."""
     columns = min(n_traces, max(1, int(width // _MINIMUM_WIDTH)), max(1, math.ceil(math.sqrt(2 * n_traces))))
     rows = -(-n_traces // columns)
     return -(-n_traces // rows)

@@ -226,7 +226,7 @@ class RunComparison:
         raise ProteoscopeError("No run stored the spectrum that identified it.")
 
     def names_of(self, runs: Sequence[int]) -> str:
-        """Return the symbols of runs for display, such as ``A & C``."""
+        """Return the symbols of runs, given by index, as text such as ``A & C``."""
         return " & ".join(self.symbols[run] for run in runs)
 
     @cached_property

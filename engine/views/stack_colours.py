@@ -193,7 +193,7 @@ def stack_colours(stack: Stack, name: str) -> Colours:
 
 
 def scheme_named(name: str) -> StackScheme:
-    """Return the scheme with a name."""
+    """Return the scheme of `SCHEMES` with a name."""
     return {scheme.name: scheme for scheme in SCHEMES}[name]
 
 

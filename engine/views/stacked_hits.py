@@ -53,7 +53,7 @@ class SubjectSequence:
     end: int
 
     def fasta(self, width: int = 60) -> str:
-        """Return the sequence as FASTA."""
+        """Return the sequence as FASTA, with `width` residues per line."""
         lines = [self.sequence[first : first + width] for first in range(0, len(self.sequence), width)]
         return "\n".join([f">{self.name} {self.description}".rstrip(), *lines]) + "\n"
 
