@@ -34,7 +34,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     Raises
     ------
     Cancelled
-        The user cancelled; measurements of other devices until then are stored.
+        If the user cancelled; measurements of other devices until then are stored.
     """
     threads, n = available_threads(), 0
     for device in [device for device in devices if device.usable]:

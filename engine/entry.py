@@ -404,7 +404,7 @@ class SearchRequest:
         Raises
         ------
         InputError
-            A file of this name exists; reported before anything is computed.
+            If a file of this name exists; reported before anything is computed.
         """
         path = self.path(name)
         if path is not None and path.exists() and not path.is_dir():
@@ -417,7 +417,7 @@ class SearchRequest:
         Raises
         ------
         TypeError
-            They are another search's.
+            If they are another search's.
         """
         if not isinstance(self.parameters, model):
             raise TypeError(f"the parameters are {type(self.parameters).__name__}; this search takes {model.__name__}")
@@ -594,7 +594,7 @@ class Search:
         Raises
         ------
         ParameterError
-            It cannot use workers, and some are requested.
+            If it cannot use workers, and some are requested.
         """
         if workers and not self.takes_workers:
             raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
@@ -610,7 +610,7 @@ class Search:
         Raises
         ------
         InputError, ParameterError
-            The preset does not exist, or has parameters of another search.
+            If the preset does not exist, or has parameters of another search.
         """
         if not preset:
             return self.model()
@@ -685,7 +685,7 @@ class Search:
         Raises
         ------
         InputError
-            One is not.
+            If one is not.
         """
         fields = self.model.model_fields
         recorded = {name: value for name, value in run.parameters.items() if name in fields}
@@ -702,13 +702,13 @@ class Search:
         Raises
         ------
         ParameterError
-            There is no such format, or a file that is needed would be overwritten.
+            If there is no such format, or a file that is needed would be overwritten.
         InputError
-            The project has no such finished run, or a table of it is damaged.
+            If the project has no such finished run, or a table of it is damaged.
         StorageError
-            The disk refused.
+            If the disk refused.
         Cancelled
-            The user cancelled the export.
+            If the user cancelled the export.
         """
         chosen = self.exported_as(request.format)
         if chosen is None:
@@ -737,7 +737,7 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
     Raises
     ------
     InputError
-        The search does not allow one of the values, or this version of the program has no such search.
+        If the search does not allow one of the values, or this version of the program has no such search.
     """
     search = next((search for search in engine.searches.SEARCHES if search.kind == run.kind), None)
     if search is None:

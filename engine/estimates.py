@@ -164,7 +164,7 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
     Raises
     ------
     InputError, ParameterError
-        A file or a parameter is wrong, as the search itself reports it.
+        If a file or a parameter is wrong, as the search itself reports it.
     """
     search.check_workers(request.workers)
     for search_input in search.inputs:

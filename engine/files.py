@@ -128,7 +128,7 @@ def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
     Raises
     ------
     OSError
-        It cannot be opened, or is not a regular file.
+        If it cannot be opened, or is not a regular file.
     """
     no_link = 0 if follows_link else getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | no_link)
@@ -204,7 +204,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
     Raises
     ------
     OSError
-        The disk is full or not writable.
+        If the disk is full or not writable.
     """
     target = sibling_path(temporary, path.name)
     temporary.replace(target)
@@ -353,7 +353,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     Raises
     ------
     StorageError
-        The disk is full or not writable, `path` cannot be a file, or it contains a link of another user.
+        If the disk is full or not writable, `path` cannot be a file, or it contains a link of another user.
     """
     with storage_errors(path):
         if path.is_dir():
@@ -381,7 +381,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     Raises
     ------
     StorageError
-        The disk is full or not writable.
+        If the disk is full or not writable.
     """
     with atomic_path(path) as temporary:
         with storage_errors(path):

@@ -37,7 +37,7 @@ def open_locked(path: Path, *, create: bool = True) -> int | None:
     Raises
     ------
     OSError
-        The file cannot be opened, is not a regular file, or its file system has no locks.
+        If the file cannot be opened, is not a regular file, or its file system has no locks.
     """
     # A symbolic link that another user put there would be written to where it leads.
     descriptor = os.open(path, os.O_RDWR | NO_LINK | (os.O_CREAT if create else 0), 0o666)

@@ -168,7 +168,7 @@ class SearchParameters(BaseModel):
         Raises
         ------
         ParameterError
-            A value is invalid; the message has the value and the allowed ones of each field.
+            If a value is invalid; the message has the value and the allowed ones of each field.
         """
         for name in values:
             if name not in cls.model_fields:
@@ -240,7 +240,7 @@ def _require_text(name: str, value: Any) -> None:
     Raises
     ------
     ParameterError
-        A text is not plain text.
+        If a text is not plain text.
     """
     for text in value if isinstance(value, list | tuple) else (value,):
         if isinstance(text, str) and not text.isprintable() and _UNUSABLE.search(text.strip()):
@@ -294,9 +294,9 @@ def read_preset(search: str, preset: str) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        There is no such preset.
+        If there is no such preset.
     InputError
-        The file is not TOML.
+        If the file is not TOML.
     """
     path = resources.path("presets", search) / f"{preset}.toml"
     if preset not in preset_names(search):
@@ -318,7 +318,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        The file cannot be read, is too large, or is not TOML.
+        If the file cannot be read, is too large, or is not TOML.
     """
     remedy = "A preset is TOML, a line field = value for each parameter"
     try:

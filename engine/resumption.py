@@ -51,9 +51,9 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
     Raises
     ------
     InputError
-        It cannot be resumed, or a file has changed.
+        If it cannot be resumed, or a file has changed.
     ParameterError
-        Another version began it, or with other parameters.
+        If another version began it, or with other parameters.
     """
     record = _checkpoint(project, run_id).header.request
     if record["kind"] != kind or record["parameters"] != json.loads(json.dumps(request.parameters.model_dump(mode="json"))):
@@ -93,9 +93,9 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
     Raises
     ------
     InputError
-        It cannot be resumed.
+        If it cannot be resumed.
     ParameterError
-        Another version of the program began it.
+        If another version of the program began it.
     """
     status = {run.id: run.status for run in project.runs()}
     if run_id not in status:
@@ -184,7 +184,7 @@ class StoppedRun:
         Raises
         ------
         ParameterError
-            The parameters are not of this search.
+            If the parameters are not of this search.
         """
         record = self._record
         outputs = {option.name for option in search.options if option.is_output and self.is_moved}
@@ -210,9 +210,9 @@ def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
     Raises
     ------
     InputError
-        There is none, or it cannot.
+        If there is none, or it cannot.
     ParameterError
-        Another version of the program began it.
+        If another version of the program began it.
     """
     if not run_id:
         result = project.resumable()

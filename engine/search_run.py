@@ -92,9 +92,9 @@ class RunSpec:
         Raises
         ------
         ParameterError
-            A required kind is missing, or a file would be written over that is needed.
+            If a required kind is missing, or a file would be written over that is needed.
         InputError
-            A file is missing, cannot be read twice, or is given twice.
+            If a file is missing, cannot be read twice, or is given twice.
         """
         inputs = self.request.inputs if self.inputs is None else self.inputs
         for kind, example in self.required.items():
@@ -361,9 +361,9 @@ def search_run(
     Raises
     ------
     InputError, ParameterError, StorageError
-        An input or parameter can be corrected by the user.
+        If an input or parameter can be corrected by the user.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     recording = RecordingProgress(progress or Progress())
     request = spec.request
@@ -430,7 +430,7 @@ def project_run(
     Raises
     ------
     ParameterError
-        The request names no project.
+        If the request names no project.
     """
     with search_run(spec, read, progress) as searching:
         if searching.run is None:

@@ -94,7 +94,7 @@ def run_search(
     Raises
     ------
     ProteoscopeError
-        The parameters, the files or the disk have the reported problem.
+        If the parameters, the files or the disk have the reported problem.
     """
     search = search_of_kind(kind)
     chosen = search.parameters_of(preset).changed(**parameters)
@@ -120,7 +120,7 @@ def resume_run(
     Raises
     ------
     ProteoscopeError
-        The run cannot be resumed, or the files or the disk have the reported problem.
+        If the run cannot be resumed, or the files or the disk have the reported problem.
     """
     stopped = engine.resumption.stopped_run(project_package.Project.open(project), run)
     search = search_of_kind(stopped.kind)

@@ -29,7 +29,7 @@ def real_path(path: Path) -> Path:
     Raises
     ------
     OSError
-        A link belongs to another user, who could have it lead anywhere.
+        If a link belongs to another user, who could have it lead anywhere.
     """
     if os.name != "posix":
         return Path(os.path.realpath(path))
@@ -86,7 +86,7 @@ def pinned_folder(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        The folder cannot be opened, another user's link is on the way, or the folder was replaced while it was opened.
+        If the folder cannot be opened, another user's link is on the way, or the folder was replaced while it was opened.
     """
     if untrusted_folder(folder, may_be_sticky=True) is None or not _OPENED.is_dir():
         yield folder
@@ -109,7 +109,7 @@ def private_folder(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        It exists, cannot be created, or was replaced during creation.
+        If it exists, cannot be created, or was replaced during creation.
     """
     folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
@@ -133,7 +133,7 @@ def make_folder(folder: Path) -> None:
     Raises
     ------
     OSError
-        The disk refused, or another user's link is on the way.
+        If the disk refused, or another user's link is on the way.
     """
     if not folder.is_dir():
         above = folder.absolute().parent

@@ -111,7 +111,7 @@ class Unfolding:
         Raises
         ------
         InputError
-            The file unfolds to more than it may.
+            If the file unfolds to more than it may.
         """
         with self._lock:
             self._counts[bound] += n

@@ -70,7 +70,7 @@ def read_holes(path: Path = LIST) -> KnownHoles:
     Raises
     ------
     KeyError, TypeError, InvalidVersion
-        An entry is invalid.
+        If an entry is invalid.
     """
     content = tomllib.loads(path.read_text())
     holes = []

@@ -28,7 +28,7 @@ def figure_format(options: argparse.Namespace) -> FigureFormat:
     Raises
     ------
     ParameterError
-        The resolution is out of range.
+        If the resolution is out of range.
     """
     if not MINIMUM_DPI <= options.dpi <= MAXIMUM_DPI:
         raise ParameterError(f"--dpi is {options.dpi!s:.24}; expected {MINIMUM_DPI} to {MAXIMUM_DPI:,}")

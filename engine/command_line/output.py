@@ -29,7 +29,7 @@ def output_file(requested: str) -> Iterator[Path]:
     Raises
     ------
     ParameterError
-        There is no standard output.
+        If there is no standard output.
     """
     if requested != STANDARD_OUTPUT:
         yield Path(requested)

@@ -250,9 +250,9 @@ def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
     Raises
     ------
     ParameterError
-        A parameter is wrong.
+        If a parameter is wrong.
     InputError
-        There is no such preset.
+        If there is no such preset.
     """
     return _request(search, options, _read_parameters(search, options)[0], getattr(options, "out", None))
 

@@ -80,7 +80,7 @@ def _security(options: argparse.Namespace) -> Any:
     Raises
     ------
     ParameterError
-        They are not given, and the address is beyond this machine.
+        If they are not given, and the address is beyond this machine.
     """
     address = cluster.requests.checked_address(options.address)
     cluster.certificates.needs_cryptography()

@@ -1,4 +1,4 @@
-"""Devices, workloads and what computes them."""
+"""Devices, workloads, and the executor that computes workloads on devices."""
 
 import lazy_loader
 

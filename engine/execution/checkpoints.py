@@ -1,4 +1,4 @@
-"""Checkpoint of a run, from which it can be resumed: finished partitions of rounds, and states of iterations.
+"""Checkpoint of a run for resuming it: the rows of finished partitions, and the states of iterations.
 
 The rows of a partition depend only on the workload, the state of the round and the items. They are stored under a digest of these three.
 A resumed run computes the same digests, on any devices, reads the stored rows and computes the others.
@@ -8,8 +8,8 @@ A resumed run computes the same digests, on any devices, reads the stored rows a
     checkpoint.read_rows(name, n), checkpoint.add(name, first, end, rows)    rows of a round
     IterationCheckpoint(checkpoint, name)                                    state of an iteration
 
-A background thread writes everything, from some seconds after the start of the run. It uses at most 1 % of the CPU time of the run; rows
-for which the time does not suffice are not stored and are computed again when the run is resumed.
+A background thread writes all records, beginning a few seconds after the start of the run. It uses at most 1 % of the CPU time of the run;
+rows that exceed this budget are not stored and are computed again when the run is resumed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from proteoscope.engine.project.checkpoint_file import CheckpointFile, Partition
 __all__ = ["CheckpointName", "IterationCheckpoint", "RunCheckpoint", "plain_digest"]
 
 BEGIN_SECONDS = 5.0
-"""Seconds after which a run starts to store results."""
+"""Seconds from the start of a run until it begins to store results."""
 SHARE = 0.01
 """Maximum fraction of CPU time for storing."""
 FLUSH_SECONDS = 0.5
@@ -43,12 +43,12 @@ _DIGEST_SPEED = 1e9  # approximate bytes hashed per second
 
 
 def plain_digest(value: Any) -> str:
-    """Return the SHA-256 of plain data, in hexadecimal: numbers, strings, arrays, and sequences and mappings of them.
+    """Return the SHA-256 of plain data in hexadecimal. Plain data are numbers, strings, arrays, and sequences and mappings of these.
 
     Raises
     ------
     TypeError
-        The value is not plain data.
+        If the value is not plain data.
     """
     digest = hashlib.sha256()
     _feed(digest, value)
@@ -84,12 +84,12 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 class CheckpointName:
-    """Digest of plain data that determine rows, computed on first use.
+    """Name of stored rows: a digest of the plain data on which they depend, computed on first use.
 
     Parameters
     ----------
     *parts : object
-        Plain data, and other names.
+        Plain data, or other instances of `CheckpointName`.
     """
 
     def __init__(self, *parts: Any) -> None:
@@ -101,7 +101,7 @@ class CheckpointName:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that are not hashed yet."""
+        """Bytes of data to hash before the digest is known; 0 if it is already known."""
         if "_digest" in vars(self):
             return 0
         return sum(part.n_bytes if isinstance(part, CheckpointName) else count_bytes(part) for part in self._parts)
@@ -111,7 +111,7 @@ class CheckpointName:
 
 
 class _Waiting(NamedTuple):
-    """Rows that wait to be written, or the state of an iteration if `end` is -1."""
+    """Rows waiting to be written; the state of an iteration if `end` is -1."""
 
     name: CheckpointName
     first: int
@@ -121,14 +121,14 @@ class _Waiting(NamedTuple):
 
 
 class RunCheckpoint:
-    """Stored results of a running search, as a context manager during which the search runs.
+    """Context manager around a running search that stores its results and provides those of an earlier attempt.
 
     Parameters
     ----------
     create_file : callable
-        Creates the checkpoint after some seconds of the run; raises StorageError if writing fails.
+        Creates the checkpoint file a few seconds after the start of the run; raises StorageError if writing fails.
     warn : callable
-        Receives the reason, once, if nothing more is stored.
+        Receives a warning with the reason, at most once, when the checkpoint stops storing results.
     resumed : CheckpointFile, optional
         Checkpoint of the resumed run.
     """
@@ -148,9 +148,9 @@ class RunCheckpoint:
         for partition in [] if resumed is None else resumed.partitions:
             self._found[partition.round].append(partition)
         self.is_resumed = resumed is not None
-        """True if the run resumes from stored rows."""
+        """True if the run was resumed from a checkpoint."""
         self.n_found = sum(map(len, self._found.values()))
-        """Number of stored partitions that are not used yet."""
+        """Number of partitions in the resumed checkpoint that have not been read yet."""
         self._thread = threading.Thread(target=self._write_all, name="proteoscope-keeping", daemon=True)
 
     def __enter__(self) -> Self:
@@ -170,11 +170,11 @@ class RunCheckpoint:
 
     @property
     def is_keeping(self) -> bool:
-        """True if current results are stored."""
+        """True if results added now are stored."""
         return not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
 
     def read_rows(self, name: CheckpointName, n: int) -> list[tuple[int, int, Rows]]:
-        """Return the stored partitions of a round of `n` items by position, without overlaps."""
+        """Return ``(first, end, rows)`` of the stored partitions of a round of `n` items, in ascending order and without overlaps."""
         if not self._found:
             return []
         with self._reading:
@@ -191,7 +191,7 @@ class RunCheckpoint:
         return result
 
     def read_state(self, name: CheckpointName) -> dict[str, NDArray] | None:
-        """Return the stored state of an iteration."""
+        """Return the stored state of an iteration, or None if there is none."""
         if not self.is_resumed or self._file is None:
             return None
         with self._reading:
@@ -203,10 +203,11 @@ class RunCheckpoint:
         Parameters
         ----------
         name : CheckpointName
-            Digest of the inputs of the rows.
+            Name under which the rows are stored.
         first, end : int
-            First item of the rows, and the item after the last; `end` is -1 for the state of an iteration.
+            Range of items (`end` exclusive); `end` is -1 for the state of an iteration.
         rows : mapping of str to ndarray
+            Columns of results, one row per item.
         """
         if not self.is_keeping:
             return
@@ -218,7 +219,7 @@ class RunCheckpoint:
         self._waiting.append(_Waiting(name, first, end, {column: np.array(values) for column, values in rows.items()}, n_bytes))
 
     def _write_all(self) -> None:
-        """Write waiting rows and states until the run ends or the disk refuses; on a thread of its own."""
+        """Write waiting rows and states, on a separate thread, until the run ends or writing fails."""
         if not self.is_resumed and not self._wait(BEGIN_SECONDS):
             return
         try:
@@ -231,7 +232,7 @@ class RunCheckpoint:
             self._stop(str(error))
 
     def _wait(self, seconds: float) -> bool:
-        """Wait and return True if the run continues."""
+        """Wait up to `seconds` and return True if the run has not ended by then."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed, seconds)
             return not self._is_closed
@@ -244,7 +245,7 @@ class RunCheckpoint:
                     break
                 waiting = self._waiting.popleft()
                 self._n_waiting -= waiting.n_bytes
-            # CPU time, since the threads of the run and this one share the CPUs.
+            # CPU time rather than wall time, since this thread shares the CPUs with the threads of the run.
             if self._spent + waiting.name.n_bytes / _DIGEST_SPEED > SHARE * (time.process_time() - self._began_using):
                 continue
             if not file.has_space(waiting.n_bytes):
@@ -271,7 +272,7 @@ class RunCheckpoint:
 
 
 class IterationCheckpoint:
-    """State of an iteration, which plain data that are equal on every device identify."""
+    """Stored state of an iterative computation, identified by a name that is the same on every device."""
 
     def __init__(self, run: RunCheckpoint, name: CheckpointName) -> None:
         self._run, self._name, self._stored_at = run, name, 0.0
@@ -282,10 +283,10 @@ class IterationCheckpoint:
 
     @property
     def is_due(self) -> bool:
-        """True if the iteration should store its state."""
+        """True if the iteration should store its state now: some seconds have passed since the last time."""
         return self._run.is_keeping and time.monotonic() - self._stored_at >= STATE_SECONDS
 
     def store(self, columns: Mapping[str, NDArray]) -> None:
-        """Store the state."""
+        """Store the state, in place of the previous one."""
         self._stored_at = time.monotonic()
         self._run.add(self._name, 0, -1, columns)

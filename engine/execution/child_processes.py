@@ -1,4 +1,4 @@
-"""Processes that run this program, and what they print."""
+"""Command lines of child processes that run this program, and their output."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ __all__ = ["own_program", "printed_lines"]
 
 
 def own_program(statements: str) -> list[str]:
-    """Return the command that runs statements in a process with the interpreter and the modules of this one.
+    """Return the command line that runs Python statements with the interpreter and module path of this process.
 
     Parameters
     ----------
     statements : str
-        Python, separated by ``;``. The path of this process applies, so that the same program runs, whatever the working directory holds.
+        Python statements separated by ``;``. They import the modules of this process whatever the working directory contains.
     """
     return [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {statements}"]
 
 
 def printed_lines(file: IO[bytes]) -> list[str]:
-    """Return the lines that a process has written to a file so far, without blank ones at both ends."""
+    """Return the lines that a process has written to a file so far, without blank lines at the start and the end."""
     file.seek(0)
     return file.read().decode(errors="replace").strip().splitlines()

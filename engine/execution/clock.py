@@ -1,4 +1,4 @@
-"""Seconds and peak memory of the stages of a run."""
+"""Measurement of the seconds and the peak memory of the stages of a run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class StageClock:
-    """Measures named stages; a stage entered twice adds up.
+    """Clock of named stages; the seconds of a stage that is entered several times are added.
 
-    `stages` maps each name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the largest resident memory of the process
-    during the stage (since the process began if the system cannot reset its mark), in units of 10^6 bytes. `works` maps each workload type
-    to the busy seconds of each device, by name.
+    Attributes
+    ----------
+    stages : dict
+        Stage name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the peak resident memory of the process during the
+        stage in megabytes (10^6 bytes). If the system cannot reset the peak, it is that since the start of the process.
+    works : dict
+        Workload type to the busy seconds of each device, by device name.
     """
 
     def __init__(self) -> None:
@@ -27,19 +31,19 @@ class StageClock:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all stages together."""
+        """Total seconds of all stages."""
         return sum(stage["seconds"] for stage in self.stages.values())
 
     def add_work(self, kind: str, device: str, seconds: float) -> None:
-        """Add busy seconds of a device."""
+        """Add busy seconds of a device for workload type `kind`."""
         of_kind = self.works.setdefault(kind, {})
         of_kind[device] = round(of_kind.get(device, 0.0) + seconds, 4)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Measure what the block does."""
+        """Add the seconds and the peak memory of the block to the stage `name`."""
         with suppress(OSError):
-            _RESET.write_text("5", encoding="ascii")  # Linux: sets the high-water mark to the present size
+            _RESET.write_text("5", encoding="ascii")  # Linux: resets the peak memory to the present memory
         began = time.perf_counter()
         try:
             yield

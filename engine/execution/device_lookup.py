@@ -1,4 +1,4 @@
-"""Detection of the requested device while files are read, since a driver takes seconds and may hang, and opening of its GPUs."""
+"""Detection of the requested device in the background (a driver takes seconds and may hang), and opening of its GPUs."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ _POLL_SECONDS = 0.05
 
 
 class DeviceLookup:
-    """Detects the requested device on a thread of its own, from now on.
+    """Detection of the requested device on a separate thread, started by the constructor.
 
     Parameters
     ----------
     requested : str
-        As `proteoscope.engine.execution.devices.resolve_device` takes it.
+        Device name, see `proteoscope.engine.execution.devices.resolve_device`.
     choose : callable, optional
-        Returns the device; its argument returns the requested device. If that is not called, `requested` becomes "cpu".
+        Returns the device to use. Its argument is a function that detects and returns the requested device; if `choose` does not call
+        this function, `requested` becomes "cpu".
 
     Attributes
     ----------
     requested : str
-        Requested device; "cpu" after `choose` has not looked for GPUs.
+        Requested device; "cpu" if `choose` returned without detecting GPUs.
     """
 
     def __init__(self, requested: str, choose: Callable[[Callable[[], Device]], Device] | None = None) -> None:
         self.requested, self._choose, self._is_resolved = requested, choose, False
         self._device = Future[Device]()
-        find_linear_algebra()  # this is the first thread of a search, and imports modules
+        find_linear_algebra()  # before the thread starts, which imports modules
         # A driver that hangs must not keep the program from ending.
         threading.Thread(target=self._look, name="proteoscope-looking", daemon=True).start()
 
@@ -75,9 +76,9 @@ class DeviceLookup:
         Raises
         ------
         ParameterError
-            The requested device is missing or not usable.
+            If the requested device is missing or not usable.
         Cancelled
-            The user cancelled.
+            If the user cancels.
         """
         if not self._device.done():
             progress.stage("Looking for GPUs")
@@ -87,7 +88,7 @@ class DeviceLookup:
 
 
 def _rates(number: int) -> CardRates:
-    """Return the rates measured on this machine, else the usual ones."""
+    """Return the rates of a GPU as measured on this machine, or typical rates if it is not calibrated."""
     result = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
     calibration = None if result is None else stored_calibration(result, 0)
     if calibration is None or not {"integer", "float", "lookup"} <= set(calibration.rates):
@@ -97,9 +98,9 @@ def _rates(number: int) -> CardRates:
 
 
 def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
-    """Open the GPUs of the selected device; none for the CPU. A GPU that cannot be opened is skipped with a warning.
+    """Open the GPUs of the selected device and return them; an empty list for the CPU.
 
-    At most `memory_bytes` of each is used; 0 for the free memory.
+    A GPU that cannot be opened is skipped with a warning. `memory_bytes` limits the memory used on each GPU; 0 allows all free memory.
     """
     opened: list[Card] = []
     for number in device.numbers:

@@ -1,13 +1,13 @@
-"""Facts about the devices of this machine, in one file of the user's cache that processes share.
+"""Store of facts about the devices of this machine: a file in the user's cache that processes share.
 
 ::
 
     CACHE/devices.json    {"calibrations": {KEY: [SECONDS, VALUE], ...}, "gpus": ..., "runs": ..., "speeds": ...}
 
-SECONDS is the time at which a fact was stored, since 1970. A change is made under a lock and replaces the file atomically, so that
-processes that store facts at the same time lose none. Each kind of fact has a maximum number, beyond which the oldest are removed. The file
-is untrusted: facts that do not have the form of their kind are ignored, and a damaged file is reported, ignored and replaced by the next
-change. Facts only make searches faster, so a disk that refuses is ignored.
+SECONDS is the time at which a fact was stored, in seconds since 1970. Each change is made under a lock and replaces the file atomically, so
+that processes which store facts at the same time lose none. Each kind has a maximum number of facts, beyond which the oldest are removed.
+The file is untrusted: facts that do not have the type of their kind are ignored, and a damaged file is reported, ignored and replaced at
+the next change. Facts only make searches faster, so failed writes are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Facts"]
 _KINDS = ("calibrations", "gpus", "runs", "speeds")
 _MAXIMUM_BYTES = 4 << 20
 _MAXIMUM_KEY = 500  # characters
-_LATEST = 253370764800.0  # seconds: the year 9999, which all time zones have
+_LATEST = 253370764800.0  # seconds since 1970: in the year 9999, the last that every time zone can represent
 _LOCK_SECONDS = 10.0
 _logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ Value = TypeVar("Value")
 
 
 class _Fact(NamedTuple, Generic[Value]):
-    """A fact, and the seconds since 1970 at which it was stored."""
+    """A fact, and the time at which it was stored, in seconds since 1970."""
 
     stored: float
     value: Value
@@ -57,7 +57,7 @@ class Facts(Generic[Value]):
     kind : str
         "calibrations", "gpus", "runs" or "speeds".
     form : type
-        Type of a fact, which pydantic can validate.
+        Type of the facts, used by pydantic to validate them.
     maximum : int
         Number of facts to store; older ones are removed.
     """
@@ -68,7 +68,7 @@ class Facts(Generic[Value]):
         self._adapter: TypeAdapter[Value] = TypeAdapter(form)
 
     def get(self, key: str, *, maximum_age: float | None = None) -> Value | None:
-        """Return a fact, or None if it is missing or invalid, or was not stored within the last `maximum_age` seconds."""
+        """Return a fact, or None if it is missing, invalid, or older than `maximum_age` seconds."""
         fact = self._facts(key).get(key)
         if fact is None or (maximum_age is not None and not 0.0 <= time.time() - fact.stored <= maximum_age):
             return None
@@ -84,12 +84,12 @@ class Facts(Generic[Value]):
         return None if fact is None else datetime.fromtimestamp(fact.stored, UTC)
 
     def store(self, facts: Mapping[str, Value]) -> None:
-        """Store facts, and replace those with the same keys."""
+        """Store facts by key, replacing earlier ones with the same keys."""
         if facts:
             self._change(lambda present: present | {key: _Fact(time.time(), value) for key, value in facts.items()})
 
     def update(self, key: str, change: Callable[[Value | None], Value]) -> None:
-        """Replace a fact by a function of it, which gets None if there is none."""
+        """Replace a fact by ``change(fact)``; `change` receives None if the fact is missing."""
         self._change(lambda present: present | {key: _Fact(time.time(), change(present[key].value if key in present else None))})
 
     def clear(self) -> None:
@@ -98,7 +98,7 @@ class Facts(Generic[Value]):
             self._change(lambda _: {})
 
     def _facts(self, only: str | None = None) -> dict[str, _Fact[Value]]:
-        """Return the valid facts, or the one with a key."""
+        """Return the valid facts by key; with `only`, at most the fact with this key."""
         result = dict[str, _Fact[Value]]()
         entries = _content().get(self._kind, {})
         for key in entries if only is None else {only} & set(entries):

@@ -1,4 +1,4 @@
-"""Current use of devices: of a GPU by everyone, of the CPU by this program."""
+"""Current use of devices: total use of each GPU, and this program's use of the CPU."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class UseMeter:
         self._when, self._spent = time.monotonic(), _processor_seconds()
 
     def uses(self, devices: tuple[Device, ...]) -> dict[str, DeviceUse]:
-        """Return the use of devices by name, without unknown ones.
+        """Return the use of each device by name; devices whose use is unknown are left out.
 
-        On the CPU `used_bytes` is the resident memory of this program, 0 if the system does not report it. `busy_share` is the share of the
-        available threads that this program uses.
+        For the CPU, `used_bytes` is the resident memory of this program (0 if the system does not report it) and `busy_share` the fraction
+        of the available threads that this program uses.
         """
         result = {}
         for device in devices:

@@ -38,13 +38,13 @@ from proteoscope.engine.version import VERSION
 
 __all__ = ["Device", "begin_contexts", "devices", "forget_gpus", "gpus", "processor", "resolve_device"]
 
-_SILENT_SECONDS = 30.0  # for one step, after which the driver hangs; importing CuPy and compiling took 10 s on a cold, slow machine
-_MAXIMUM_SECONDS = 60.0  # of the test, after which it is not started again without the GPU at which it ended
+_SILENT_SECONDS = 30.0  # without output, after which the driver counts as hung; importing CuPy and compiling took 10 s on a slow machine
+_MAXIMUM_SECONDS = 60.0  # of the whole test, after which it is not restarted without the GPU at which it failed
 _CHECK_SECONDS = 0.05  # between two checks for cancellation
 _KILLED_SECONDS = 0.2
 _REMEMBERED_SECONDS = 3600.0
 _MAXIMUM_CHARACTERS = 300  # of an error message of the test
-_DRIVER = Path("/proc/driver/nvidia/version"), Path("/sys/module/nvidia/version")  # not all are there in a container
+_DRIVER = Path("/proc/driver/nvidia/version"), Path("/sys/module/nvidia/version")  # a container may have only one of them
 _START = Path("/proc/sys/kernel/random/boot_id")
 _REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 
@@ -52,7 +52,7 @@ _REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Device:
-    """A device.
+    """A device, or a selection of several, with the reason if it is not usable.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Device:
     driver, compute_capability
         Version of the NVIDIA driver, and compute capability such as 9.0; '' for the CPU, or if the driver cannot open the GPU.
     numbers
-        CUDA devices of a selection; empty for the CPU.
+        Numbers of the CUDA devices; empty for the CPU.
     with_processor
-        True if the CPU computes as well.
+        True if the CPU computes together with the GPUs.
     """
 
     name: str
@@ -94,22 +94,22 @@ def processor() -> Device:
 
 
 class _Gpus:
-    """GPUs of this machine, detected once; concurrent callers wait for the detection."""
+    """Function that returns the GPUs of this machine, detected at the first call; concurrent callers wait."""
 
     def __init__(self) -> None:
         self._found: tuple[Device, ...] | None = None
         self._looking = threading.Lock()
 
     def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
-        """Return the GPUs, usable or not; if none can be named, one row with the reason.
+        """Return the GPUs, usable or not; if GPUs cannot be listed, a single device with the reason.
 
-        They are tried by a separate process, so that a driver that crashes or hangs does not affect the program; the process is restarted
-        without the GPU at which it failed. During detection, `progress` is in its own stage.
+        A separate process tests them, so that a driver that crashes or hangs does not affect the program; after a failure it is restarted
+        with the GPUs after the failed one. `progress` shows the detection as a stage.
 
         Raises
         ------
         Cancelled
-            The user cancelled.
+            If the user cancels.
         """
         if self._found is None:
             progress = progress or Progress()
@@ -123,7 +123,7 @@ class _Gpus:
         return self._found
 
     def cache_clear(self) -> None:
-        """Repeat the lookup and the test of each device, as after a driver was installed."""
+        """Detect and test the devices again at the next call, for example after a driver was installed."""
         self._found = None
         forget_gpus()
 
@@ -133,14 +133,14 @@ _TESTED: Facts[list[Device]] = Facts("gpus", list[Device], 1)
 
 
 def _remembered_gpus() -> tuple[Device, ...]:
-    """Return the GPUs that `_remember_gpus` stored; nothing if they may have changed."""
+    """Return the GPUs that `_remember_gpus` stored, or an empty tuple if they may have changed."""
     state = _machine_state()
     result = None if state is None else _TESTED.get(state, maximum_age=_REMEMBERED_SECONDS)
     return tuple(result) if result is not None and _are_usable(result) else ()
 
 
 def _remember_gpus(tested: tuple[Device, ...]) -> tuple[Device, ...]:
-    """Store the GPUs of this machine for later programs, if all are usable, and return them."""
+    """Store the tested GPUs for later processes if all are usable, and return them."""
     state = _machine_state()
     if state is not None and _are_usable(tested):
         _TESTED.store({state: [*tested]})
@@ -148,7 +148,7 @@ def _remember_gpus(tested: tuple[Device, ...]) -> tuple[Device, ...]:
 
 
 def forget_gpus() -> None:
-    """Let the next program test the GPUs again."""
+    """Remove the stored GPUs, so that the next process tests them again."""
     _TESTED.clear()
 
 
@@ -157,7 +157,7 @@ def _are_usable(tested: Sequence[Device]) -> bool:
 
 
 def _machine_state() -> str | None:
-    """Return a digest of everything that the result depends on, or None if the system does not show it."""
+    """Return a digest of everything on which the GPU test depends, or None if the system does not report it."""
     try:
         cupy = importlib.util.find_spec("cupy")
         if cupy is None or cupy.origin is None:
@@ -202,9 +202,9 @@ def resolve_device(requested: str, progress: Progress | None = None) -> Device:
     Raises
     ------
     ParameterError
-        The device does not exist or is not usable, with the reason.
+        If the device does not exist or is not usable; the message has the reason.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     if requested == "cpu":
         return processor()
@@ -240,15 +240,15 @@ def resolve_device(requested: str, progress: Progress | None = None) -> Device:
 
 
 def begin_contexts(device: Device) -> None:
-    """Start the driver contexts of the GPUs of a device, each in a thread, so that opening them after the imports is fast."""
+    """Create the CUDA contexts of a device's GPUs in background threads, so that opening the GPUs later is fast."""
     for number in device.numbers:
         threading.Thread(target=kernels.cuda.driver.begin_context, args=(number,), name=f"proteoscope-driver-{number}", daemon=True).start()
 
 
 def _probed(progress: Progress) -> dict[str, Any]:
-    """Return the result of kernels/cuda/probe.py.
+    """Return the report of ``kernels/cuda/probe.py`` on all GPUs.
 
-    If it crashed at a GPU, that one has the reason, and later ones are tried by another process.
+    If the probe crashes at a GPU, the report has the reason for this GPU, and another process tests the GPUs after it.
     """
     began = time.monotonic()
     result = _probe(0, progress)
@@ -264,10 +264,10 @@ def _probed(progress: Progress) -> dict[str, Any]:
 
 
 def _probe(first: int, progress: Progress) -> dict[str, Any]:
-    """Return the last report of the probe from GPU `first`, with the reason if it did not finish."""
+    """Run the probe from GPU `first` on and return its last report, with the reason if it did not finish."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     try:
-        # Files, not pipes: a process can be waited for while they fill, and one that cannot be killed does not block their reader.
+        # Files, not pipes: a full pipe would block the process, and a process that cannot be killed would block the reader.
         with (
             as_file(files(kernels.cuda) / "probe.py") as program,
             tempfile.TemporaryFile() as output,
@@ -294,12 +294,12 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
 
 
 def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progress) -> str:
-    """Wait until a process ends, while it prints at intervals, and return how it ended.
+    """Wait until a process ends or prints nothing for too long, and return how it ended.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     atexit.register(process.kill)
     size, heard = 0, time.monotonic()
@@ -318,7 +318,7 @@ def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progr
     finally:
         atexit.unregister(process.kill)
         process.kill()
-        # One that is stuck in the driver ends when the driver lets it go.
+        # A process that is stuck in the driver ends only when the driver call returns.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_KILLED_SECONDS)
 

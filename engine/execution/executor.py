@@ -1,4 +1,4 @@
-"""Computation of a workload on the devices of a run: all GPUs, the CPU, or both. Opened workloads stay on their devices between rounds.
+"""Computation of workloads on the devices of a run: GPUs, the CPU, or both. An opened workload stays on its devices between rounds.
 
 ::
 
@@ -6,7 +6,8 @@
         rows = session.run()
 
 A GPU that fails is removed from the devices of the run. The other GPUs compute its unfinished items; without another GPU the CPU does. The
-devices of a run with remote workers are these workers, including those that join later; the local CPU computes what they leave.
+devices of a run with remote workers are these workers, including those that join later; the local CPU computes items that they leave
+undone.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ from proteoscope.kernels.partitions import Partition
 __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 
 PROCESSOR = Processor.name
-"""Name of the CPU among the device names."""
+"""Device name of the CPU."""
 _MINIMUM_SECONDS_TO_STORE = 0.05  # a speed measured in less time is inaccurate
-_PARTS_ELSEWHERE = 6  # partitions of each remote worker if a partition is cheap to start
+_PARTS_ELSEWHERE = 6  # partitions per remote worker if starting a partition is cheap
 
 
 @dataclass(frozen=True)
 class Share:
-    """A device's share of a workload.
+    """Share of a workload that a device computed.
 
     Attributes
     ----------
     device : str
         Name of the device.
     share : float
-        Share of the cost, 0 to 1.
+        Fraction of the cost, 0 to 1.
     speed : float
         Cost per second while the device worked.
     with_start : bool
-        True if the seconds include one-time work such as compiling, because the device did too little to separate it.
+        True if the speed includes one-time work such as compiling, because the device did too little to exclude it.
     """
 
     device: str
@@ -63,9 +64,9 @@ class Share:
 
 
 class Executor:
-    """Devices of a run.
+    """Executor of workloads on the devices of a run.
 
-    The GPUs of its resources if any, with the CPU if requested; otherwise the CPU.
+    These are the GPUs of its resources, together with the CPU if requested; the CPU alone if there are no GPUs.
     """
 
     def __init__(self, resources: Resources) -> None:
@@ -85,7 +86,7 @@ class Executor:
         with_processor : bool
             False to use the CPU only if there is no GPU.
         one_card : bool
-            True to use only the first GPU, because several are not faster, and the next one if it fails.
+            True to use only the first GPU, and the next one if it fails, because several GPUs are not faster.
         """
         with ExitStack() as stack:
             session = Session(
@@ -131,12 +132,12 @@ class Session:
         if with_processor:
             self._devices.append(self._processor)
         self._accounts: dict[str, Account] = {}
-        self._opened: dict[int, Computation] = {}  # by the device's identity
+        self._opened: dict[int, Computation] = {}  # by ``id`` of the device
         self._rounds: dict[int, int] = {}
         self._struck = set[str]()
-        # Cached between rounds, since there may be hundreds of rounds in a second; its threads start when they are needed.
+        # One pool for all rounds, since there may be hundreds of rounds in a second; its threads start when needed.
         self._pool = stack.enter_context(ThreadPoolExecutor(len(self._devices), thread_name_prefix="proteoscope-worker"))
-        # Costs of the last round of all items; a workload type returns the same array if they have not changed.
+        # Costs of the last round over all items; a workload type returns the same array object if they have not changed.
         self._each: NDArray[np.float64] | None = None
         self._known_costs = Costs(np.zeros(0))
         self._round, self._homes, self._n_items, self._has_shown_plan = 0, dict[str, list[tuple[int, int]]](), 0, False
@@ -174,26 +175,26 @@ class Session:
         state
             Plain data that the round depends on, in addition to the workload; each device receives it once.
         items : ndarray of int64 or None
-            Items of the workload, ascending; all when None.
+            Indices of the items to compute, shape (n,), ascending; None for all.
         step_cost : float
-            Cost of a step of the progress; 0 if each item is a step.
+            Cost that counts as one progress step; 0 if each item is a step.
         is_measured : bool
-            True if the costs are in the unit of the stored device speeds.
+            True if the costs have the unit of the stored device speeds, so that the speeds plan this round and are updated by it.
         is_stored : bool
             True if finished partitions are stored in the checkpoint; False for the rounds of an iteration that stores its own state.
         in_step : bool
-            True for one of many short, similar rounds. One thread then serves several GPUs in turn, each with its items of the last round.
-            A computation yields once its GPU has received all work, before waiting for it.
+            True for one of many short, similar rounds. One thread then serves all GPUs in turn, each with the same items as in the last
+            round. Each computation yields after its GPU has received all work and before waiting for the results.
 
         Returns
         -------
         mapping of str to ndarray
-            Rows of the items, in their order.
+            Columns of results, one row per item in the order of `items`.
 
         Raises
         ------
         Cancelled
-            The user cancelled.
+            If the user cancels.
         """
         each = self._kind.costs(self._workload, state)
         costs = self._known_costs if items is None and each is self._each else Costs(each if items is None else each[items])
@@ -215,7 +216,7 @@ class Session:
             advance.count(end - first)
             advance(costs.before(end) - costs.before(first))
 
-        # Items stay with their workers if their number is the same; remote CPUs keep only files, so that it does not matter to them.
+        # Workers keep their items if the number of items is unchanged. Remote CPUs keep only files, so they need not.
         sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_cards)
         gpus = {device.name for device in self._devices if device is not self._processor}
         in_turns = in_step and sticks and not done and self._elsewhere is None and len(gpus) == len(self._devices) > 1
@@ -252,7 +253,7 @@ class Session:
         return rows
 
     def _has_others(self) -> bool:
-        """Return True if other devices can take what failed ones left: remote workers, which are awaited, or the next GPU."""
+        """Return True if other devices can compute the items of failed ones: remote workers, after waiting for one, or the next GPU."""
         if self._elsewhere is None:
             return bool(self._devices)
         # A removed worker may still be listed.
@@ -260,11 +261,11 @@ class Session:
         return bool(self._arrived())
 
     def no_rows(self, state: Any, n: int) -> Rows:
-        """Return the rows of `n` items without results."""
+        """Return the rows of `n` items that have no results."""
         return self._kind.empty(self._workload, state, n)
 
     def shares(self) -> tuple[Share, ...]:
-        """Return the share of each device that has computed something in measured rounds."""
+        """Return the share of each device that took part in measured rounds."""
         total = sum(account.cost for account in self._accounts.values())
         return tuple(
             Share(name, account.cost / total, account.speed, account.warm_cost == 0)
@@ -273,14 +274,14 @@ class Session:
         )
 
     def remember(self) -> None:
-        """Report the busy seconds of each device to the clock; store its speed for later searches if it did enough to measure it."""
+        """Report each device's busy seconds to the clock, and store its speed for later searches if it was measured accurately."""
         speeds = dict[str, float]()
         for name, account in self._accounts.items():
             if account.seconds > 0.0:
                 self._resources.clock.add_work(self._workload.kind, name, account.seconds)
             if account.speed is not None and account.warm_seconds >= _MINIMUM_SECONDS_TO_STORE:
                 speeds[name] = account.speed
-        if self._elsewhere is None:  # names of remote workers differ in each run
+        if self._elsewhere is None:  # remote workers have other names in each run
             store_speeds(self._workload.kind, speeds, self._processor.threads)
 
     def _worker(
@@ -312,7 +313,7 @@ class Session:
         return new
 
     def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Computation:
-        """Return the workload on a device, opened in the session and begun in the round."""
+        """Open the workload on a device if necessary, begin the round there, and return the computation."""
         key = id(device)
         if key not in self._opened:
             if self._elsewhere is None or device is self._processor:
@@ -327,7 +328,7 @@ class Session:
         return self._opened[key]
 
     def _strike(self, device: Device) -> None:
-        """Exclude a failed GPU from this run and retest it before the next one; exclude a remote worker from this session."""
+        """Exclude a failed GPU from this run and have it retested before the next run; exclude a remote worker from this session."""
         if self._elsewhere is None:
             forget_gpus()
         self._struck.add(device.name)
@@ -358,7 +359,7 @@ class _Advance:
         self._cost, self._steps = 0.0, 0
 
     def __call__(self, cost: float) -> None:
-        """Report additional cost as done; nothing if items are the steps."""
+        """Advance the progress by a computed cost; does nothing if the steps are items."""
         if self._step_cost:
             with self._lock:
                 self._cost += cost
@@ -368,6 +369,6 @@ class _Advance:
                 self._progress.advance(steps)
 
     def count(self, items: int) -> None:
-        """Report a number of additional items as done; nothing if steps are of a cost."""
+        """Advance the progress by a number of items; does nothing if a step is a cost."""
         if not self._step_cost:
             self._progress.advance(items)

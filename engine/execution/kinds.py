@@ -1,4 +1,4 @@
-"""Registry of workload types, to which the entries of searches add theirs. Imports nothing heavy, so that entries load fast."""
+"""Registry to which the entry of each search adds its workload types. It imports nothing heavy, so that entries load fast."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ RegisteredWorkload: TypeAlias = "tuple[str, Callable[[], type[WorkloadType]]]"
 """Name of a workload type, and a callable that imports and returns its `proteoscope.engine.execution.workload.WorkloadType`."""
 
 KINDS: dict[str, Callable[[], type[WorkloadType]]] = {}
-"""Callable of each workload type, by name."""
+"""Callable that imports and returns each workload type, by name."""
 
 
 def register_kinds(kinds: Iterable[RegisteredWorkload]) -> None:
-    """Register workload types; the same type may be registered again.
+    """Register workload types; registering the same type again has no effect.
 
     Searches that share a type register the same callable. The callables are not called here, since they import the computing modules.
 
@@ -30,7 +30,7 @@ def register_kinds(kinds: Iterable[RegisteredWorkload]) -> None:
     Raises
     ------
     ValueError
-        If a name is registered for another callable.
+        If a name is already registered with another callable.
     """
     for name, load in kinds:
         if KINDS.setdefault(name, load) is not load:
@@ -43,7 +43,7 @@ def workload_type(workload: Workload) -> WorkloadType:
     Raises
     ------
     ValueError
-        The type is not registered.
+        If the type is not registered.
     """
     load = KINDS.get(workload.kind)
     if load is None:

@@ -1,4 +1,4 @@
-"""Compilation of kernels before they are called: once on a machine, in processes of its own, with progress, and cancelled at once."""
+"""Ahead-of-call compilation of kernels: once per machine, in separate processes, with progress and immediate cancellation."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from proteoscope.kernels.device import DeviceError
 __all__ = ["compile_for_gpus", "compile_kernels"]
 
 _MAXIMUM_PROCESSES = 8
-"""Kernels wait for those that they call: more processes would not be done sooner."""
+"""Maximum number of processes; more would not be faster, since a kernel waits for those that it calls."""
 _CHECK_SECONDS = 0.05
 
 
 def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | None = None) -> list[str]:
-    """Compile the kernels of groups that are not compiled yet, each after those that it calls.
+    """Compile the kernels of the given groups that are not compiled yet, each after the kernels that it calls.
 
     Parameters
     ----------
     groups : iterable of str
-        Of `proteoscope.kernels.cpu.signatures.kernel_groups`.
+        Names in `proteoscope.kernels.cpu.signatures.kernel_groups`.
     progress : Progress
         Shows the number of kernels, and warns of those that could not be compiled.
     processes : int, optional
@@ -40,12 +40,12 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     Returns
     -------
     list of str
-        Why kernels could not be compiled, a sentence each. They are compiled when they are called, so that only time is lost.
+        One sentence per kernel that could not be compiled. Such kernels are compiled when they are called, which only costs time.
 
     Raises
     ------
     Cancelled
-        The user stopped it; the processes have ended.
+        If the user cancels; the processes have ended then.
     """
     signatures = kernels_package.cpu.signatures
     missing = [group for group in groups if not signatures.is_compiled(group)]
@@ -58,7 +58,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     for failure in failures:
         progress.message(failure, "warning")
     if not failures:
-        with suppress(OSError):  # full disk: the next program checks the kernels again
+        with suppress(OSError):  # full disk: the next process checks the kernels again
             signatures.mark_compiled(missing)
     if reason := kernels_package.cpu.caching.why_not_cached():
         progress.message(f"Compiled kernels cannot be stored and may have to be compiled again: {reason}", "warning")
@@ -66,7 +66,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
 
 
 def _order(numbers: Iterable[int]) -> dict[int, int]:
-    """Return the place of each kernel in the order in which they should begin: that with the longest chain of callers begins first."""
+    """Return each kernel's rank in the compilation order: kernels with the longest chain of callers come first."""
     listed = kernels_package.cpu.signatures.listed_kernels()
     callers = dict.fromkeys(numbers, 0)
     for number in sorted(callers, reverse=True):  # callers come after their callees
@@ -104,12 +104,13 @@ def _compile(numbers: set[int], progress: Progress, processes: int) -> list[str]
 
 @contextmanager
 def _compiler() -> Iterator[Callable[[int], str]]:
-    """Start a process that compiles kernels until the block ends.
+    """Start a process that compiles kernels, and end it with the block.
 
     Yields
     ------
     callable
-        Compiles the kernel with a number and returns why it failed, or ''. Raises EOFError with the reason if the process has ended.
+        Takes the number of a kernel, compiles the kernel and returns why this failed, or ''. Raises EOFError with the reason if the
+        process has ended.
     """
     program = own_program(f"from {kernels_package.cpu.signatures.__name__} import run_compiler; run_compiler()")
     with tempfile.TemporaryFile() as errors:
@@ -119,7 +120,7 @@ def _compiler() -> Iterator[Callable[[int], str]]:
 
         def compile_kernel(number: int) -> str:
             with compiling:
-                with suppress(OSError):  # it has ended, as the answer shows
+                with suppress(OSError):  # the process has ended, which the missing answer shows
                     numbers.write(b"%d\n" % number)
                 line = answers.readline()
                 if not line:
@@ -135,24 +136,24 @@ def _compiler() -> Iterator[Callable[[int], str]]:
 
 
 def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str]:
-    """Compile what searches usually compute with on the GPUs of this machine, once for each model; nothing where none is usable.
+    """Compile the usual CUDA kernels for each GPU model of this machine; does nothing without usable GPUs.
 
     Parameters
     ----------
     progress : Progress
-        Shows the number of sources.
+        Shows the number of compiled sources.
     threads : int, optional
-        Sources that are compiled together; by default the number of cores.
+        Number of sources to compile concurrently; by default the number of cores.
 
     Returns
     -------
     list of str
-        Why some could not be compiled, a sentence each.
+        One sentence per source that could not be compiled.
 
     Raises
     ------
     Cancelled
-        The user stopped it.
+        If the user cancels.
     """
     models = {gpu.compute_capability: gpu for gpu in gpus(progress) if gpu.usable}
     failures = list[str]()

@@ -1,4 +1,4 @@
-"""Workers in other processes, on this machine or on others, as a session uses them."""
+"""Interface of workers in other processes, on this machine or others, as used by a session."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["RemoteWorkers", "WorkerLostBeforeError", "WorkerLostError"]
 
 
 class WorkerLostError(DeviceError):
-    """The worker was lost while it computed, perhaps because of its items."""
+    """Raised if a worker was lost while it computed, perhaps because of its items."""
 
 
 class WorkerLostBeforeError(WorkerLostError):
-    """The worker was lost before it started: its items are not the cause."""
+    """Raised if a worker was lost before it started, so that its items are not the cause."""
 
 
 class RemoteWorkers(Protocol):
-    """Workers that come and go.
+    """Workers in other processes, which may join and leave during a run.
 
     Attributes
     ----------
     name : str
-        As requested, for example ``local:4``.
+        Request of the user, for example ``local:4``.
     """
 
     name: str
@@ -37,29 +37,29 @@ class RemoteWorkers(Protocol):
         """True if some workers compute with a GPU."""
 
     def devices(self) -> list[Device]:
-        """Return the workers that are usable now, each with a name that no other has had."""
+        """Return the workers that are usable now; names of earlier workers are never reused."""
 
     def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
-        """Wait for a worker, as long as one can be expected to come.
+        """Wait until a worker is available.
 
         Parameters
         ----------
         progress : Progress
-            Checked for a cancel.
+            Checked for cancellation.
         but : collection of str
-            Names of workers that do not count.
+            Names of workers to ignore.
 
         Returns
         -------
         bool
-            True if there is one.
+            True if a worker is available.
 
         Raises
         ------
         Cancelled
-            The user cancelled.
+            If the user cancels.
         WorkersError
-            No worker can come any more.
+            If no worker can join any more.
         """
 
     def open(self, workload: Workload, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
@@ -68,7 +68,7 @@ class RemoteWorkers(Protocol):
         Raises
         ------
         WorkerLostError
-            The worker was lost.
+            If the worker was lost.
         DeviceError
-            Its device failed.
+            If the device of the worker failed.
         """

@@ -23,7 +23,7 @@ class Resources:
     threads
         Number of CPU threads.
     cards
-        GPUs. A failed one is removed from the list, so that later steps do not use it.
+        Opened GPUs. A GPU that fails is removed from the list, so that later steps do not use it.
     with_processor
         True if the CPU computes together with the GPUs.
     progress
@@ -33,7 +33,7 @@ class Resources:
     checkpoint
         Stored results of the run; None if it cannot be resumed.
     elsewhere
-        Workers in other processes, which compute in place of these GPUs and threads; None if there are none.
+        Workers in other processes that compute instead of these GPUs and threads; None if there are none.
     """
 
     threads: int = field(default_factory=available_threads)
@@ -45,17 +45,17 @@ class Resources:
     elsewhere: RemoteWorkers | None = None
 
     def reporting_to(self, progress: Progress) -> Resources:
-        """Return the resources with another progress, for background work."""
+        """Return a copy of the resources that reports to another progress, for background work."""
         return replace(self, progress=progress)
 
     @property
     def has_cards(self) -> bool:
-        """True if GPUs compute, here or remotely."""
+        """True if GPUs compute, in this process or in remote workers."""
         return bool(self.cards) if self.elsewhere is None else self.elsewhere.has_cards
 
     @property
     def used(self) -> str:
-        """Devices that computed, once done, such as ``cuda:0+cpu``."""
+        """Devices that computed, such as ``cuda:0+cpu``; complete only after the computation."""
         if self.elsewhere is not None:
             return self.elsewhere.name
         cards = [card.name for card in self.cards]

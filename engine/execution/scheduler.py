@@ -1,15 +1,15 @@
 """Distribution of the items of a workload among workers: GPUs, and the CPU with all its threads.
 
-Each worker takes the next partition when it has finished the last: a GPU the largest, the CPU the smallest. The speed of each worker is
-measured during the round and corrects the distribution:
+A worker that has finished a partition takes the next: a GPU the largest, the CPU the smallest. The speed of each worker is measured during
+the round and corrects the distribution:
 
-- An idle worker receives a share of another's remaining items, in proportion to their speeds.
-- A worker takes no partition that the faster ones would finish sooner. The CPU takes none if it adds too little to the speed of the GPUs.
+- An idle worker receives a share of another worker's remaining items, in proportion to their speeds.
+- A worker takes no partition that faster workers would finish sooner. The CPU takes none if it adds too little to the speed of the GPUs.
 - The other workers compute what a failed worker has not finished.
 
 If all speeds are known from earlier searches, the distribution is calculated before the round, as in CUDASW++ 3.0 (Liu, Wirawan and Schmidt
-2013, BMC Bioinformatics 14:117; R is the share of the database on the GPU). Otherwise workers take smaller and smaller partitions. In later
-rounds of the same items each worker starts with its items of the last round.
+2013, BMC Bioinformatics 14:117; the GPU's share of the database is R there). Otherwise workers take smaller and smaller partitions. In
+later rounds over the same items each worker starts with its items of the last round.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from proteoscope.kernels.partitions import Partition, falling_partitions
 __all__ = ["Account", "Costs", "Losses", "Round", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 
 _CHECK_SECONDS = 0.1  # between the checks of an idle worker for cancellation
-_HISTORY_WEIGHT = 0.8  # weight of earlier measurements in each new one
+_HISTORY_WEIGHT = 0.8  # weight of earlier measurements in the average speed
 _DISCARDED_RESULTS = 2  # partial results under way that a GPU discards when it gives up a partition
-_FIRST_PARTS = 512  # the CPU takes this fraction of a partition while its speed is unknown,
-_FIRST_SECONDS = 0.3  # and items of this time while the speed of a GPU is unknown
+_FIRST_PARTS = 512  # while its speed is unknown, the CPU takes 1/512 of a partition
+_FIRST_SECONDS = 0.3  # while the speed of a GPU is unknown, the CPU takes items for this time
 _MINIMUM_SHARE = 0.05  # of the GPUs' speed: a slower CPU costs the threads that feed them more than it adds
-_PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
-_LAST_PARTS = 0.5, 0.25, 0.25  # of the last of many equal partitions, to shorten the wait at the end
+_PARTS_OF_CARD = 4  # partitions per planned share of a GPU, so that a wrong plan can be corrected
+_LAST_PARTS = 0.5, 0.25, 0.25  # fractions into which the last of many equal partitions is divided, to shorten the wait at the end
 _MAXIMUM_CHARACTERS = 300  # of an error message
-_MAXIMUM_LOSSES = 3  # of workers on the same items, which are then excluded,
-_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and if workers are lost on other items too, so that the cause may be external
-_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # without a row between them, in addition to one of each worker
-_PARTS_AFTER_LOSS = 8  # of the rest of a lost worker's partition, to find the items that cause the loss
+_MAXIMUM_LOSSES = 3  # of workers on the same items, which are then excluded
+_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # the same if workers are lost on other items too, so that the cause may be external
+_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # without results between them, in addition to one loss per worker
+_PARTS_AFTER_LOSS = 8  # partitions into which the rest of a lost worker's partition is divided, to find the items that cause the loss
 _MAXIMUM_WORKERS = 4096
 
 
 class Costs:
-    """Cumulative costs of items, for the cost of any run of items.
+    """Cumulative costs of items, which give the cost of any range of items.
 
     Parameters
     ----------
     costs : ndarray, shape (n,)
-        Cost of each item, not negative.
+        Cost of each item, at least 0.
     """
 
     def __init__(self, costs: NDArray[np.number]) -> None:
@@ -67,7 +67,7 @@ class Costs:
         return len(self.each)
 
     def before(self, item: int) -> float:
-        """Return the cost of all items before this one."""
+        """Return the total cost of the items before `item`."""
         return float(self._before[item])
 
     def part(self, first: int, last: int) -> Partition:
@@ -75,13 +75,13 @@ class Costs:
         return Partition(first, last, self.before(last) - self.before(first))
 
     def at(self, part: Partition, share: float) -> int:
-        """Return the item that divides a partition so that about this share of its cost precedes it."""
+        """Return the item before which about the fraction `share` of a partition's cost lies."""
         mark = self.before(part.first) + share * part.cost
         return min(part.last, max(part.first, int(np.searchsorted(self._before, mark, side="left"))))
 
 
 class Account:
-    """Cost and seconds of a worker's results, in total and without the first one, which includes one-time work."""
+    """Cost and seconds of a worker's results: of all, and of warm ones only, which exclude one-time work such as compiling."""
 
     def __init__(self) -> None:
         self.cost = self.seconds = self.warm_cost = self.warm_seconds = 0.0
@@ -96,7 +96,7 @@ class Account:
 
     @property
     def speed(self) -> float | None:
-        """Cost per second, or None without results."""
+        """Cost per second of the warm results, or of all if none is warm; None without results."""
         if self.warm_cost > 0:
             return self.warm_cost / max(self.warm_seconds, 1e-9)
         return self.cost / max(self.seconds, 1e-9) if self.cost > 0 else None
@@ -109,16 +109,16 @@ class Worker:
     Attributes
     ----------
     name
-        Display name: "cuda:0", "cpu".
+        Display name such as "cuda:0" or "cpu".
     search
-        Computes a partition; yields results several times a second; raises DeviceError if the device fails. It may be closed after any
-        result; another worker then computes the rest.
+        Generator function that computes a partition and yields results several times a second; raises DeviceError if the device fails. The
+        scheduler may close the generator after any result; another worker then computes the rest.
     account
         Cost and seconds of its results.
     is_processor
-        True if it takes parts of the smallest partitions; others take the largest whole ones.
+        True for the CPU, which takes sections of the smallest partition; other workers take the largest partition as a whole.
     speed
-        Initial cost per second, or None if unknown.
+        Cost per second known before the round, or None.
     """
 
     name: str
@@ -135,11 +135,11 @@ class Losses:
     Attributes
     ----------
     items
-        Items that each lost worker was computing, as ``(first, last)``.
+        Range of items ``(first, last)`` that each lost worker was computing.
     in_a_row
-        Number of lost workers since the last rows.
+        Number of workers lost since the last result with rows.
     n_workers
-        Maximum number of workers at the start of the round, or of its continuations.
+        Number of workers at the start of the round or of one of its continuations, whichever is largest.
     """
 
     items: list[tuple[int, int]] = field(default_factory=list)
@@ -149,7 +149,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Round:
-    """Items to compute, and receivers of what is computed.
+    """Items to compute in a round, and the callables that receive results and progress.
 
     Attributes
     ----------
@@ -160,9 +160,9 @@ class Round:
     progress
         Checked for cancellation.
     advance
-        Receives the cost done, on any thread.
+        Receives the computed cost, on any thread.
     arrivals
-        Returns new workers; None if none can come.
+        Returns workers that have joined since the last call; None if none can join.
     """
 
     costs: Costs
@@ -191,11 +191,11 @@ class _Pace:
 
     @property
     def result_seconds(self) -> float:
-        """Seconds between results; 0 if unknown."""
+        """Average seconds between results; 0 if unknown."""
         return self._seconds / self._results if self._results else 0.0
 
     def advanced(self, end: int, cost: float, seconds: float) -> None:
-        """Record a result up to `end`. A GPU's first is excluded, since it includes one-time work such as compiling."""
+        """Record a result up to `end`. The speed excludes a GPU's first result, which includes one-time work such as compiling."""
         is_warm = self.worker.is_processor or self.worker.account.cost > 0.0
         self.done = end
         if is_warm:
@@ -206,7 +206,7 @@ class _Pace:
 
 
 class Scheduler:
-    """Computation of a round: each item once, on all workers together.
+    """Scheduler of a round: workers together compute each item once.
 
     Parameters
     ----------
@@ -217,22 +217,23 @@ class Scheduler:
     parts_of_worker
         See `planned`.
     homes
-        Items of each worker in the last round, by name.
+        Items that each worker computed in the last round, by worker name.
     parts
-        Partitions to compute, if not all.
+        Partitions to compute; by default all items.
     losses
-        See the attributes; of a continued round.
+        Losses so far, if the round is continued.
     pool
-        Thread pool with a thread per worker; its own when None.
+        Thread pool with one thread per worker; None to create one.
     in_turns
-        True if the calling thread serves all workers in turn. Each computes its items of the last round, and no idle one takes items over.
+        True if the calling thread serves all workers in turn. Each worker computes its items of the last round, and idle workers take over
+        no items.
 
     Attributes
     ----------
     homes
-        Items of each worker in this round, when it is over.
+        Items that each worker computed in this round, available at its end.
     losses
-        Lost workers.
+        Workers that were lost.
     """
 
     def __init__(
@@ -268,15 +269,15 @@ class Scheduler:
         Returns
         -------
         list of Partition
-            Items that are not computed because all workers failed. Each failure was reported.
+            Items that were not computed because all workers failed; each failure was reported to the progress.
 
         Raises
         ------
         Cancelled
-            The user cancelled.
+            If the user cancels.
         WorkersError
-            Several workers were lost on the same items, or many in a row. Any other exception of a worker is raised again when all have
-            stopped.
+            If several workers were lost on the same items, or many in a row. Any other exception of a worker is raised again after all
+            workers have stopped.
         """
         if self._in_turns:
             with ExitStack() as stack:
@@ -303,7 +304,7 @@ class Scheduler:
         return sorted(left, key=lambda part: -part.cost)
 
     def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
-        """Add arriving workers as long as others work."""
+        """Start workers that join, as long as others are working."""
         while self._round.arrivals is not None and not self._is_broken:
             working = [served for served in serving if not served.done()]
             if not working:
@@ -319,7 +320,7 @@ class Scheduler:
             pass
 
     def _serve(self, pace: _Pace) -> Generator[None, None, None]:
-        """Run a worker until all items are computed. Yields after each result, and while there is nothing to do."""
+        """Run a worker until all items are computed; yield after each result and while waiting for items."""
         try:
             while (part := (yield from self._next(pace))) is not None:
                 yield from self._search(pace, part)
@@ -339,16 +340,16 @@ class Scheduler:
             raise
 
     def _count_loss(self) -> None:
-        """Count a lost worker, and end the round if too many are lost in a row, on any items or before they started."""
+        """Count a lost worker, and end the round if too many were lost in a row, on whatever items or before starting."""
         self.losses.in_a_row += 1
         if self.losses.in_a_row > self.losses.n_workers + _MAXIMUM_LOSSES_IN_A_ROW:
             self._is_broken = True
             raise WorkersError(f"{self.losses.in_a_row} workers were lost in a row without a result. Check their memory")
 
     def _after_loss(self, rest: Partition) -> list[Partition]:
-        """Return the unfinished items of a lost worker in smaller partitions; items on which three workers were lost are set aside.
+        """Return a lost worker's unfinished items in smaller partitions, without items on which three workers were lost. Set these aside.
 
-        If workers are lost on other items as well, the cause may be external; then six may be lost on the same items.
+        If workers are lost on other items as well, the cause may be external, and the limit is six workers.
         """
         if rest.last <= rest.first:
             return []
@@ -367,7 +368,7 @@ class Scheduler:
         return f"{n} workers were lost on items {items}; {others}. Check the memory of the workers."
 
     def _next(self, pace: _Pace) -> Generator[None, None, Partition | None]:
-        """Return the next partition for a worker, or None if all is done; wait while others may fail or give away a share."""
+        """Return a worker's next partition, or None if all is done; wait while other workers may fail or give away items."""
         while not self._is_broken:
             with self._changed:
                 self._round.progress.check()
@@ -385,7 +386,7 @@ class Scheduler:
         return None
 
     def _taken(self, pace: _Pace) -> Partition:
-        """Take the largest partition for a GPU; for the slower CPU, half of its fair share from the smallest."""
+        """Take the largest partition for a GPU; for the CPU, half of its fair share, from the smallest partition."""
         if not pace.worker.is_processor or len(self._paces) == 1:
             return self._waiting.pop(0)
         smallest, speed = self._waiting.pop(), pace.speed
@@ -416,7 +417,7 @@ class Scheduler:
                         pace.advanced(chunk.end, cost, now - began)
                         began = now
                         shares = self._shares_to_give(pace)
-                        if shares:  # the rest is given back; rows are taken with each result, so none is lost
+                        if shares:  # give back the rest; no rows are lost, since they are taken with each result
                             self._leave(pace, shares)
                 beyond = min(chunk.beyond, self._round.costs.before(part.last) - self._round.costs.before(chunk.end))
                 self._round.advance(max(0.0, cost + beyond - reported))
@@ -430,7 +431,7 @@ class Scheduler:
                 self._leave(pace, [])
 
     def _is_in_time(self, pace: _Pace) -> bool:
-        """Return True if a worker would finish a result before the faster ones have finished everything."""
+        """Return True if a worker would deliver a result before the faster workers could finish all remaining items."""
         speed = pace.speed
         faster = [other for other in self._paces if not other.has_failed and (other.speed or 0.0) > (speed or 0.0)]
         if speed is None or not faster:
@@ -443,28 +444,28 @@ class Scheduler:
         return seconds < cost / sum(other.speed or 0.0 for other in faster)
 
     def _shares_to_give(self, pace: _Pace) -> list[Partition]:
-        """Divide the remaining items of a worker among it and idle ones; return nothing if that is not faster."""
+        """Divide a worker's remaining items among itself and idle workers; return an empty list if that is not faster."""
         speed, rest = pace.speed, self._left(pace)
         idle = [other for other in self._paces if other.is_idle]
         if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
             return []
-        # A GPU without measurements is assumed to be as fast; a CPU is not.
+        # A GPU without measurements is assumed to be as fast as this worker; a CPU is not.
         speeds = [speed, *(other.speed or (0.0 if other.worker.is_processor else speed) for other in idle)]
         if rest / speed - rest / sum(speeds) <= _DISCARDED_RESULTS * pace.result_seconds:
             return []
         return _shares(self._round.costs, self._rest(pace), speeds)
 
     def _left(self, pace: _Pace) -> float:
-        """Return the remaining cost of a worker."""
+        """Return the cost of the items that a worker still has to compute, including its assigned partitions."""
         return sum(part.cost for part in pace.assigned) + (0.0 if pace.part is None else self._rest(pace).cost)
 
     def _rest(self, pace: _Pace) -> Partition:
-        """Return the items of its partition that a worker has not computed."""
+        """Return the items of a worker's current partition that it has not computed."""
         assert pace.part is not None
         return self._round.costs.part(pace.done, pace.part.last)
 
     def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
-        """End a worker's partition and give back what is left, with its other assigned partitions if anything is left or if requested."""
+        """End a worker's partition and give back `left`; also its assigned partitions, if `left` is not empty or if requested."""
         pace.part = None
         given = pace.assigned if gives_assigned or left else []
         pace.assigned = [] if given else pace.assigned
@@ -476,11 +477,11 @@ class Scheduler:
 
 
 def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -> list[Partition]:
-    """Return the items partitioned for workers, largest partition first.
+    """Return partitions of all items for the given workers, largest first.
 
-    If all speeds are known, shares are in proportion to them, with the last items for GPUs and the first for the CPU. Otherwise partitions
-    decrease in size; with `parts_of_worker` each worker has this number of equal partitions, and if that is large, the last ones are
-    divided.
+    If all speeds are known, shares are proportional to them, with the last items for the GPUs and the first for the CPU. Otherwise the
+    partitions decrease in size; with `parts_of_worker` there are this many equal partitions per worker, and if that is a large number, the
+    last ones are subdivided.
     """
     if len(costs) == 0:
         return []
@@ -493,7 +494,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
             return falling_partitions(costs.each, len(workers))
         last = _LAST_PARTS if parts_of_worker > len(_LAST_PARTS) else (1.0,)
         return falling_partitions(costs.each, len(workers), (*(parts_of_worker - 1) * (1.0,), *last))
-    # The CPU's share is one partition, which it computes in parts; what it does not reach goes to the GPUs.
+    # The CPU's share is one partition, which it computes in sections; the GPUs take what it has not reached.
     parts: list[Partition] = []
     for worker, share in zip(workers, _shares(costs, whole, [float(speed or 0.0) for speed in speeds], keep_empty=True), strict=True):
         parts += [share] if worker.is_processor else _shares(costs, share, [1.0] * (parts_of_worker or _PARTS_OF_CARD))
@@ -501,7 +502,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
 
 
 def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) -> list[Partition]:
-    """Return partitions of the items not in the ascending runs ``first:end`` of `done`, for `n_workers`, largest first."""
+    """Return partitions for `n_workers` of the items outside the ascending ranges ``(first, end)`` in `done`, largest first."""
     edges = [0, *(edge for run in done for edge in run), len(costs)]
     gaps = [costs.part(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if last > first]
     if n_workers > 1:
@@ -511,14 +512,14 @@ def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) ->
 
 
 def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:
-    """Return a partition divided by speeds, the first share at its end, without empty shares."""
+    """Divide a partition in proportion to speeds; the first speed gets the end of the partition. Drop empty shares by default."""
     marks = 1.0 - np.cumsum(speeds) / sum(speeds)
     cuts = [part.last, *(costs.at(part, mark) for mark in marks[:-1].tolist()), part.first]
     return [costs.part(low, max(low, high)) for high, low in pairwise(cuts) if keep_empty or high > low]
 
 
 def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge adjacent runs of items."""
+    """Merge adjacent ranges of items."""
     runs: list[tuple[int, int]] = []
     for first, last in sorted(parts):
         if runs and runs[-1][1] == first:
@@ -528,5 +529,5 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def one_line(error: Exception) -> str:
-    """Return an error as one readable line."""
+    """Return the message of an error on one line, shortened."""
     return shortened(" ".join(str(error).split()), _MAXIMUM_CHARACTERS)

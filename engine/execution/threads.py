@@ -1,6 +1,6 @@
-"""Running partitions on the threads of this machine. The kernels release the interpreter's lock, so that threads run in parallel.
+"""Execution of partitions on the threads of this machine. The kernels release the GIL, so that threads run in parallel.
 
-A cancel takes effect between two partitions; kernels that may take long for a single item also read a stop flag.
+Cancellation takes effect between two partitions; kernels that may take long for a single item also read a stop flag.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run_on_threads(
 ) -> list[Result]:
     """Call a function on each item, on several threads, and return the results in the order of the items.
 
-    A cancel or an error drops the items that have not started, sets `stop`, and waits for the running ones.
+    After cancellation or an error, items that have not started are dropped, `stop` is set, and running calls are awaited.
 
     Parameters
     ----------
@@ -47,10 +47,11 @@ def run_on_threads(
     threads : int
         Maximum number of threads. With one thread and no `stop`, the calling thread is used.
     progress : Progress
-        Advances by `steps(item)` after each item.
+        Advances by ``steps(item)`` after each item.
     steps : callable
+        Returns the number of progress steps of an item.
     stop : ndarray, optional
-        Flag that running calls read to end early.
+        Stop flag that running calls read, so that they end early.
     """
     if (threads <= 1 or len(items) <= 1) and stop is None:
         results = []
@@ -72,6 +73,6 @@ def run_on_threads(
         except BaseException:
             if stop is not None:
                 stop[0] = 1
-            pool.shutdown(wait=False, cancel_futures=True)  # the end of the block waits
+            pool.shutdown(wait=False, cancel_futures=True)  # the end of the `with` block waits
             raise
         return [future.result() for future in futures]

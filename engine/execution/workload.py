@@ -1,8 +1,9 @@
-"""Workloads as plain data: what a search computes, on any device, in this or another process.
+"""Workloads: descriptions of computations as plain data, which any device of this or another process can execute.
 
-A `Workload` holds the columns that the computation needs, and no function: its type is a name that the entry of a search registers
-(`proteoscope.engine.execution.kinds`). A `WorkloadType` estimates the cost of the items, opens the workload on a device and joins the
-resulting rows. An opened workload stays on its device between the rounds of an iterative search and between the phases of a filtering one.
+A `Workload` holds the columns that the computation needs, and no functions; its type is a name that the entry of a search registers in
+`proteoscope.engine.execution.kinds`. A `WorkloadType` estimates the cost of the items, opens the workload on a device and joins the
+resulting rows. An opened workload stays on its device between the rounds of an iterative search and between the phases of a filtering
+search.
 
 ::
 
@@ -39,7 +40,7 @@ Columns: TypeAlias = Mapping[str, Any]
 """Arrays and numbers by name. An array may be a memory map of a file."""
 
 Rows: TypeAlias = Mapping[str, NDArray]
-"""Columns of results; all refer to the same items."""
+"""Columns of results by name; row i of each column belongs to the same item."""
 
 
 class Workload(NamedTuple):
@@ -50,9 +51,9 @@ class Workload(NamedTuple):
     kind
         Name in `proteoscope.engine.execution.kinds.KINDS`.
     settings
-        Strings and numbers.
+        Settings of the computation, strings and numbers.
     sources
-        Input such as a database or queries; large columns from files are memory-mapped.
+        Columns of each input, such as a database or queries; large columns from files are memory-mapped.
     """
 
     kind: str
@@ -61,16 +62,16 @@ class Workload(NamedTuple):
 
 
 class PartialResult(NamedTuple):
-    """Results of a device since its last partial result.
+    """Results that a device computed since its last partial result.
 
     Attributes
     ----------
     end : int
-        Item up to which the partition is computed.
+        Items of the partition before this one are computed.
     rows : mapping of str to ndarray or None
-        Rows of the items from the last end up to this one. None if only progress is reported.
+        Rows of the items from the previous `end` to this one. None if only progress is reported.
     beyond : float
-        Cost already computed of the items from `end`.
+        Cost of the computation already done for items from `end` on.
     """
 
     end: int
@@ -82,36 +83,36 @@ class Computation(Protocol):
     """A workload opened on a device."""
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin a round with a state and some items (all when None); called once, before the first partition of the round."""
+        """Begin a round with a state and the indices of its items (None for all); called once, before its first partition."""
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Compute the items `first:last` of the round.
 
-        The caller may close the generator after any partial result; another device then computes the items from its end. Rows depend only
-        on their items, the workload and the state.
+        The caller may close the generator after any partial result; another device then computes the items from its `end`. The rows of an
+        item depend only on the item, the workload and the state.
 
         Yields
         ------
         PartialResult
-            Results, every 0.1 to 0.2 seconds; their ends never decrease.
+            Results, every 0.1 to 0.2 seconds; `end` never decreases.
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         """
 
 
 class WorkloadType(Protocol):
-    """A workload type.
+    """Computation of one type of workload: costs, opening on a device, and merging of results.
 
-    `parts_of_worker` limits the partitions per worker if starting one is expensive; 0 if it is cheap.
+    `parts_of_worker` limits the number of partitions per worker if starting a partition is expensive; 0 means no limit.
     """
 
     parts_of_worker: int
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the relative cost of each item, (items,), in operations."""
+        """Return the relative cost of each item in operations, shape (n_items,)."""
 
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
         """Open the workload on a device during the block.
@@ -122,14 +123,14 @@ class WorkloadType(Protocol):
         Raises
         ------
         DeviceError
-            The device failed, or cannot compute this workload.
+            If the device failed, or cannot compute this workload.
         """
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return the rows of `n` items without results."""
+        """Return the rows of `n` items that have no results."""
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the rows of the items `first:end` into `into`. Each item comes once, in any order."""
+        """Copy `rows`, the rows of the items `first:end`, into the rows of all items, `into`. Each item is merged once, in any order."""
 
 
 class CardShape(NamedTuple):
@@ -138,9 +139,9 @@ class CardShape(NamedTuple):
     Attributes
     ----------
     multiprocessors : int
-        Number of multiprocessors.
+        Number of streaming multiprocessors.
     shared_bytes : int
-        Maximum shared memory of a block.
+        Maximum shared memory of a block in bytes.
     capability : int
         Compute capability times ten, such as 90.
     """
@@ -151,7 +152,7 @@ class CardShape(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A synthetic workload with the states of its rounds, to measure the speed of a device."""
+    """A synthetic workload and the states of its rounds, for measuring the speed of a device."""
 
     workload: Workload
     states: list[Any]
@@ -162,12 +163,12 @@ class PredictableWorkloadType(WorkloadType, Protocol):
     """A workload type whose run time can be predicted from measurements on samples."""
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload by which the speed of a device is measured.
+        """Return a synthetic workload for measuring the speed of a device.
 
         Parameters
         ----------
         size : float
-            Relative size; 1 takes some hundredths of a second on a fast GPU.
+            Relative size; size 1 takes a few hundredths of a second on a fast GPU.
         seed : int
             Seed of the random numbers: equal seeds give equal workloads.
         """
@@ -186,12 +187,13 @@ class PredictableWorkloadType(WorkloadType, Protocol):
         Returns
         -------
         float
-            In the unit of the workload type and device, such as cells of alignment matrices; calibrations have seconds of samples by it.
+            Number of operations in the unit of this workload type and device, such as cells of alignment matrices. Calibrations relate it
+            to the seconds of samples.
         """
 
 
 def count_bytes(value: Any) -> int:
-    """Return the bytes of all arrays in plain data."""
+    """Return the total bytes of all arrays in plain data; other values count as 0."""
     match value:
         case np.ndarray():
             return value.nbytes
@@ -203,6 +205,6 @@ def count_bytes(value: Any) -> int:
 
 
 def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:
-    """Copy the columns `rows`, of the items `first:end`, to these positions of the columns `into`, as most workload types merge."""
+    """Copy the columns of `rows` to the positions `first:end` of the columns of `into`; the usual `WorkloadType.merge`."""
     for name, column in rows.items():
         into[name][first:end] = column

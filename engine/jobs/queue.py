@@ -153,7 +153,7 @@ class JobQueue:
         Raises
         ------
         RuntimeError
-            The queue was shut down.
+            If the queue was shut down.
         """
         with self._changed:
             if self._closed:

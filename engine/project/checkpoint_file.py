@@ -136,7 +136,7 @@ class CheckpointFile:
         Raises
         ------
         StorageError
-            Writing failed.
+            If writing fails.
         """
         remove_files(path)
         text = json.dumps([os.fspath(header.folder), header.run, header.request])
@@ -160,7 +160,7 @@ class CheckpointFile:
         Raises
         ------
         StorageError
-            Another process has it open.
+            If another process has it open.
         """
         with ExitStack() as stack:
             try:
@@ -189,9 +189,9 @@ class CheckpointFile:
         Raises
         ------
         TypeError
-            An array does not hold numbers.
+            If an array does not hold numbers.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         record = _packed((name, start, stop), columns)
         if len(record[2]) > _MAXIMUM_RECORD_BYTES:
@@ -207,9 +207,9 @@ class CheckpointFile:
         Raises
         ------
         TypeError
-            An array does not hold numbers.
+            If an array does not hold numbers.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         record = _packed((name,), columns)
         if len(record[2]) <= _MAXIMUM_RECORD_BYTES:
@@ -221,7 +221,7 @@ class CheckpointFile:
         Raises
         ------
         StorageError
-            Writing failed.
+            If writing fails.
         """
         with _errors(self._path):
             if self._connection.in_transaction:

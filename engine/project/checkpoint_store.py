@@ -137,7 +137,7 @@ class CheckpointKey:
         Raises
         ------
         StorageError
-            The cache cannot be written, or other users may write in the folder; or the project has no valid id.
+            If the cache cannot be written, or other users may write in the folder; or the project has no valid id.
         """
         if not is_project_id(self.project):
             raise StorageError(f"{self.folder}: the project's id is damaged.")
@@ -220,7 +220,7 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
     Raises
     ------
     StorageError
-        It cannot be removed.
+        If it cannot be removed.
     """
     if is_in_use(checkpoint.path):
         return False

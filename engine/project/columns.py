@@ -42,7 +42,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
     Raises
     ------
     InvalidIndexError
-        The file is missing or holds something else.
+        If the file is missing or holds something else.
     """
     kind = np.dtype(dtype)
     try:
@@ -75,7 +75,7 @@ def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], wha
     Raises
     ------
     InvalidIndexError
-        They do not.
+        If they do not.
     """
     checked_offsets(offsets, len(characters), what)
     try:
@@ -92,7 +92,7 @@ def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()
     Raises
     ------
     InvalidIndexError
-        The file is missing, or does not hold exactly them.
+        If the file is missing, or does not hold exactly them.
     """
     try:
         with open_regular(path) as file:

@@ -94,9 +94,9 @@ class Database:
         Raises
         ------
         InputError
-            It is not a project, or one of another version.
+            If it is not a project, or one of another version.
         StorageError
-            It is damaged, or holds tables, views or triggers that the program did not make.
+            If it is damaged, or holds tables, views or triggers that the program did not make.
         """
         self._check_journal()
         with self.transaction() as connection:
@@ -157,7 +157,7 @@ class Database:
         Raises
         ------
         StorageError
-            Writing failed, or the database is damaged.
+            If writing fails, or the database is damaged.
         """
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -28,7 +28,7 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     Raises
     ------
     InputError
-        The file cannot be read.
+        If the file cannot be read.
     """
     if Path(path).is_dir():
         return parts_digest({file.relative_to(path).as_posix(): file_digest(file, progress) for file in _files_in(Path(path))})
@@ -60,7 +60,7 @@ def canonical_json(parts: Mapping[str, Any]) -> str:
     Raises
     ------
     TypeError, ValueError
-        Something in it has no JSON form.
+        If something in it has no JSON form.
     """
     return json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 

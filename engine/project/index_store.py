@@ -119,7 +119,7 @@ class IndexStore:
         Raises
         ------
         StorageError
-            It cannot be stored; the caller builds it elsewhere for itself.
+            If it cannot be stored; the caller builds it elsewhere for itself.
         """
         key = self.key(parts)
         folder = self.open(key)
@@ -151,7 +151,7 @@ class IndexStore:
         Raises
         ------
         StorageError
-            One could not be removed.
+            If one could not be removed.
         """
         remove_leftovers(self._folder)
         chosen = [index for index in self.indexes() if kind in (None, index.kind)]
@@ -186,7 +186,7 @@ class IndexStore:
         ValueError
             `key` is not the key of `parts`.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         if key != self.key(parts):
             raise ValueError("the key does not belong to these parts")

@@ -93,7 +93,7 @@ class FileLock:
         Raises
         ------
         StorageError
-            The lock file cannot be written.
+            If the lock file cannot be written.
         """
         deadline = time.monotonic() + wait
         while not self._try():

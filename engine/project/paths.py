@@ -58,7 +58,7 @@ def check_folder_name(path: str | Path) -> None:
     Raises
     ------
     InputError
-        It is not.
+        If it is not.
     """
     try:
         os.fspath(path).encode()
@@ -72,7 +72,7 @@ def inside(folder: Path, *parts: str) -> Path:
     Raises
     ------
     StorageError
-        A link is found, or something that is neither file nor folder.
+        If a link is found, or something that is neither file nor folder.
     """
     path = folder
     for part in parts:
@@ -87,7 +87,7 @@ def refuse_links(folder: Path) -> None:
     Raises
     ------
     StorageError
-        Something is a symbolic link, a pipe or a device.
+        If something is a symbolic link, a pipe or a device.
     """
     for name in OWN_NAMES:
         _refuse_link(folder, folder / name)

@@ -105,7 +105,7 @@ class Project:
         InputError
             `path` is a file, or a folder with other things in it, or a project of another version, or is not valid UTF-8.
         StorageError
-            The disk refuses writing there, or the project is damaged or holds links.
+            If the disk refuses writing there, or the project is damaged or holds links.
         """
         check_folder_name(path)
         folder = Path(path).absolute()
@@ -144,9 +144,9 @@ class Project:
         Raises
         ------
         InputError
-            There is no project, it is of another version, or the path is not valid UTF-8.
+            If there is no project, it is of another version, or the path is not valid UTF-8.
         StorageError
-            It is damaged, or contains links, which could lead anywhere.
+            If it is damaged, or contains links, which could lead anywhere.
         """
         check_folder_name(path)
         folder = Path(path).absolute()
@@ -211,9 +211,9 @@ class Project:
         Raises
         ------
         InputError
-            An input cannot be read, or there is no such run to resume.
+            If an input cannot be read, or there is no such run to resume.
         StorageError
-            Writing failed, or another process is writing and did not finish in time; the message names it.
+            If writing fails, or another process is writing and did not finish in time; the message names it.
         """
         if not kind or not all(part.isalnum() and part.isascii() for part in kind.split("-")):
             raise ParameterError(f"{kind!r} is not a type of run; use a to z, digits and dashes")
@@ -350,9 +350,9 @@ class Project:
         Raises
         ------
         ParameterError
-            A text is too long.
+            If a text is too long.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         self._refuse_reading_only()
         with self._database.transaction(write=True) as connection:
@@ -370,11 +370,11 @@ class Project:
         Raises
         ------
         InputError
-            The run has no such row.
+            If the run has no such row.
         ParameterError
-            The comment is too long.
+            If the comment is too long.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
@@ -392,11 +392,11 @@ class Project:
         Raises
         ------
         InputError
-            The run has no such row.
+            If the run has no such row.
         ParameterError
-            They are no finite numbers.
+            If they are no finite numbers.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
@@ -420,9 +420,9 @@ class Project:
         Raises
         ------
         InputError
-            There is no such run, or it has not ended.
+            If there is no such run, or it has not ended.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         self._refuse_reading_only()
         process = ProcessIdentity.current()
@@ -441,9 +441,9 @@ class Project:
         Raises
         ------
         InputError
-            It cannot be restored.
+            If it cannot be restored.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         with self._database.transaction(write=True) as connection:
             if not connection.execute("DELETE FROM deleted_runs WHERE run = ?", (run,)).rowcount:
@@ -455,7 +455,7 @@ class Project:
         Raises
         ------
         StorageError
-            Writing failed, or there are links.
+            If writing fails, or there are links.
         """
         lock = FileLock(self.folder / LOCK)
         if not lock.acquire("removing deleted runs"):
@@ -484,9 +484,9 @@ class Project:
         Raises
         ------
         InputError
-            There is no such result.
+            If there is no such result.
         StorageError
-            Its file is missing or differs from the registered one.
+            If its file is missing or differs from the registered one.
         """
         with self._database.transaction() as connection:
             row = connection.execute(
@@ -532,11 +532,11 @@ class Project:
         Raises
         ------
         InputError
-            The run has no record.
+            If the run has no record.
         StorageError
-            Writing failed, or another process is writing.
+            If writing fails, or another process is writing.
         Cancelled
-            The user cancelled.
+            If the user cancels.
         """
         self._refuse_reading_only()
         lock = FileLock(self.folder / LOCK)
@@ -578,7 +578,7 @@ class Project:
         Raises
         ------
         StorageError
-            There is a link, a pipe or a device on the way.
+            If there is a link, a pipe or a device on the way.
         """
         return inside(self.folder, *parts)
 

@@ -37,7 +37,7 @@ def publish(project: Path, run_id: str) -> None:
     Raises
     ------
     StorageError
-        Writing failed, or there are links.
+        If writing fails, or there are links.
     """
     if not has_unpublished(project, run_id):
         return
@@ -87,7 +87,7 @@ def show_record(project: Path, run_id: str) -> None:
     Raises
     ------
     StorageError
-        Writing failed, or there are links.
+        If writing fails, or there are links.
     """
     record, _ = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
     if _read(record).get("run") == run_id:
@@ -103,7 +103,7 @@ def unpublish(project: Path, run_id: str) -> None:
     Raises
     ------
     StorageError
-        Writing failed, or there are links.
+        If writing fails, or there are links.
     """
     shown, record = inside(project, EXPORTS), inside(project, RUN_JSON)
     if _read(record).get("run") != run_id:

@@ -45,7 +45,7 @@ class RecordedFiles:
         Raises
         ------
         InputError
-            The run recorded no such file; or it is missing, not a regular file, or has other bytes.
+            If the run recorded no such file; or it is missing, not a regular file, or has other bytes.
         """
         record = self._records.get(path)
         if record is None:

@@ -117,7 +117,7 @@ def run_record(row: sqlite3.Row) -> RunRecord:
     Raises
     ------
     DamagedRowError
-        The row is invalid.
+        If the row is invalid.
     """
     run_id, status = row["id"], row["status"]
     if not is_run_id(run_id):
@@ -135,7 +135,7 @@ def input_record(row: sqlite3.Row) -> InputRecord:
     Raises
     ------
     DamagedRowError
-        The row is invalid.
+        If the row is invalid.
     """
     path = _text(row, "path")
     if "\0" in path:
@@ -149,7 +149,7 @@ def result_record(row: sqlite3.Row, folder: Path) -> ResultRecord:
     Raises
     ------
     DamagedRowError
-        The row is invalid.
+        If the row is invalid.
     """
     run, path = row["run"], row["path"]
     if not is_result_path(run, path):
@@ -164,7 +164,7 @@ def log_entry(row: sqlite3.Row) -> LogEntry:
     Raises
     ------
     DamagedRowError
-        The row is invalid.
+        If the row is invalid.
     """
     level = row["level"]
     if level not in _LEVELS:

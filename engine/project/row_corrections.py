@@ -31,7 +31,7 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
     Raises
     ------
     ParameterError
-        A value is not a finite number, or the table has too many corrections.
+        If a value is not a finite number, or the table has too many corrections.
     """
     text = json.dumps({name: float(number) for name, number in numbers.items()})
     if numbers and (len(text) > _MAXIMUM_CHARACTERS or len(_numbers(text)) != len(numbers)):

@@ -55,7 +55,7 @@ def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: i
     Raises
     ------
     ParameterError
-        The comment is too long, or the table has too many marks.
+        If the comment is too long, or the table has too many marks.
     """
     comment = one_line(mark.comment)
     if len(comment) > MAXIMUM_COMMENT:

@@ -78,9 +78,9 @@ class Run:
         Raises
         ------
         ParameterError
-            The name is invalid or already used.
+            If the name is invalid or already used.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         with self.table_writer(name, table.schema, rows_per_group) as writer:
             if hasattr(table, "read_next_batch"):
@@ -97,9 +97,9 @@ class Run:
         Raises
         ------
         ParameterError
-            The name is invalid or already used.
+            If the name is invalid or already used.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         path = self._new_path(name, ".parquet")
         with atomic_path(path) as temporary:
@@ -116,9 +116,9 @@ class Run:
         Raises
         ------
         ParameterError
-            The name is not one, or was written before.
+            If the name is not one, or was written before.
         StorageError
-            Writing failed.
+            If writing fails.
         """
         path = self._new_path(name, ".json")
         with atomic_file(path) as file:

@@ -58,7 +58,7 @@ def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None
     Raises
     ------
     ParameterError
-        A text is too long.
+        If a text is too long.
     """
     title, lines = _one_line(note.title), _lines(note.note)
     for name, text, most in (("title", title, MAXIMUM_TITLE), ("note", lines, MAXIMUM_NOTE)):
