@@ -1,4 +1,4 @@
-"""The project on disk: a folder with a small database of runs and a folder of immutable result tables."""
+"""Projects on disk: a folder with a small database of runs and a folder of immutable result tables."""
 
 import lazy_loader
 

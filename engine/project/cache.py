@@ -1,11 +1,11 @@
-"""The user's cache: indexes that every project shares, and small files; bounded, and safe to delete at any time.
+"""The user's cache: indexes shared by all projects, and small files. Its size is limited, and it may be deleted at any time.
 
 ::
 
-    CACHE/indexes/KIND-KEY/...    of the kinds that the entries of searches name
+    CACHE/indexes/KIND-KEY/...    an index; KIND is named by the entry of a search
 
-``PROTEOSCOPE_CACHE`` names the folder; without it, or where other users can change files there, it is the program's folder in the user's
-cache.
+CACHE is the folder in the environment variable ``PROTEOSCOPE_CACHE``. If the variable is not set, or other users can change files in that
+folder, it is the program's folder in the user's cache directory.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ __all__ = ["VARIABLE", "cache_folder", "index_store"]
 
 
 def index_store(kind: str) -> IndexStore:
-    """Return the cached indexes of a kind named by a search's entry; all kinds share one size limit."""
+    """Return the store of cached indexes of a kind, which a search's entry names; all kinds share one size limit."""
     return IndexStore(cache_folder() / "indexes", kind)

@@ -1,8 +1,8 @@
-"""The checkpoint of an unfinished run: one SQLite file with its request, its finished partitions and the states of its iterations.
+"""Checkpoint of an unfinished run: an SQLite file with its request, its finished partitions and the states of its iterations.
 
-It lies in the user's own cache (`proteoscope.engine.project.checkpoint_store`), never in a project, so that its content is trusted; a
-CRC-32 of each record finds damage, and a damaged record counts as absent. SQLite's rollback
-journal undoes incomplete writes of a killed process.
+The file is in the user's own cache (`proteoscope.engine.project.checkpoint_store`), never in a project, so its content is trusted. A
+CRC-32 of each record detects damage; a damaged record counts as absent. SQLite's rollback journal undoes incomplete writes of a killed
+process.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from proteoscope.engine.files import storage_error
 __all__ = ["MAXIMUM_BYTES", "CheckpointFile", "CheckpointHeader", "Partition", "is_in_use", "journal", "read_header", "remove_files"]
 
 MAXIMUM_BYTES = 4 << 30
-"""Maximum size of a checkpoint."""
+"""Maximum size of a checkpoint in bytes."""
 _FREE_FRACTION = 4  # a checkpoint takes at most a quarter of the free space of its disk
 _MAXIMUM_RECORDS = 1 << 18
 _MAXIMUM_RECORD_BYTES = 1 << 29  # SQLite stores up to 1e9 bytes in a value
-_SPARE_BYTES = 1 << 20  # pages, journal and description next to the arrays of a record
+_SPARE_BYTES = 1 << 20  # for pages, journal and description, in addition to the arrays of a record
 _PAGE_BYTES = 1 << 14
 _NUMBERS = "iufb"
-_BUSY_SECONDS = 1.0  # another process may read the header
+_BUSY_SECONDS = 1.0  # to wait, since another process may be reading the header
 
 _SCHEMA = f"""
 PRAGMA page_size = {_PAGE_BYTES};
@@ -51,7 +51,7 @@ CREATE TABLE states (name TEXT PRIMARY KEY, columns TEXT NOT NULL, crc32 INTEGER
 
 
 class Partition(NamedTuple):
-    """A stored partition: row id in the file, name of its round, and the half-open range of its items."""
+    """A stored partition: row id in the file, name of its round, and the range of its items (end exclusive)."""
 
     id: int
     round: str
@@ -61,16 +61,16 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckpointHeader:
-    """Owner of a checkpoint.
+    """Header of a checkpoint, which identifies the run to which it belongs.
 
     Attributes
     ----------
     folder : Path
-        Real path of the project's folder at the creation of the checkpoint.
+        Path of the project folder without symbolic links when the checkpoint was created.
     run : str
         Id of the run.
     request : mapping
-        The recorded request (`proteoscope.engine.resumption.record_request`).
+        Request of the run as recorded by `proteoscope.engine.resumption.record_request`.
     """
 
     folder: Path
@@ -89,7 +89,7 @@ def read_header(path: Path) -> CheckpointHeader | None:
 
 def remove_files(path: Path) -> None:
     """Remove a checkpoint and its journal if they exist; failures are ignored, since the cache is pruned later."""
-    # The database goes first: SQLite discards a journal without a database, never the reverse.
+    # The database is removed first: SQLite discards a journal without a database, but a database needs its journal.
     for file in (path, journal(path)):
         with suppress(OSError):
             file.unlink()
@@ -111,14 +111,14 @@ def journal(path: Path) -> Path:
 
 
 class CheckpointFile:
-    """A checkpoint open for reading and writing by one process, and one thread concurrently. Created by `create` or `open`.
+    """An open checkpoint, locked by this process; one thread at a time may use it. Created by `create` or `open`.
 
     Attributes
     ----------
     header : CheckpointHeader
         Run to which it belongs.
     partitions : list of Partition
-        The partitions that were stored before it was opened.
+        Partitions that were stored before the file was opened.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, header: CheckpointHeader) -> None:
@@ -131,7 +131,7 @@ class CheckpointFile:
 
     @classmethod
     def create(cls, path: Path, header: CheckpointHeader) -> Self:
-        """Make an empty checkpoint, which only the user can read, in a folder that exists; one of the same name is replaced.
+        """Create an empty checkpoint that only the user can read, in an existing folder; replace a file of the same name.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class CheckpointFile:
         remove_files(path)
         text = json.dumps([os.fspath(header.folder), header.run, header.request])
         with _errors(path):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite would use the process's mask
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite would use the process's umask
             connection = _connect(path)
             try:
                 connection.executescript(_SCHEMA)
@@ -155,12 +155,12 @@ class CheckpointFile:
 
     @classmethod
     def open(cls, path: Path) -> Self | None:
-        """Open a checkpoint to continue it; None if it is missing or damaged.
+        """Open an existing checkpoint for continuation; return None if it is missing or damaged.
 
         Raises
         ------
         StorageError
-            If another process has it open.
+            If another process has the checkpoint open.
         """
         with ExitStack() as stack:
             try:
@@ -170,7 +170,7 @@ class CheckpointFile:
                 header = _header(connection)
                 if header is not None:
                     opened = cls(path, connection, header)
-                    stack.pop_all()  # the connection stays open
+                    stack.pop_all()  # keep the connection open
                     return opened
             except sqlite3.Error as error:
                 if _is_busy(error):
@@ -184,7 +184,7 @@ class CheckpointFile:
         return self._n_records < _MAXIMUM_RECORDS and self._used_bytes() + n_bytes + _SPARE_BYTES < self._limit
 
     def append(self, name: str, start: int, stop: int, columns: Mapping[str, NDArray]) -> None:
-        """Store the rows of the items ``start:stop`` of a round; `flush` puts them beyond the reach of a kill.
+        """Store the rows of the items ``start:stop`` of a round; they survive a kill of the process only after `flush`.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class CheckpointFile:
             self._write("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)", name, *record)
 
     def flush(self) -> None:
-        """Commit stored records.
+        """Commit the stored records, so that they survive a kill of the process.
 
         Raises
         ------
@@ -258,12 +258,12 @@ class CheckpointFile:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open a checkpoint that exists. Raises sqlite3.Error."""
+    """Open an existing checkpoint; raise sqlite3.Error if this fails."""
     address = f"file:{quote(os.fsencode(path))}?mode=rw"
-    # Threads take turns: the caller holds a lock.
+    # Several threads use the connection one at a time, under the caller's lock.
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
-        # Records damaged by a power failure are computed again, so nothing waits for the disk. Killing the process does not affect them.
+        # No waiting for the disk: records damaged by a power failure are computed again, and a kill of the process cannot damage them.
         connection.executescript("PRAGMA trusted_schema = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;")
     except sqlite3.Error:
         connection.close()
@@ -284,7 +284,7 @@ def _checksum(text: str, labels: tuple[Any, ...] = (), payload: bytes = b"") -> 
 
 
 def _packed(labels: tuple[Any, ...], columns: Mapping[str, NDArray]) -> tuple[str, int, bytes]:
-    """Return the description, checksum and bytes of arrays. Raises TypeError if one does not hold numbers."""
+    """Return the description, checksum and bytes of arrays; raise TypeError if an array does not hold numbers."""
     arrays = {name: np.ascontiguousarray(column) for name, column in columns.items()}
     if any(array.dtype.kind not in _NUMBERS for array in arrays.values()):
         raise TypeError("only arrays of numbers are stored")
@@ -294,7 +294,7 @@ def _packed(labels: tuple[Any, ...], columns: Mapping[str, NDArray]) -> tuple[st
 
 
 def _unpacked(labels: tuple[Any, ...], described: object, crc32: object, payload: object) -> dict[str, NDArray] | None:
-    """Return the arrays of a record, each with its own memory; None if it is damaged."""
+    """Return copies of the arrays of a record, or None if the record is damaged."""
     if not isinstance(described, str) or not isinstance(payload, bytes) or _checksum(described, labels, payload) != crc32:
         return None
     columns, start = dict[str, NDArray](), 0
@@ -311,7 +311,7 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 @contextmanager
 def _errors(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite and of the system into a StorageError about `path`."""
+    """Convert errors of SQLite and of the operating system into a StorageError about `path`."""
     try:
         yield
     except sqlite3.Error as error:

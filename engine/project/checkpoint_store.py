@@ -1,12 +1,12 @@
-"""The checkpoints of unfinished runs in the user's cache: how they are named, found, pruned and removed.
+"""Naming, lookup, pruning and removal of the checkpoints of unfinished runs in the user's cache.
 
 ::
 
     CACHE/checkpoints/PROJECT-RUN-FOLDER.sqlite    a folder with mode 0700, files with mode 0600
 
-PROJECT is the random id of the project, RUN and FOLDER are digests of the run's id and of the project's real path. A project that was moved
-still finds its checkpoints by the first two. A copy does not: as long as a project of the same id exists where the checkpoint was created,
-the checkpoint belongs to that project.
+PROJECT is the random id of the project; RUN and FOLDER are digests of the run's id and of the project's path without links. A project that
+was moved still finds its checkpoints by PROJECT and RUN. A copied project does not: as long as a project with the same id exists where the
+checkpoint was created, the checkpoint belongs to that project.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = [
 ]
 
 TOTAL_BYTES = 20 << 30
-"""Maximum size of all checkpoints; the least recently used ones are removed."""
+"""Maximum total size of all checkpoints in bytes; beyond it, the least recently used ones are removed."""
 MAXIMUM_CHECKPOINTS = 1000
-"""Maximum number of checkpoints; the least recently used ones are removed."""
-_PREFIX = 66  # characters of a name before the digest of the folder
+"""Maximum number of checkpoints; beyond it, the least recently used ones are removed."""
+_PREFIX = 66  # characters of a file name before FOLDER
 _NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}-[0-9a-f]{32}\.sqlite")
 
 
 def checkpoint_folder() -> Path:
-    """Return the folder of the checkpoints; it may not exist yet."""
+    """Return the path of the checkpoint folder, which may not exist yet."""
     return cache_folder() / "checkpoints"
 
 
@@ -67,16 +67,16 @@ def _is_private(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that was found for a run.
+    """A checkpoint found for a run.
 
     Attributes
     ----------
     path : Path
-        Its file.
+        File of the checkpoint.
     header : CheckpointHeader
         Run to which it belongs.
     place : str
-        ``here`` if it was created by the project in its present folder, ``moved`` if the project has been moved since, ``copied`` if the
+        ``here`` if the project created it in its present folder, ``moved`` if the project has been moved since then, ``copied`` if the
         project that created it still exists elsewhere.
     """
 
@@ -92,7 +92,7 @@ class CheckpointKey:
     Attributes
     ----------
     project : str
-        Random id of the project; one that is not valid has no checkpoints.
+        Random id of the project; a project with an invalid id has no checkpoints.
     folder : Path
         Folder of the project.
     run : str
@@ -110,11 +110,11 @@ class CheckpointKey:
 
     @property
     def path(self) -> Path:
-        """File of the checkpoint that a run of the project in this folder makes."""
+        """Path of the checkpoint file that the run writes while the project is in this folder."""
         return checkpoint_folder() / f"{self.project}-{_digest(self.run)}-{_digest(os.fspath(self.real_folder))}.sqlite"
 
     def find(self) -> Checkpoint | None:
-        """Return the checkpoint of the run, the one of this folder first; None if the user's cache has none."""
+        """Return the checkpoint of the run, preferably one created in this folder; None if the user's cache has none."""
         if not is_project_id(self.project) or not _is_private(checkpoint_folder()):
             return None
         uncopied, copied = self.path, None
@@ -122,7 +122,8 @@ class CheckpointKey:
             return Checkpoint(uncopied, header, "here")
         for path in _files(lambda name: name.startswith(uncopied.name[:_PREFIX])):
             if (header := self._header(path)) is not None:
-                if project_id_at(header.folder) not in (self.project, ""):  # one that cannot be read may be it
+                # None or another id: the project was moved. An unreadable id may be that of the original project.
+                if project_id_at(header.folder) not in (self.project, ""):
                     return Checkpoint(path, header, "moved")
                 copied = copied or Checkpoint(path, header, "copied")
         return copied
@@ -132,12 +133,12 @@ class CheckpointKey:
         return header if header is not None and header.run == self.run else None
 
     def prepare(self) -> Path:
-        """Make the folder of the checkpoints, prune it, and return the path for a new checkpoint.
+        """Create and prune the checkpoint folder, and return the path for a new checkpoint.
 
         Raises
         ------
         StorageError
-            If the cache cannot be written, or other users may write in the folder; or the project has no valid id.
+            If the cache cannot be written, other users may write in the folder, or the project has no valid id.
         """
         if not is_project_id(self.project):
             raise StorageError(f"{self.folder}: the project's id is damaged.")
@@ -151,13 +152,13 @@ class CheckpointKey:
         return self.path
 
     def remove(self) -> None:
-        """Remove the checkpoint of a run of the project in this folder, if any."""
+        """Remove the checkpoint that the run of the project in this folder wrote, if it exists."""
         if is_project_id(self.project):
             remove_files(self.path)
 
 
 def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> None:
-    """Remove leftover checkpoints of runs of the project in this folder that are finished or were deleted.
+    """Remove leftover checkpoints of finished or deleted runs of the project in this folder.
 
     Parameters
     ----------
@@ -165,8 +166,8 @@ def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> N
         Random id of the project.
     folder : Path
         Folder of the project.
-    unfinished
-        Frozenset of str Ids of the runs that can still be resumed.
+    unfinished : frozenset of str
+        Ids of the runs that can still be resumed.
     """
     if not is_project_id(project):
         return
@@ -179,12 +180,12 @@ def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> N
 
 @dataclass(frozen=True)
 class ListedCheckpoint:
-    """A checkpoint in the cache.
+    """A checkpoint in the cache, for listing.
 
     Attributes
     ----------
     path : Path
-        Its file.
+        File of the checkpoint.
     bytes : int
         Size of the file and its journal.
     used : float
@@ -197,13 +198,13 @@ class ListedCheckpoint:
 
     @property
     def title(self) -> str:
-        """Description of the owner; '' if damaged or in use."""
+        """Description of the run to which the checkpoint belongs; '' if the file is damaged or in use."""
         header = read_header(self.path)
         return "" if header is None else f"{header.run} of {header.folder}"
 
 
 def list_checkpoints() -> list[ListedCheckpoint]:
-    """Return all checkpoints, those used last first."""
+    """Return all checkpoints, most recently used first."""
     result = []
     for path in _files(lambda _: True):
         with suppress(OSError):
@@ -215,12 +216,12 @@ def list_checkpoints() -> list[ListedCheckpoint]:
 
 
 def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
-    """Remove a checkpoint, unless its run is at work in another process; return True if it was removed.
+    """Remove a checkpoint unless another process is computing its run; return True if it was removed.
 
     Raises
     ------
     StorageError
-        If it cannot be removed.
+        If the file cannot be removed.
     """
     if is_in_use(checkpoint.path):
         return False
@@ -231,9 +232,9 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
 
 
 def prune_checkpoints() -> None:
-    """Remove the checkpoints beyond the total size or number, those first that were not used for longest; what cannot be removed stays.
+    """Remove the least recently used checkpoints beyond the maximum total size or number; ignore failures.
 
-    Age does not count, since a clock set forward would make every checkpoint old. Checkpoints of active runs remain.
+    Age alone is no reason for removal, since a clock set forward would make every checkpoint old. Checkpoints of active runs are kept.
     """
     total = 0
     for number, checkpoint in enumerate(list_checkpoints(), 1):

@@ -1,6 +1,6 @@
-"""Columns of an index on disk, memory-mapped after validation.
+"""Memory-mapped columns of an index on disk, validated when opened.
 
-An index may be damaged, or altered together with its checksums, and computations index memory by its values without checks. Therefore
+An index may be damaged, or altered together with its checksums, and computations use its values as memory indices without checks. Therefore
 types, dimensions and lengths are validated here, and values by the code that knows their meaning.
 """
 
@@ -27,22 +27,22 @@ _ALIGNMENT = 16
 
 
 class InvalidIndexError(StorageError):
-    """Raised for an index that the program did not write; the message names the error. The index is rebuilt."""
+    """Raised if an index is not as the program writes it; the message names the error. The caller rebuilds the index."""
 
 
 def require(condition: object, what: str) -> None:
-    """Raise `InvalidIndexError` where `condition`, which should hold, does not."""
+    """Raise `InvalidIndexError` with the message `what` if `condition` is false."""
     if not condition:
         raise InvalidIndexError(what)
 
 
 def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
-    """Memory-map a one-dimensional array of this type from a ``.npy`` file.
+    """Memory-map a one-dimensional array of type `dtype` from a ``.npy`` file.
 
     Raises
     ------
     InvalidIndexError
-        If the file is missing or holds something else.
+        If the file is missing, or does not hold such an array.
     """
     kind = np.dtype(dtype)
     try:
@@ -56,26 +56,26 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
         require(header[1].decode() == kind.str, f"{path.name} holds {header[1].decode()} and not {kind.str}")
         length, offset = int(header[2]), len(start) + n_header
         require(offset % _ALIGNMENT == 0 and n_bytes == offset + length * kind.itemsize, f"{path.name} has another length than it says")
-        # Empty files cannot be mapped; the array is read-only like mapped ones, so that no kernel is compiled just for it.
+        # Empty files cannot be mapped. Read-only like mapped arrays, since kernels are compiled separately for writable ones.
         return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else read_only(np.empty(0, kind))
     except (OSError, ValueError, MemoryError) as error:
         raise InvalidIndexError(f"{path.name} cannot be read ({error})") from error
 
 
 def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
-    """Require that offsets lead from 0, ascending, to `end`. Raises InvalidIndexError."""
+    """Raise InvalidIndexError unless offsets ascend from 0 to `end`."""
     require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not lead from its start to its end")
-    # Not by differences, which could overflow.
+    # Comparison, not differences, which could overflow.
     require((offsets[1:] >= offsets[:-1]).all(), f"the offsets of {what} do not ascend")
 
 
 def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], what: str) -> None:
-    """Require that offsets split UTF-8 into texts, never within a character.
+    """Check that offsets divide UTF-8 bytes into texts at character boundaries.
 
     Raises
     ------
     InvalidIndexError
-        If they do not.
+        If the offsets are invalid or divide a character.
     """
     checked_offsets(offsets, len(characters), what)
     try:
@@ -87,12 +87,12 @@ def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], wha
 
 
 def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the non-negative numbers and the texts of these names in a JSON file.
+    """Return the non-negative numbers `names` and the strings `texts` of a JSON file, by name.
 
     Raises
     ------
     InvalidIndexError
-        If the file is missing, or does not hold exactly them.
+        If the file is missing, or does not hold exactly these values.
     """
     try:
         with open_regular(path) as file:

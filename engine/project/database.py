@@ -1,4 +1,4 @@
-"""``project.sqlite``: opening, creating and checking it. Connections live for one transaction, so that any thread may use a project."""
+"""Creation, checking and transactions of ``project.sqlite``. Each transaction has its own connection, so any thread may use a project."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Database", "gone_error", "is_network_file_system"]
 _BUSY_SECONDS = 20.0
 
 _JOURNAL_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
-"""Ends a journal that names another, of a transaction over several databases. SQLite would search for that file, and may remove it."""
+"""Final bytes of a journal that names another journal (of a transaction over several databases), which SQLite would open and may delete."""
 
 _DAMAGED = ("malformed", "not a database", "no such table", "no such column", "datatype mismatch", "too big", "interrupted")
-"""Words of SQLite's errors for content that the program does not write: values out of bounds, endless computations."""
+"""Fragments of SQLite's messages about content that the program does not write: damage, out-of-range values, endless computations."""
 
 _ITS_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
@@ -30,7 +30,7 @@ _NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.glusterfs"}
     | {"fuse.sshfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "virtiofs", "vboxsf", "prl_fs", "fuse.vmhgfs-fuse", "davfs", "fuse.davfs2"}
 )
-"""Network file systems, on which WAL cannot work since it needs memory shared by all processes."""
+"""Network file systems, on which write-ahead logging (WAL) fails because it needs memory shared by all processes."""
 
 
 def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
@@ -39,7 +39,7 @@ def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
     Parameters
     ----------
     mounts
-        Text of Linux's ``/proc/self/mounts``; read if None. Without it the answer is False.
+        Text of Linux's ``/proc/self/mounts``; None to read this file. The result is False on systems without it.
     """
     if mounts is None:
         try:
@@ -50,16 +50,16 @@ def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
     best, answer = -1, False
     for line in mounts.splitlines():
         fields = line.split(" ")
-        # A mount point's spaces and tabs are written as octal escapes.
+        # Spaces and tabs in mount points are written as octal escapes.
         point = Path(fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\"))
-        # The longest mount point that holds the folder is its own, and of two at one place the later covers the earlier.
+        # The longest mount point containing the folder applies; of two equal mount points, the later one.
         if resolved.is_relative_to(point) and len(point.parts) >= best:
             best, answer = len(point.parts), fields[2] in _NETWORK_FILE_SYSTEMS
     return answer
 
 
 def gone_error(folder: Path) -> StorageError:
-    """Return the error that the project in `folder` no longer exists, with a remedy."""
+    """Return the error for a project in `folder` that no longer exists, with a remedy."""
     return StorageError(
         f"{folder}: the project is no longer here: its folder was deleted or moved, or its disk was lost. "
         "Bring it back, or choose another folder."
@@ -69,8 +69,8 @@ def gone_error(folder: Path) -> StorageError:
 class Database:
     """The database of one project.
 
-    Journal: write-ahead log where the file system carries it, so that readers and the writer do not wait for each other; else a rollback
-    journal.
+    It uses a write-ahead log where the file system supports it, so that readers and the writer do not wait for each other, and a rollback
+    journal elsewhere.
     """
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
@@ -79,24 +79,24 @@ class Database:
 
     @classmethod
     def create(cls, path: Path) -> None:
-        """Make an empty database, whole or not at all. The caller holds the project's lock."""
+        """Create an empty database atomically. The caller holds the project's lock."""
         with _sqlite_errors(path), storage_errors(path), temporary_path(path) as temporary:
             with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-                # An incomplete database is deleted as a whole, so it needs no journal.
+                # No journal: an incomplete database is deleted as a whole.
                 connection.execute("PRAGMA journal_mode = MEMORY")
                 schema.create(connection)
             sync_file(temporary)
             put_in_place(temporary, path)
 
     def check(self) -> None:
-        """Check that the file is a project of the version that this program knows.
+        """Check that the file is a project database of the supported version.
 
         Raises
         ------
         InputError
-            If it is not a project, or one of another version.
+            If the file is not a project database, or has another version.
         StorageError
-            If it is damaged, or holds tables, views or triggers that the program did not make.
+            If the file is damaged, or has tables, views or triggers that the program did not create.
         """
         self._check_journal()
         with self.transaction() as connection:
@@ -138,21 +138,21 @@ class Database:
             raise StorageError(f"{self._path}: has content that the program did not write ({shown}). Do not trust the project.")
 
     def prepare(self) -> None:
-        """Choose the journal. The caller holds the project's lock."""
+        """Choose the journal mode. The caller holds the project's lock."""
         with self._connection() as connection:
             wanted = "DELETE" if is_network_file_system(self._path.parent) else "WAL"
             if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() == wanted:
                 return
             try:
                 connection.execute(f"PRAGMA journal_mode = {wanted}")
-                # Some file systems accept WAL but cannot map its shared memory: the first write shows it.
+                # Some file systems accept WAL but cannot map its shared memory, so that the first write fails.
                 connection.execute(f"PRAGMA user_version = {schema.VERSION}")
             except sqlite3.OperationalError:
                 connection.execute("PRAGMA journal_mode = DELETE")
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """Yield a connection whose statements take effect together if the block succeeds, otherwise not at all.
+        """Yield a connection; commit its statements together if the block succeeds, and roll them back otherwise.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Database:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with _sqlite_errors(self._path), closing(self._open()) as connection:
             connection.row_factory = sqlite3.Row
-            # Text that is not UTF-8 is shown as far as possible.
+            # Bytes that are not UTF-8 are replaced.
             connection.text_factory = lambda text: text.decode(errors="replace")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
@@ -182,21 +182,21 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if not self._read_only:
             return open_sqlite(self._path, "mode=rw", timeout=_BUSY_SECONDS)
-        # WAL needs files next to the database, which cannot be created here. Without them there is no writer: read the database as it is.
+        # WAL needs files next to the database, which cannot be created here. Without these files no process writes: read as immutable.
         has_log = self._path.with_name(self._path.name + "-wal").exists()
         return open_sqlite(self._path, "mode=ro" if has_log else "immutable=1", timeout=_BUSY_SECONDS)
 
 
 @cache
 def _expected_schema() -> dict[str, str]:
-    """Return the `_schema` of a new project; cached, since each opening of a project needs it."""
+    """Return the `_schema` of a new project database; cached, since each opening of a project needs it."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.create(connection)
         return _schema(connection)
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the SQL of each table, index, view and trigger."""
+    """Return the SQL of each table, index, view and trigger, by name."""
     rows = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master").fetchall()
     return {str(row[0]): str(row[1]) for row in rows if row[0] not in _ITS_OWN}
 
@@ -230,5 +230,5 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
             reason, remedy = f"the project's database cannot be used ({text})", ""
         raise StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else ".")) from error
     except UnicodeDecodeError as error:
-        # SQLite quotes a damaged schema in its complaint, which Python then cannot read.
+        # SQLite's error message quotes the damaged schema, which Python cannot decode.
         raise StorageError(f"{path}: the project's database is damaged. Restore it from a copy.") from error

@@ -1,4 +1,4 @@
-"""Digests: what says that a file, or a set of parameters, is the same as it was."""
+"""Digests that show whether a file or a set of parameters has changed, and detection of copied files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK = 4 << 20
 
 
 def file_digest(path: str | Path, progress: Progress | None = None) -> str:
-    """Return the SHA-256 of a file in hexadecimal (64 digits); for a folder, of the names and digests of its files.
+    """Return the SHA-256 of a file in hexadecimal (64 digits); for a folder, the SHA-256 of the names and digests of its files.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
 
 
 def content_bytes(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder."""
+    """Return the size in bytes of a file, or of all files in a folder."""
     return sum(file.stat().st_size for file in _files_in(path)) if path.is_dir() else path.stat().st_size
 
 
@@ -55,32 +55,33 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def canonical_json(parts: Mapping[str, Any]) -> str:
-    """JSON text that is the same for equal contents: keys sorted, no spaces, no NaN.
+    """Return JSON text that is the same for equal contents: keys sorted, no spaces, no NaN.
 
     Raises
     ------
     TypeError, ValueError
-        If something in it has no JSON form.
+        If a value cannot be represented in JSON.
     """
     return json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def parts_digest(parts: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON of `parts`, in hexadecimal."""
+    """Return the SHA-256 of the canonical JSON of `parts` in hexadecimal."""
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
 def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the files that are byte for byte the same as an earlier one, with the path of the first of these.
+    """Return the files that are copies of an earlier file in the list, each with the path of the original.
 
     Parameters
     ----------
     files : iterable of (str, str)
-        Path and SHA-256; files without one are no copies.
+        Path and SHA-256 of each file; a file with an empty digest does not count as a copy.
 
     Returns
     -------
     dict of str to str
+        Path of each copy to the path of the first file with the same content.
 
     Examples
     --------
@@ -97,5 +98,5 @@ def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def copy_text(copy: str, original: str) -> str:
-    """Return that a file is a copy, as the beginning of a sentence."""
+    """Return the beginning of a sentence which states that the file `copy` equals `original`."""
     return f"{copy} is byte for byte the same as {PurePath(original).name}"

@@ -1,4 +1,4 @@
-"""The random id of a project, which it has from its creation on, also after it was moved or copied."""
+"""Random id of a project, assigned at its creation and kept when the project is moved or copied."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _ID = re.compile(f"[0-9a-f]{{{2 * ID_BYTES}}}")
 
 
 def is_project_id(text: object) -> bool:
-    """Return True if a text has the form of a project's id: 32 hexadecimal digits."""
+    """Return True if `text` has the form of a project id: 32 hexadecimal digits."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
 def read_project_id(connection: sqlite3.Connection) -> str:
-    """Return the id of a project; '' if damaged."""
+    """Return the id in a project's database; '' if damaged."""
     rows = connection.execute("SELECT id FROM identity LIMIT 2").fetchall()
     return rows[0][0] if len(rows) == 1 and is_project_id(rows[0][0]) else ""
 
 
 def project_id_at(folder: Path) -> str | None:
-    """Return the id of the project in a folder; None without a project, '' if unreadable."""
+    """Return the id of the project in a folder; None if there is no project, '' if it cannot be read."""
     try:
         if not (folder / DATABASE).is_file():
             return None

@@ -1,12 +1,12 @@
-"""Indexes on disk under a key of their inputs: built once, memory-mapped, and rebuilt when stale or damaged.
+"""Store of indexes on disk, each under a key of its inputs: built once, memory-mapped, and rebuilt if damaged or outdated.
 
 ::
 
     FOLDER/NAME-KEY/manifest.json    inputs, and size and checksum of each file
-    FOLDER/NAME-KEY/...              the index's own files
+    FOLDER/NAME-KEY/...              files of the index
 
-An index can always be recomputed, so that failures here are never errors: an untrusted index is treated as absent. Checksums detect
-damage, not tampering with both; the code that opens an index validates its columns.
+An index can always be recomputed, so an invalid index is treated as absent rather than reported as an error. Checksums detect damage, but
+not tampering with files and checksums together; the code that opens an index validates its columns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DEFAULT_BYTE_LIMIT = 20 << 30
 _FORMAT = 1
 _MANIFEST = "manifest.json"
 _CHUNK = 16 << 20
-_LATEST = 253370764800.0  # the year 9999, which all time zones have
+_LATEST = 253370764800.0  # seconds since 1970: in the year 9999, the last that every time zone can represent
 _MAXIMUM_MANIFEST = 1 << 20
 _INDEX = re.compile(r"([a-z]+)-[0-9a-f]{64}")
 
@@ -65,11 +65,11 @@ class IndexStore:
     folder
         Folder of the indexes; created by the first build.
     name
-        Kind in lower case, the prefix of their folders.
+        Kind of the indexes in lower case, the prefix of their folder names.
     byte_limit
-        Maximum size of all indexes in the folder; the least recently used ones are removed.
+        Maximum size in bytes of all indexes in the folder; beyond it, the least recently used ones are removed.
     grace_seconds
-        An index used within this time is never removed, since its user may be about to map it.
+        An index used within this time is never removed, since a process may be about to map it.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class IndexStore:
         return parts_digest(parts)
 
     def path(self, key: str) -> Path:
-        """Return the path of the index of `key`, which may not exist."""
+        """Return the folder of the index with `key`, which may not exist."""
         return self._folder / f"{self._name}-{key}"
 
     def open(self, key: str) -> Path | None:
-        """Return the folder of a complete index of `key`, or None.
+        """Return the folder of the index with `key`, or None if it is missing or damaged.
 
-        Sizes and CRC-32 of all its files are compared with the manifest (0.1 s for 300 MB on two cores of 2023).
+        The size and CRC-32 of each file are compared with the manifest, which takes 0.1 s for 300 MB on two cores of 2023.
         """
         remove_leftovers(self._folder)
         folder = self.path(key)
@@ -105,21 +105,21 @@ class IndexStore:
     def get(
         self, parts: Mapping[str, Any], title: str, build: Callable[[Path], None], load: Callable[[Path], Index], progress: Progress
     ) -> Index:
-        """Open the index of `parts` if stored and valid, otherwise build and store it.
+        """Load the index with the inputs `parts` if it is stored and valid; otherwise build, store and load it.
 
         Parameters
         ----------
         title
-            Description of its inputs.
+            Description of the inputs, for display.
         build
-            Writes it into an empty folder.
+            Writes the index into an empty folder.
         load
-            Opens it, or raises `InvalidIndexError`.
+            Opens the index in a folder, or raises `InvalidIndexError`.
 
         Raises
         ------
         StorageError
-            If it cannot be stored; the caller builds it elsewhere for itself.
+            If the index cannot be stored; the caller then builds it in a folder of its own.
         """
         key = self.key(parts)
         folder = self.open(key)
@@ -146,12 +146,12 @@ class IndexStore:
         return sorted(result, key=lambda index: index.used, reverse=True)
 
     def clear(self, kind: str | None = None) -> list[CachedIndex]:
-        """Remove the indexes of a kind, or all, and unfinished ones, and return the removed indexes.
+        """Remove all indexes (of a kind, if given) and leftovers of unfinished builds; return the removed indexes.
 
         Raises
         ------
         StorageError
-            If one could not be removed.
+            If an index could not be removed.
         """
         remove_leftovers(self._folder)
         chosen = [index for index in self.indexes() if kind in (None, index.kind)]
@@ -169,22 +169,22 @@ class IndexStore:
 
     @contextmanager
     def build(self, key: str, parts: Mapping[str, Any], *, title: str = "") -> Iterator[Path]:
-        """Yield an empty temporary folder that becomes the index of `key` if the block succeeds and is removed otherwise.
+        """Yield an empty temporary folder that becomes the index with `key` if the block succeeds, and is removed otherwise.
 
-        If another process has built the same index meanwhile, that one is used. A damaged one is replaced. Then indexes beyond the byte
-        limit are removed.
+        If another process has built the same index meanwhile, its index is kept. A damaged index is replaced. Finally, indexes beyond the
+        byte limit are removed.
 
         Parameters
         ----------
         parts
-            Inputs of `key`, recorded in the manifest.
+            Inputs from which `key` is computed, recorded in the manifest.
         title
-            Their description.
+            Description of the inputs, for display.
 
         Raises
         ------
         ValueError
-            `key` is not the key of `parts`.
+            If `key` is not the key of `parts`.
         StorageError
             If writing fails.
         """
@@ -221,20 +221,20 @@ class IndexStore:
         for index in reversed(indexes):
             if total <= self._byte_limit:
                 return
-            # A time far in the future is that of a clock that was wrong.
+            # A time far in the future was set by a clock that was wrong.
             if index.folder != keep and abs(now - index.used.timestamp()) > self._grace_seconds:
                 _discard(index.folder)
                 total -= index.bytes
 
 
 def _discard(folder: Path) -> None:
-    """Remove an index, first renaming it so that no process opens half of it."""
+    """Rename and then remove an index, so that no process opens it while it is incomplete."""
     with contextlib.suppress(OSError), temporary_path(folder) as aside:
         folder.rename(aside)
 
 
 def used_time(seconds: float) -> datetime:
-    """Return the time of a file, bounded to times that can be printed: a clock may have been wrong.
+    """Return the time of a file, limited to the range that every time zone can represent, since the clock may have been wrong.
 
     Parameters
     ----------
@@ -249,12 +249,12 @@ def used_time(seconds: float) -> datetime:
 
 
 def _is_file(path: Path) -> bool:
-    """Return True for a file that is not a link."""
+    """Return True if `path` is a regular file and not a link."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
 def _title(manifest: Path) -> str:
-    """Content of an index's manifest."""
+    """Return the title in an index's manifest; '' if it cannot be read."""
     try:
         with manifest.open("rb") as file:
             title = json.loads(file.read(_MAXIMUM_MANIFEST))["title"]
@@ -304,14 +304,14 @@ def _is_whole(folder: Path, key: str) -> bool:
 
 
 def _checksums(files: list[Path]) -> list[list[int]]:
-    """CRC-32 of each chunk of 16 MiB of each file: chunks of one large file are computed side by side."""
+    """Return the CRC-32 of each 16 MiB chunk of each file; the chunks are computed in parallel."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         pending = [[pool.submit(_checksum, path, start) for start in range(0, path.stat().st_size, _CHUNK)] for path in files]
         return [[chunk.result() for chunk in chunks] for chunks in pending]
 
 
 def _checksum(path: Path, start: int) -> int:
-    # Reading into memory is faster than mapping here: a map of a cold file is loaded page by page.
+    # Reading is faster than memory-mapping here, which would load an uncached file page by page.
     with path.open("rb", buffering=0) as file:
         file.seek(start)
         return zlib.crc32(file.read(_CHUNK))

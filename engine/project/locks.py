@@ -1,4 +1,4 @@
-"""Locks of writers, which the operating system releases when their holder ends, and the identity of a process."""
+"""Locks for writers, which the operating system releases when the holding process ends, and identities of processes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _MAXIMUM_DESCRIPTION = 4096
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """Permanent identity of a process: its number may be reused, but not with the same start.
+    """Unique identity of a process: its number may be reused by another process, but not with the same start time.
 
     Attributes
     ----------
     host
         Name of the machine.
     pid
-        Number of the process there.
+        Process number on this machine.
     started
-        Boot and clock tick at which it began, empty if the system does not report it.
+        Boot id and clock tick at which the process started; '' if the system does not report them.
     """
 
     host: str
@@ -47,7 +47,7 @@ class ProcessIdentity:
         return cls(platform.node(), os.getpid(), _process_start(os.getpid()))
 
     def has_ended(self) -> bool:
-        """Return True if the process has certainly ended; never for another machine, whose processes are unknown."""
+        """Return True if the process has certainly ended; always False for a process on another machine, which cannot be checked."""
         if self.host != platform.node() or os.name != "posix":
             return False
         try:
@@ -70,10 +70,10 @@ def _process_start(pid: int) -> str:
 
 
 class FileLock:
-    """An exclusive lock on a file, also between threads of a process.
+    """An exclusive lock on a file, between processes and between threads of one process.
 
-    It uses the operating system's lock and is therefore released when its holder ends in any way. The file remains; its text names the
-    holder. A forked child does not inherit the lock.
+    The operating system releases it when the holding process ends in any way. The lock file remains; its text names the holder. A forked
+    child does not inherit the lock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,7 +86,7 @@ class FileLock:
         Parameters
         ----------
         purpose
-            Purpose, shown to others that wait for it.
+            Purpose of the lock, shown to processes that wait for it.
         progress
             Checked for cancellation while waiting.
 
@@ -109,11 +109,11 @@ class FileLock:
         """Release the lock if held."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            # Its text names the machine, which a read-only project should not.
+            # Remove the text: it names the machine, which a published project should not.
             release_locked(descriptor, empty=True)
 
     def holder(self) -> str:
-        """Return the holder: ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``; or ``another process``."""
+        """Return a description of the holder, such as ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | NO_LINK)
             try:
@@ -142,5 +142,5 @@ class FileLock:
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             os.write(self._descriptor, text)
         except OSError:
-            # On a full disk the lock still holds; only its description is missing, and `holder` copes with that.
+            # On a full disk the lock still holds; only its description is missing, which `holder` handles.
             return

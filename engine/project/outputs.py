@@ -1,4 +1,4 @@
-"""Rules for inputs and outputs of a command: no file twice, no overwritten input, no file that a project owns."""
+"""Checks of a command's inputs and outputs: no file twice, no overwritten input, no file that belongs to a project."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _OWN_FOLDERS = (*_PROJECT_FOLDERS, "exports")
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
-    """Refuse to overwrite an input or a file of a project, and to write one file twice, after resolving links.
+    """Reject outputs that would overwrite an input, a project's file or each other; links are resolved first.
 
     Parameters
     ----------
     outputs
         Files that will be written.
     inputs
-        Files that are needed.
+        Files that are read.
     project
-        Folder of a project that may not exist yet.
+        Folder of the project of the run, which may not exist yet.
 
     Raises
     ------
     ParameterError
-        Says which file, and to choose another.
+        If an output is rejected; the message names it.
     """
     inputs = list(inputs)
     for k, out in enumerate(outputs):
@@ -47,12 +47,12 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
 
 
 def check_folder_of_outputs(folder: Path) -> None:
-    """Reject an output folder that belongs to a project itself, since files would mix.
+    """Reject an output folder that is a project or one of its own folders, since files would be mixed.
 
     Raises
     ------
     ParameterError
-        Names the folder and suggests another; a new folder inside a project is valid.
+        If the folder is rejected; the message names it and suggests another. A new folder inside a project is allowed.
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
@@ -64,12 +64,12 @@ def check_folder_of_outputs(folder: Path) -> None:
 
 
 def check_distinct(inputs: Sequence[Path]) -> None:
-    """Reject files given twice, also by links, since their contents would count twice.
+    """Reject a file that is given twice, directly or by links, since its content would count twice.
 
     Raises
     ------
     InputError
-        Names the file.
+        If a file is given twice; the message names it.
     """
     seen = set()
     for path in filter(_is_there, inputs):
@@ -81,7 +81,7 @@ def check_distinct(inputs: Sequence[Path]) -> None:
 
 def _is_one_file(path: Path, other: Path) -> bool:
     if is_on_another_share(path, other):
-        return False  # an untrusted project may record any address, and inspecting it would access the network
+        return False  # an untrusted project may record any path, and inspecting it would access the network
     if _is_there(path) and _is_there(other):
         return path.samefile(other)
     return os.path.realpath(path) == os.path.realpath(other)
@@ -93,5 +93,5 @@ def is_on_another_share(path: PurePath, other: PurePath) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """Return True if a file exists and is visible; if invisible, writing will fail."""
+    """Return True if a file exists and is accessible; if it is inaccessible, writing it will fail anyway."""
     return os.access(path, os.F_OK)

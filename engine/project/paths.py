@@ -1,7 +1,8 @@
-"""Paths of a project's files: inside its folder, with names given by the program, and never through links.
+"""Paths of a project's files: always inside its folder, with names chosen by the program, and never through links.
 
-A project may be untrusted. Whatever its database or folder contain, opening it, writing to it and cleaning it up must not touch anything
-outside; so ids have one form, paths are derived from them, and symbolic links are rejected wherever the program writes, reads or removes.
+A project may be untrusted. Whatever its database or folder contains, opening it, writing to it and cleaning it up must not touch anything
+outside. Therefore ids have a fixed form, paths are derived from them, and symbolic links are rejected wherever the program writes, reads or
+removes files.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = [
 DATABASE, LOCK, RESULTS = "project.sqlite", "project.lock", "results"
 EXPORTS, RUN_JSON = "exports", "run.json"
 OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, EXPORTS, RUN_JSON)
-"""Paths that the program reads or writes in a project's folder."""
+"""Names of the files and folders that the program reads or writes in a project's folder."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*-[0-9]{4,19}")
 _RESULT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.(?:parquet|json)")
@@ -40,12 +41,12 @@ _MAXIMUM_ID = 200
 
 
 def is_run_id(text: object) -> bool:
-    """Return True for a run id of the program, such as ``identify-0001``."""
+    """Return True if `text` has the form of a run id, such as ``identify-0001``."""
     return isinstance(text, str) and len(text) <= _MAXIMUM_ID and _RUN_ID.fullmatch(text) is not None
 
 
 def is_result_path(run: str, path: object) -> bool:
-    """Return True for a registered path of a result of `run`: ``results/RUN/NAME.parquet`` or ``.json``."""
+    """Return True if `path` has the form of a result of `run`: ``results/RUN/NAME.parquet`` or ``.json``."""
     if not is_run_id(run) or not isinstance(path, str):
         return False
     folder, _, name = path.rpartition("/")
@@ -53,12 +54,12 @@ def is_result_path(run: str, path: object) -> bool:
 
 
 def check_folder_name(path: str | Path) -> None:
-    """Refuse a project's path that is not valid UTF-8: the database and the tables hold Unicode.
+    """Reject a project path that is not valid UTF-8, since the database and the tables store Unicode.
 
     Raises
     ------
     InputError
-        If it is not.
+        If the path is not valid UTF-8.
     """
     try:
         os.fspath(path).encode()
@@ -67,12 +68,12 @@ def check_folder_name(path: str | Path) -> None:
 
 
 def inside(folder: Path, *parts: str) -> Path:
-    """Return the path of an item in the project `folder`, after checking that neither it nor its parents inside are links.
+    """Return the path `parts` in the project `folder`, after checking that no component inside the project is a link.
 
     Raises
     ------
     StorageError
-        If a link is found, or something that is neither file nor folder.
+        If a component is a link, or neither a file nor a folder.
     """
     path = folder
     for part in parts:
@@ -82,12 +83,12 @@ def inside(folder: Path, *parts: str) -> Path:
 
 
 def refuse_links(folder: Path) -> None:
-    """Check the program's files in a project: its own files, result folders and their contents.
+    """Check that the program's files and folders in a project, including result folders and their contents, are not links.
 
     Raises
     ------
     StorageError
-        If something is a symbolic link, a pipe or a device.
+        If one of them is a symbolic link, a pipe or a device.
     """
     for name in OWN_NAMES:
         _refuse_link(folder, folder / name)
@@ -98,7 +99,7 @@ def refuse_links(folder: Path) -> None:
 
 
 def entries(folder: Path) -> list[Path]:
-    """Return the entries of a folder; none if it is a link, missing or unreadable."""
+    """Return the paths in a folder; an empty list if it is a link, missing or unreadable."""
     if folder.is_symlink():
         return []
     try:

@@ -5,11 +5,12 @@
     PROJECT/project.sqlite           runs, parameters, inputs with digests, log, register of results
     PROJECT/project.lock             held by the process that is writing a run
     PROJECT/results/RUN/NAME.parquet immutable tables
-    PROJECT/exports/NAME.tsv         tables of the last run with exports; PROJECT/run.json is its record
+    PROJECT/exports/NAME.tsv         exported tables of the last run that has exports
+    PROJECT/run.json                 record of this run
 
-A run's files are written and flushed first and registered last, in the transaction that also marks the run as done. Thus a kill at any
-moment leaves either the whole result or none, and remains are removed when the project is next opened or written. Intermediate results of
-unfinished runs are in the user's cache (`proteoscope.engine.project.checkpoint_store`).
+The files of a run are written and flushed first and registered last, in the transaction that also marks the run as done. Thus a kill of the
+process at any moment leaves either the whole result or none; leftovers are removed when the project is next opened or written. Intermediate
+results of unfinished runs are in the user's cache (`proteoscope.engine.project.checkpoint_store`).
 
 A project may be untrusted: `proteoscope.engine.project.paths` keeps it from touching anything outside its folder.
 """
@@ -62,10 +63,10 @@ from proteoscope.engine.shared_names import without_folders
 __all__ = ["INTERRUPTED", "Project", "is_project"]
 
 _OPENING_SECONDS = 1.0
-_MESSAGE_SECONDS = 60.0  # to wait for another process before warnings are added
+_MESSAGE_SECONDS = 60.0  # maximum wait for another process before warnings are added
 _MAXIMUM_JSON = 16 << 20
 _MAXIMUM_LINES, _MAXIMUM_CHARACTERS = 20_000, 10_000
-"""Maximum number and length of log lines read, since an untrusted log may be huge."""
+"""Maximum number of log lines read, and of characters per line, since an untrusted log may be huge."""
 INTERRUPTED = "interrupted: the program ended before the run was finished"
 """Message of a run whose process was killed."""
 
@@ -73,7 +74,7 @@ Record = TypeVar("Record")
 
 
 def is_project(folder: Path) -> bool:
-    """Return True if `folder` is a project; False if the disk cannot be read."""
+    """Return True if `folder` is a project; also False if the disk cannot be read."""
     try:
         return (folder / DATABASE).is_file()
     except OSError:
@@ -81,18 +82,18 @@ def is_project(folder: Path) -> bool:
 
 
 class Project:
-    """A project folder, open for reading, and for writing where the disk allows it. Safe to use from several threads.
+    """An open project folder, writable if the disk allows it. Thread-safe.
 
-    Any number of processes may read one project, while one writes a run. Created by `create_or_open` or `open`.
+    Any number of processes may read a project while one process writes a run. Created by `create_or_open` or `open`.
     """
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self.folder = folder
-        """The project's folder, absolute."""
+        """Absolute path of the project folder."""
         self.read_only = read_only
         """True if the disk does not allow writing."""
         self.problems: tuple[str, ...] = ()
-        """Damaged rows found when the database was opened, a sentence for each row left out."""
+        """Sentences about damaged database rows found on opening; these rows are left out everywhere."""
         self._database = Database(folder / DATABASE, read_only=read_only)
         self._verified: dict[Path, tuple[int, int]] = {}
 
@@ -103,9 +104,9 @@ class Project:
         Raises
         ------
         InputError
-            `path` is a file, or a folder with other things in it, or a project of another version, or is not valid UTF-8.
+            If `path` is a file, a folder with other files, a project of another version, or not valid UTF-8.
         StorageError
-            If the disk refuses writing there, or the project is damaged or holds links.
+            If the folder is not writable, or the project is damaged or contains links.
         """
         check_folder_name(path)
         folder = Path(path).absolute()
@@ -138,15 +139,15 @@ class Project:
     def open(cls, path: str | Path) -> Self:
         """Open the project in folder `path`; read-only if it cannot be written.
 
-        Remains of killed processes are removed unless a process is writing a run. Damaged database rows are skipped everywhere and reported
-        by `problems`.
+        Leftovers of killed processes are removed unless a process is writing a run. Damaged database rows are skipped everywhere and
+        reported by `problems`.
 
         Raises
         ------
         InputError
             If there is no project, it is of another version, or the path is not valid UTF-8.
         StorageError
-            If it is damaged, or contains links, which could lead anywhere.
+            If the project is damaged, or contains links, which could lead outside it.
         """
         check_folder_name(path)
         folder = Path(path).absolute()
@@ -184,36 +185,36 @@ class Project:
         progress: Progress | None = None,
         resume: str = "",
     ) -> Iterator[Run]:
-        """Execute a run: files written by the block become its results if the block succeeds.
+        """Record a run around a block: files that the block writes become the run's results if it succeeds.
 
-        If it raises, its files are removed and the run is recorded as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
-        the error as its message; the error propagates. If the run was stopped or writing failed, its checkpoint is retained, and the error
-        has a note with the command that resumes it. A run that cannot start because of another process's lock is not recorded. If the
-        project has disappeared, that is the reported error.
+        If the block raises, the files of the run are removed, and the run is recorded as failed, or as cancelled after `Cancelled` and
+        KeyboardInterrupt, with the error as its message; the error propagates. If the run was stopped or writing failed, its checkpoint is
+        kept, and the error has a note with the command that resumes the run. A run that cannot start because another process holds the lock
+        is not recorded. If the project folder has disappeared, this is reported instead of the original error.
 
         Parameters
         ----------
         kind
-            Type of run, of ASCII characters and dashes: ``identify``.
+            Type of run, such as ``identify``; ASCII letters and dashes.
         parameters
-            JSON values.
+            Parameters by name, as JSON values.
         inputs
             Input files; missing digests are computed first.
         version, device
-            Version of the program and device, for the record.
+            Version of the program and device to record.
         wait
-            Seconds to wait for another process that is writing a run; the run is queued meanwhile.
+            Maximum seconds to wait, as a queued run, while another process writes a run.
         progress
             Checked for cancellation while waiting and while computing digests.
         resume
-            Id of a run that did not finish, which restarts under this id and is recorded anew from the other arguments.
+            Id of an unfinished run to restart under this id; its record is replaced according to the other arguments.
 
         Raises
         ------
         InputError
-            If an input cannot be read, or there is no such run to resume.
+            If an input cannot be read, or the run to resume does not exist.
         StorageError
-            If writing fails, or another process is writing and did not finish in time; the message names it.
+            If writing fails, or another process, named by the message, did not finish writing within `wait` seconds.
         """
         if not kind or not all(part.isalnum() and part.isascii() for part in kind.split("-")):
             raise ParameterError(f"{kind!r} is not a type of run; use a to z, digits and dashes")
@@ -224,7 +225,7 @@ class Project:
         folder = self.folder / RESULTS / run_id
         run = Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text))
         try:
-            # A process that opens the project holds the lock for a moment: wait for it instead of giving up.
+            # A process that opens the project holds the lock for a moment only: wait for it in any case.
             if not lock.acquire(f"run {run_id}", max(wait, _OPENING_SECONDS), progress):
                 self._forget(run_id)
                 raise _busy(self.folder, lock)
@@ -255,14 +256,14 @@ class Project:
                 raise gone_error(self.folder) from error
             raise
         else:
-            # The run is registered now, whatever becomes of this; the next opening would do it too.
+            # The run is already registered: if this fails, the next opening of the project does it.
             self._remove_checkpoint(run_id)
             publish(self.folder, run_id)
         finally:
             lock.release()
 
     def runs(self, kind: str | None = None) -> list[RunRecord]:
-        """Return all runs that are not deleted, optionally of one kind, in order of request."""
+        """Return all runs that are not deleted (of one kind, if given), in the order in which they were requested."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {LISTED} ORDER BY number", (kind, kind)
@@ -276,11 +277,11 @@ class Project:
             return read_project_id(connection)
 
     def checkpoint_key(self, run: str) -> CheckpointKey:
-        """Return the key of a run's checkpoint."""
+        """Return the key that locates a run's checkpoint in the user's cache."""
         return CheckpointKey(self.id, self.folder, run)
 
     def checkpoint(self, run: str) -> Checkpoint | None:
-        """Return the checkpoint of a run in this user's cache, also one that belongs to the project which this is a copy of; or None."""
+        """Return the checkpoint of a run in this user's cache, even if it belongs to the original of this copied project; or None."""
         return self.checkpoint_key(run).find() if is_run_id(run) else None
 
     def resumable(self) -> frozenset[str]:
@@ -297,7 +298,7 @@ class Project:
         return checkpoint is not None and checkpoint.place != "copied"
 
     def _remove_checkpoint(self, run: str) -> None:
-        """Remove the checkpoint of a run of this project; that of another project with the same id remains."""
+        """Remove the checkpoint of a run of this project; the checkpoint of a copy of the project is kept."""
         with contextlib.suppress(StorageError):
             key = self.checkpoint_key(run)
             checkpoint = key.find()
@@ -309,7 +310,7 @@ class Project:
         return [run for run in self.runs() if run.status in ("cancelled", "failed") and is_run_id(run.id)]
 
     def _unfinished(self, run: str) -> RunRecord:
-        """Return the record of an unfinished run; the caller holds the lock."""
+        """Return the record of an unfinished run, or raise if it cannot be resumed; the caller holds the lock."""
         record = next((candidate for candidate in self.runs() if candidate.id == run), None)
         if record is None:
             raise InputError(self.folder, f"holds no run {run[:60]!r}", remedy="proteoscope runs lists them")
@@ -318,11 +319,11 @@ class Project:
         return record
 
     def latest(self, kind: str | None = None) -> str | None:
-        """Return the id of the last finished run (of a kind), or None."""
+        """Return the id of the last finished run (of one kind, if given), or None."""
         return next((run.id for run in reversed(self.runs(kind)) if run.status == "done"), None)
 
     def inputs(self, run: str) -> list[InputRecord]:
-        """Return the inputs of a run in order."""
+        """Return the inputs of a run in the order in which they were given."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input WHERE run = ? ORDER BY position", (run,)
@@ -330,7 +331,7 @@ class Project:
         return _whole(rows, input_record)
 
     def log(self, run: str, most: int = _MAXIMUM_LINES, characters: int = _MAXIMUM_CHARACTERS) -> list[LogEntry]:
-        """Return the last `most` lines of a run's log, truncated to `characters` characters, oldest first."""
+        """Return the last `most` lines of a run's log, oldest first, each truncated to `characters` characters."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT time, level, CASE typeof(text) WHEN 'text' THEN substr(text, 1, ?) ELSE text END AS text "
@@ -359,13 +360,13 @@ class Project:
             set_note(connection, run, note)
 
     def row_marks(self, run: str, table: str) -> dict[int, RowMark]:
-        """Return stars and comments on rows of a run's table by file position; empty without the table."""
+        """Return the stars and comments of a run's table by row index in the file; empty if the run has no such table."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_marks(connection, run, table, n_rows)
 
     def set_row_mark(self, run: str, table: str, row: int, mark: RowMark) -> None:
-        """Set the star and comment of a row of a table, by its position in the file; an empty mark removes them.
+        """Set the star and comment of the row with index `row` in a table's file; an empty mark removes them.
 
         Raises
         ------
@@ -381,20 +382,20 @@ class Project:
             set_row_mark(connection, run, table, row, mark)
 
     def row_corrections(self, run: str, table: str) -> dict[int, dict[str, float]]:
-        """Return manual corrections of a run's table: numbers by column, by file position."""
+        """Return the manual corrections of a run's table: row index in the file to values by column."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_corrections(connection, run, table, n_rows)
 
     def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
-        """Replace numbers of a row of a table, by its position in the file; without numbers, restore the original ones.
+        """Correct values of the row with index `row` in a table's file, by column; empty `numbers` restore the original values.
 
         Raises
         ------
         InputError
             If the run has no such row.
         ParameterError
-            If they are no finite numbers.
+            If a value is not a finite number.
         StorageError
             If writing fails.
         """
@@ -403,24 +404,24 @@ class Project:
             set_row_correction(connection, run, table, row, numbers)
 
     def _row_count(self, run: str, table: str) -> int:
-        """Rows of a table of a run; 0 where the run has no such table."""
+        """Return the number of rows of a run's table; 0 if the run has no such table."""
         return next((result.rows or 0 for result in self.results(run) if result.name == table), 0)
 
     def _check_row(self, run: str, table: str, row: int) -> None:
-        """Raise where a row cannot be written about: the project is read only, or has no such row."""
+        """Raise an error if a row cannot be marked or corrected: the project is read-only, or the row does not exist."""
         self._refuse_reading_only()
         if not 0 <= row < self._row_count(run, table):
             raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
 
     def delete_run(self, run: str) -> None:
-        """Delete a finished run; `restore_run` of this process restores it.
+        """Delete a run that has ended. Until this process ends, `restore_run` can restore it.
 
-        Its files are removed when the process has ended and the project is next opened, or by `remove_deleted`.
+        The files are removed by `remove_deleted`, or when the project is next opened after this process has ended.
 
         Raises
         ------
         InputError
-            If there is no such run, or it has not ended.
+            If the run does not exist or has not ended.
         StorageError
             If writing fails.
         """
@@ -436,12 +437,12 @@ class Project:
             )
 
     def restore_run(self, run: str) -> None:
-        """Bring a deleted run back.
+        """Restore a deleted run.
 
         Raises
         ------
         InputError
-            If it cannot be restored.
+            If the run cannot be restored.
         StorageError
             If writing fails.
         """
@@ -450,7 +451,7 @@ class Project:
                 raise InputError(self.folder, f"holds no deleted run {run:.60} any more", remedy="Do the search again")
 
     def remove_deleted(self, runs: Iterable[str]) -> None:
-        """Remove deleted runs permanently with their files. If another process writes the project, the next opening does it.
+        """Remove deleted runs and their files permanently. While another process writes the project, this is left to the next opening.
 
         Raises
         ------
@@ -468,7 +469,7 @@ class Project:
             lock.release()
 
     def results(self, run: str | None = None) -> list[ResultRecord]:
-        """Return the registered files of a run, or of all."""
+        """Return the registered files of a run, or of all runs."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM results WHERE run = ? OR ? IS NULL ORDER BY run, name", (run, run)).fetchall()
         return _whole(rows, self._result_record)
@@ -479,12 +480,13 @@ class Project:
         Parameters
         ----------
         verify
-            Compare the file's digest with the registered one, once per state of the file; otherwise only its size.
+            True to compare the file's digest with the registered one, unless this was done since the file last changed; False to compare
+            only the size.
 
         Raises
         ------
         InputError
-            If there is no such result.
+            If no such result is registered.
         StorageError
             If its file is missing or differs from the registered one.
         """
@@ -525,7 +527,7 @@ class Project:
         messages : sequence of str
             The warnings.
         steps : mapping
-            Steps that computed them, as in ``run.json``; they replace steps of the same name.
+            Measurements of the steps that computed the warnings, as in ``run.json``; they replace those of steps with the same names.
         progress : Progress, optional
             Checked for cancellation while waiting for other processes.
 
@@ -573,17 +575,17 @@ class Project:
         return problems
 
     def inside(self, *parts: str) -> Path:
-        """Return the path of these names in the project's folder; called immediately before writing there.
+        """Return the path `parts` in the project folder after checking it for links; to be called immediately before writing there.
 
         Raises
         ------
         StorageError
-            If there is a link, a pipe or a device on the way.
+            If a component of the path is a link, a pipe or a device.
         """
         return inside(self.folder, *parts)
 
     def _find_problems(self) -> tuple[str, ...]:
-        """Read every row of the database."""
+        """Read every row of the database and return a sentence for each damaged one."""
         kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
             ("runs", "id", run_record),
             ("inputs", "path", input_record),
@@ -638,7 +640,7 @@ class Project:
             connection.execute("UPDATE runs SET status = 'running', started = ? WHERE id = ?", (_now(), run_id))
 
     def _record_inputs(self, run_id: str, inputs: list[RunInput], progress: Progress | None) -> None:
-        """Record the inputs of a run, in place of those recorded before."""
+        """Record the inputs of a run, replacing its earlier inputs."""
         rows = []
         for file in inputs:
             path = Path(file.path).absolute()
@@ -692,17 +694,17 @@ class Project:
             raise StorageError(f"{self.folder}: you may not write here. Copy the project to a folder that you may write to.")
 
     def _forget(self, run_id: str) -> None:
-        """Take a run that never began out of the records."""
+        """Delete the record of a run that never started."""
         with self._database.transaction(write=True) as connection:
             connection.execute("DELETE FROM runs WHERE id = ? AND status = 'queued'", (run_id,))
 
     def _abandon(self, run: Run, status: str, message: str, *, is_resumable: bool) -> None:
-        # Files first: on a full disk that frees space for the note.
+        # Remove files first: on a full disk this frees space for recording the outcome.
         self._remove_results(run.id)
         if not is_resumable:
             self._remove_checkpoint(run.id)
         if not is_project(self.folder):
-            # Writers create the folder again: a project that was moved must find its place free when it returns.
+            # Writers may have recreated the folder of a project that was moved: remove it, so that the project can be moved back.
             for folder in (run.folder.parent, self.folder):
                 with contextlib.suppress(OSError):
                     folder.rmdir()
@@ -718,7 +720,7 @@ class Project:
             connection.execute("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", (run_id, _now(), level, text))
 
     def _sweep(self, but: str = "") -> None:
-        """Remove what killed processes left. The caller holds the lock: no other run is being written, whatever the database says."""
+        """Remove leftovers of killed processes, except of the run `but`. The caller holds the lock, so no other run is being written."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (but,)).fetchall()
             gone = deleted_for_good(connection)
@@ -740,7 +742,7 @@ class Project:
             remove_leftovers(folder)
 
     def _remove(self, runs: Iterable[str]) -> None:
-        """Remove runs permanently, records last, so that the next sweep removes leftovers of a kill; the caller holds the lock."""
+        """Remove runs permanently. Records go last, so that `_sweep` can complete an interrupted removal; the caller holds the lock."""
         for run_id in filter(is_run_id, runs):
             self.inside(RESULTS, run_id)
             unpublish(self.folder, run_id)
@@ -750,16 +752,16 @@ class Project:
                 forget_run(connection, run_id)
 
     def _remove_results(self, run_id: str) -> None:
-        """Remove the folder of a run as far as permitted, without following links."""
+        """Remove the folder of a run without following links; ignore files that cannot be removed."""
         with contextlib.suppress(OSError), pinned_folder(self.folder / RESULTS) as results:
             shutil.rmtree(results / run_id, ignore_errors=True)
 
     def _publish_pending(self) -> None:
-        """Publish the exports of a run interrupted by a kill; of several, the last."""
+        """Publish exports whose publishing was interrupted by a kill, in the order of the runs, so that the last one's remain."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT id FROM runs WHERE status = 'done' ORDER BY number").fetchall()
         pending = [row["id"] for row in rows if is_run_id(row["id"]) and has_unpublished(self.folder, row["id"])]
-        with contextlib.suppress(StorageError):  # a full disk: the next time
+        with contextlib.suppress(StorageError):  # full disk: try again at the next opening
             for run_id in pending:
                 publish(self.folder, run_id)
 
@@ -777,14 +779,14 @@ def _sentence(error: BaseException) -> str:
 
 
 def _has_ended(run: sqlite3.Row) -> bool:
-    """Return True if the process that a run waits for has ended; False without a process, as in damaged rows."""
+    """Return True if the process that computes a run has ended; False if a damaged row has no process."""
     pid = run["pid"]
     is_process = isinstance(pid, int) and 0 < pid < 1 << 31
     return is_process and ProcessIdentity(str(run["host"]), pid, str(run["process_started"])).has_ended()
 
 
 def _whole(rows: Iterable[sqlite3.Row], read: Callable[[sqlite3.Row], Record]) -> list[Record]:
-    """Return the records of undamaged rows."""
+    """Return the records of the rows that are not damaged."""
     records = []
     for row in rows:
         with contextlib.suppress(DamagedRowError):

@@ -1,8 +1,8 @@
-"""Files of the last run that a project shows: ``exports`` and ``run.json``, which always belong to one registered run.
+"""Publishing of a run's ``exports`` and ``run.json`` at the top of the project; both always belong to one registered run.
 
-A run makes them in its own folder, ``results/RUN/exports`` and ``results/RUN/run.json``. When it is registered they are moved: first the
-files, then the record, and last the run's own folder of them goes. As long as that is there, the move has not come to its end, and the next
-opening of the project completes it.
+A run first writes ``results/RUN/exports`` and ``results/RUN/run.json``. After it is registered, its exports are moved to the top of the
+project, then the record is copied there, and finally ``results/RUN/exports`` is removed. If this folder still exists, publishing was
+interrupted, and the next opening of the project completes it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _MAXIMUM_JSON = 16 << 20
 
 
 def has_unpublished(project: Path, run_id: str) -> bool:
-    """Return True if a run has unpublished exports."""
+    """Return True if a run has exports whose publishing is not complete."""
     return inside(project, RESULTS, run_id, EXPORTS).is_dir()
 
 
 def publish(project: Path, run_id: str) -> None:
-    """Publish the exports of a registered run and its record in the project folder; nothing without exports.
+    """Publish the exports and the record of a registered run in the project folder; does nothing without exports.
 
-    The caller holds the project's lock. Users' own files there remain.
+    The caller holds the project's lock. Other files of the user in ``exports`` are kept.
 
     Raises
     ------
@@ -50,10 +50,10 @@ def publish(project: Path, run_id: str) -> None:
 
 
 def _publish(project: Path, run_id: str, source: Path, shown: Path) -> None:
-    """Move the exports of a run, and copy its record. `source`, `shown`: the opened folders."""
+    """Move the exports of a run from the folder `source` to the folder `shown` (both pinned), and copy its record."""
     record, of_run = project / RUN_JSON, project / RESULTS / run_id / RUN_JSON
     new = [path for path in sorted(source.iterdir()) if path.is_file() and not path.is_symlink()]
-    # Its own may be shown already, when a kill came in between.
+    # After a kill, some exports of this run may already be in `shown`: keep them.
     _remove(shown, _exports(record) - _exports(of_run) - {path.name for path in new})
     for path in new:
         path.replace(shown / path.name)
@@ -64,14 +64,14 @@ def _publish(project: Path, run_id: str, source: Path, shown: Path) -> None:
 
 
 def _remove(shown: Path, names: set[str]) -> None:
-    """Remove exports from the opened folder of them."""
+    """Remove files by name from the pinned folder of published exports."""
     for name in names:
         if inside(shown, name).is_file():
             (shown / name).unlink()
 
 
 def _copy_record(project: Path, run_id: str) -> None:
-    """Let a project show the record of a run, if that has one."""
+    """Copy the record of a run, if it has one, to the top of the project."""
     with (
         contextlib.suppress(FileNotFoundError),
         pinned_folder(project / RESULTS / run_id) as folder,
@@ -82,7 +82,7 @@ def _copy_record(project: Path, run_id: str) -> None:
 
 
 def show_record(project: Path, run_id: str) -> None:
-    """Copy the record of a run again if it is the published one. The caller holds the project's lock.
+    """Copy a run's record to the top of the project again if this run is the published one. The caller holds the project's lock.
 
     Raises
     ------
@@ -96,9 +96,9 @@ def show_record(project: Path, run_id: str) -> None:
 
 
 def unpublish(project: Path, run_id: str) -> None:
-    """Withdraw the exports of a run if they are published. Users' own files there remain.
+    """Remove the published exports and record of a run, if this run is the published one.
 
-    The caller holds the project's lock.
+    The caller holds the project's lock. Other files of the user in ``exports`` are kept.
 
     Raises
     ------
@@ -116,13 +116,13 @@ def unpublish(project: Path, run_id: str) -> None:
 
 
 def _exports(record: Path) -> set[str]:
-    """Return the export names in a record; empty if unreadable."""
+    """Return the file names of the exports in a record; an empty set if the record is unreadable."""
     names = _read(record).get("exports", [])
     return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)} if isinstance(names, list) else set()
 
 
 def _read(record: Path) -> dict[str, Any]:
-    """Return the content of a record; empty if unreadable."""
+    """Return the content of a record; an empty dictionary if it is unreadable."""
     try:
         with open_regular(record) as file:
             result = json.loads(file.read(_MAXIMUM_JSON))

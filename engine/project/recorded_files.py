@@ -1,7 +1,7 @@
-"""Files outside a project that its runs name, opened only if unchanged since the run.
+"""Input files of runs outside the project, which are opened only if they are unchanged since the run.
 
-A project may be untrusted, and its record of inputs may name any file of this user. The record has the SHA-256 of each file, which cannot
-be known without the file: a file with these bytes contains nothing that the record's author lacks.
+A project may be untrusted, and its record of inputs may name any file of this user. The record has the SHA-256 of each file, which only
+somebody who has the file can know: opening a file with this digest reveals nothing to the author of the record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _State = tuple[int, int, int]
 
 
 class RecordedFiles:
-    """The files that a run recorded.
+    """Input files that a run recorded.
 
     Parameters
     ----------
@@ -33,19 +33,19 @@ class RecordedFiles:
         self._checked: dict[Path, _State] = {}
 
     def check(self, path: Path, progress: Progress | None = None) -> None:
-        """Require a file to have the bytes that the run read.
+        """Check that a file has the same content as when the run read it.
 
         Parameters
         ----------
         path : Path
-            As the run recorded it.
-        progress
-            Progress, optional Cancels the reading.
+            Path as recorded by the run.
+        progress : Progress, optional
+            Checked for cancellation while the file is read.
 
         Raises
         ------
         InputError
-            If the run recorded no such file; or it is missing, not a regular file, or has other bytes.
+            If the run recorded no such file, or the file is missing, not a regular file, or has changed.
         """
         record = self._records.get(path)
         if record is None:
@@ -63,6 +63,6 @@ class RecordedFiles:
 
 
 def _state(path: Path) -> _State:
-    """Return what changes when a file is written: number, size and nanoseconds."""
+    """Return the attributes that change when a file is written: inode number, size and modification time in nanoseconds."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns

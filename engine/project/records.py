@@ -1,4 +1,4 @@
-"""Records of the project's database: one frozen class per table, with validation of each row."""
+"""Records of a project's database: one frozen class per table, and functions that validate and convert rows."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
 
 RunStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 _LEVELS = ("info", "warning", "error")
-_YEARS = range(1971, 9000)  # beyond, a date cannot be shown in every time zone
+_YEARS = range(1971, 9000)  # other years cannot be represented in every time zone
 
 
 class DamagedRowError(Exception):
-    """Raised for a row that the program did not write; the message names the column, as the end of a sentence."""
+    """Raised if a database row is invalid; the message names the column and is worded as the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class RunInput:
     Attributes
     ----------
     path
-        The file.
+        Path of the file.
     kind
-        Role in the run: ``spectra``, ``database``.
+        Role of the file in the run, such as ``spectra`` or ``database``.
     sha256
-        Its digest where the caller has it already; computed otherwise.
+        SHA-256 of the file if the caller has it already; '' to compute it.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class RunInput:
 
 @dataclass(frozen=True)
 class InputRecord:
-    """A file that a run read, as it was then."""
+    """A file that a run read, with its size and digest at that time."""
 
     path: Path
     kind: str
@@ -70,13 +70,13 @@ class RunRecord:
     Attributes
     ----------
     id
-        Permanent name, and folder under ``results``: ``identify-0001``.
+        Permanent name of the run and of its folder under ``results``, such as ``identify-0001``.
     started
-        Time of the request while queued.
+        Start time; time of the request while the run is queued.
     finished
-        None until it ended.
+        End time; None until the run has ended.
     message
-        Error or message of the run.
+        Error message of a failed run, else a sentence about the results.
     """
 
     id: str
@@ -92,7 +92,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ResultRecord:
-    """A file of a finished run: absolute `path`, and `rows`, None unless it is a table."""
+    """A result file of a finished run; `path` is absolute, `rows` is the number of rows, or None if the file is not a table."""
 
     run: str
     name: str
@@ -207,6 +207,6 @@ def _parameters(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    """Return a short form of a damaged value without terminal escapes."""
+    """Return a damaged value as short text without control characters, for messages."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

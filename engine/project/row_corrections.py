@@ -11,12 +11,12 @@ from proteoscope.engine.errors import ParameterError
 __all__ = ["MAXIMUM_CORRECTIONS", "row_corrections", "set_row_correction"]
 
 MAXIMUM_CORRECTIONS = 100_000
-"""Maximum number of corrections read per table; manual work stays below, an untrusted project may not."""
+"""Maximum number of corrections read per table: more than manual work makes, but an untrusted project may have more."""
 _MAXIMUM_CHARACTERS, _LARGEST = 2000, 1e300
 
 
 def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, dict[str, float]]:
-    """Return finite numbers by column, by file position; invalid corrections are skipped."""
+    """Return the corrected values of a table: row index in the file to values by column. Invalid corrections are skipped."""
     rows = connection.execute(
         "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
         (run_id, table, _MAXIMUM_CHARACTERS, MAXIMUM_CORRECTIONS),
@@ -26,7 +26,7 @@ def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_r
 
 
 def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
-    """Put numbers in the place of a row's in place of those that were put there before; none takes them away.
+    """Set the corrected values of a row by column, replacing earlier corrections; empty `numbers` remove the correction.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
 
 
 def _numbers(text: object) -> dict[str, float]:
-    """Return the numbers of a stored text; empty if invalid."""
+    """Return the values by column in a stored JSON text; an empty dictionary if it is invalid."""
     try:
         result = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

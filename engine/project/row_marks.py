@@ -1,4 +1,4 @@
-"""Stars and comments that people put on rows of result tables, which themselves never change."""
+"""Stars and comments of users on rows of result tables; the tables themselves never change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from proteoscope.engine.errors import ParameterError
 __all__ = ["MAXIMUM_COMMENT", "MAXIMUM_MARKS", "RowMark", "one_line", "row_marks", "set_row_mark"]
 
 MAXIMUM_COMMENT = 1000
-"""Maximum length in characters."""
+"""Maximum length of a comment in characters."""
 MAXIMUM_MARKS = 100_000
-"""Maximum number of marks read per table; manual work stays below, an untrusted project may not."""
+"""Maximum number of marks read per table: more than manual work makes, but an untrusted project may have more."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class RowMark:
 
 
 def one_line(text: str) -> str:
-    r"""Replace line breaks, tabs, direction marks and invalid characters of a text by blanks.
+    r"""Return a text with line breaks, tabs, direction marks and invalid characters replaced by single spaces.
 
     >>> one_line(" a\tb\u202e ")
     'a b'
@@ -36,7 +36,7 @@ def one_line(text: str) -> str:
 
 
 def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, RowMark]:
-    """Return the marks of a run's table by file position; invalid ones are skipped."""
+    """Return the marks of a run's table by row index in the file; invalid marks are skipped."""
     rows = connection.execute(
         "SELECT row, is_starred, substr(comment, 1, ?) AS comment FROM row_marks WHERE run = ? AND name = ? ORDER BY row LIMIT ?",
         (MAXIMUM_COMMENT, run_id, table, MAXIMUM_MARKS),
@@ -50,7 +50,7 @@ def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: i
 
 
 def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: int, mark: RowMark) -> None:
-    """Replace the mark of a row; an empty one removes it.
+    """Replace the mark of a row; an empty mark removes it.
 
     Raises
     ------

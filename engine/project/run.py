@@ -1,4 +1,4 @@
-"""Collection of a run's result files, which its project registers together."""
+"""Writing of a run's result files, which the project registers together at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROW_GROUP = 1 << 17
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A result on disk that is not yet registered; only tables have `rows`."""
+    """A result file on disk that is not yet registered; `rows` is None unless it is a table."""
 
     name: str
     path: Path
@@ -40,7 +40,7 @@ class TableWriter:
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Add rows, of the schema that the writer was opened with."""
+        """Append rows, which must have the schema of the writer."""
         self._write(batch)
         self.rows += batch.num_rows
 
@@ -55,25 +55,26 @@ class Run:
         self.id = run_id
         self.folder = folder
         self.message = ""
-        """Sentence on the finished run, shown in the list of runs."""
+        """Sentence about the finished run, shown in the list of runs."""
         self.device = device
-        """Device of the run: the requested one until the used one is known."""
+        """Device of the run: the requested device until it is known which device computed."""
         self._log = log
         self._written: dict[str, WrittenFile] = {}
 
     @property
     def written(self) -> tuple[WrittenFile, ...]:
-        """Tables written so far."""
+        """Result files written so far."""
         return tuple(self._written.values())
 
     def log(self, level: str, text: str) -> None:
-        """Add a line to the run's log, whatever its outcome. `level`: ``info``, ``warning`` or ``error``."""
+        """Add a line to the run's log, which is kept even if the run fails. `level` is ``info``, ``warning`` or ``error``."""
         self._log(level, text)
 
     def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader, rows_per_group: int = ROW_GROUP) -> Path:
         """Write an Arrow table, or the batches of a reader, as ``NAME.parquet`` and return its path.
 
-        Reading a single row decodes `rows_per_group` rows: use few for long rows read one by one.
+        `rows_per_group` is the number of rows per Parquet row group. Reading a single row decodes a whole group, so use a small number for
+        long rows that are read one by one.
 
         Raises
         ------
@@ -111,12 +112,12 @@ class Run:
         self._written[name] = WrittenFile(name, path, writer.rows, size, digest)
 
     def write_json(self, name: str, value: Any) -> Path:
-        """Write a value as ``NAME.json``; its path.
+        """Write a value as ``NAME.json`` and return the path.
 
         Raises
         ------
         ParameterError
-            If the name is not one, or was written before.
+            If the name is invalid or already used.
         StorageError
             If writing fails.
         """
@@ -138,7 +139,7 @@ class Run:
 
 
 def _text_columns(schema: pa.Schema) -> list[str]:
-    """Return text columns, also in lists, as Parquet names them; dictionaries of numbers, which rarely repeat, waste time and space."""
+    """Return the Parquet names of text columns and lists of text, which are dictionary-encoded; numbers repeat too rarely."""
     lists = (pa.list_(pa.string()), pa.large_list(pa.string()))
     texts = [column.name for column in schema if column.type == pa.string()]
     return texts + [f"{column.name}.list.element" for column in schema if column.type in lists]

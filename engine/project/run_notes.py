@@ -1,6 +1,7 @@
-"""User data of runs: title, note and deletion.
+"""Titles, notes and deletion marks that users give to runs.
 
-A deleted run is no longer listed, but stored until the process that deleted it ends, which can restore it. The next sweep then removes it.
+A deleted run is no longer listed. The process that deleted it can restore it until this process ends; the next cleaning of the project then
+removes the run.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from proteoscope.engine.project.locks import ProcessIdentity
 __all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "deleted_for_good", "forget_run", "run_note", "set_note"]
 
 MAXIMUM_TITLE, MAXIMUM_NOTE = 200, 20_000
-"""Maximum lengths in characters."""
+"""Maximum lengths of a run's title and note in characters."""
 LISTED = "runs.id NOT IN (SELECT run FROM deleted_runs)"
-"""SQL: that a run is not deleted."""
+"""SQL condition that is true for runs that are not deleted."""
 _LOST_AFTER_DAYS = 1.0
-"""Time after which a run deleted on another machine, whose processes are unknown here, is removed."""
+"""Days after which a run that was deleted on another machine is removed, since it cannot be checked whether that process has ended."""
 
 
 @dataclass(frozen=True)
 class RunNote:
-    """Title and note of a run; may be ''."""
+    """Title and note of a run, each '' if not set."""
 
     title: str = ""
     note: str = ""
 
 
 def run_note(connection: sqlite3.Connection, run_id: str) -> RunNote:
-    """Return the note of a run without invalid or overlong texts, as an untrusted database may have."""
+    """Return the note of a run. Invalid values, which an untrusted database may have, become '', and long texts are truncated."""
     row = connection.execute(
         "SELECT substr(title, 1, ?) AS title, substr(note, 1, ?) AS note FROM run_notes WHERE run = ?",
         (MAXIMUM_TITLE, MAXIMUM_NOTE, run_id),
@@ -43,17 +44,17 @@ def run_note(connection: sqlite3.Connection, run_id: str) -> RunNote:
 
 
 def _one_line(text: str) -> str:
-    """Return a text on one line, characters that cannot be printed or stored escaped."""
+    """Return a text on one line, with characters escaped that cannot be printed or stored."""
     return escape_unprintable(" ".join(text.split()))
 
 
 def _lines(text: str) -> str:
-    """Return the same of a text whose lines and tabs stay."""
+    """Escape characters that cannot be printed or stored, except line breaks and tabs."""
     return "\n".join("\t".join(map(escape_unprintable, line.split("\t"))) for line in text.split("\n"))
 
 
 def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None:
-    """Write of a run.
+    """Replace the note of a run.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None
 
 
 def deleted_for_good(connection: sqlite3.Connection) -> list[str]:
-    """Return ids of runs deleted by processes that have ended, which cannot be restored."""
+    """Return the ids of deleted runs that cannot be restored any more, since the process that deleted them has ended."""
     rows = connection.execute(
         "SELECT run, host, pid, process_started, julianday('now') - julianday(deleted) AS days FROM deleted_runs"
     ).fetchall()
@@ -87,7 +88,7 @@ def deleted_for_good(connection: sqlite3.Connection) -> list[str]:
 
 
 def forget_run(connection: sqlite3.Connection, run_id: str) -> None:
-    """Take a run out of all tables, and the files that no other run has read."""
+    """Delete a run from all tables, and the inputs that no other run has read."""
     for table in ("results", "run_inputs", "log", "run_notes", "deleted_runs"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run_id,))
     connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))

@@ -8,16 +8,16 @@ import sqlite3
 __all__ = ["APPLICATION_ID", "ID_BYTES", "VERSION", "create"]
 
 APPLICATION_ID = 0x50534350
-"""Marks the file's header, which distinguishes a project from any other SQLite database."""
+"""SQLite application id in the file header, which distinguishes a project from any other SQLite database."""
 
 VERSION = 2
-"""Version of the project format, in the file's header: only projects of this version are opened.
+"""Version of the project format, stored in the file header; only projects of this version are opened.
 
 Increase it with every change of these tables, of the result tables or of the names of parameters.
 """
 
 ID_BYTES = 16
-"""Length of a project's random id, which the database holds in hexadecimal."""
+"""Length of a project's random id in bytes; the database stores it in hexadecimal."""
 
 _TABLES = """
 CREATE TABLE identity (id TEXT NOT NULL);
@@ -100,7 +100,7 @@ CREATE TABLE row_corrections (
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make the tables in an empty database, mark it as a project and give it a random id."""
+    """Create the tables in an empty database, mark it as a project and give it a random id."""
     identity = f"INSERT INTO identity (id) VALUES ('{secrets.token_hex(ID_BYTES)}');"
     header = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
     connection.executescript(f"BEGIN; {_TABLES} {identity} {header} COMMIT;")
