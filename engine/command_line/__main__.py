@@ -1,4 +1,4 @@
-"""``python -m proteoscope.engine.command_line``."""
+"""Entry point of ``python -m proteoscope.engine.command_line``."""
 
 import sys
 
@@ -7,7 +7,7 @@ from proteoscope.engine.command_line.interruption import end_on_interrupt
 
 
 def run() -> int:
-    """Run the command line; Ctrl-C while it is still being imported is reported in one line, as is a library that cannot be loaded."""
+    """Run the command line and return the exit code; report Ctrl-C or a failing library during imports in one line."""
     end_on_interrupt()
     try:
         run_command = command_line.main.main

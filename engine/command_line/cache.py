@@ -1,4 +1,4 @@
-"""``proteoscope cache``: the sub-command that lists and clears indexes for later searches, and checkpoints of unfinished runs."""
+"""``proteoscope cache``: the sub-command that lists and clears cached indexes and checkpoints of unfinished runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ resumed. Checkpoints of active runs are not removed. PROTEOSCOPE_CACHE names ano
 
 
 def index_kinds() -> dict[str, str]:
-    """Return the kinds of cached indexes with descriptions and their searches."""
+    """Return the kinds of cached indexes, each with a description that names the searches which use it."""
     titles, keepers = dict[str, str](), dict[str, list[str]]()
     for search in searches.SEARCHES:
         for kind in search.keeps:
@@ -82,7 +82,7 @@ def _cache(options: argparse.Namespace) -> None:
 
 
 def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:
-    """Return the checkpoints in the cache as lines of the list, or remove them and return the removed ones."""
+    """Return the checkpoints in the cache in the form of cached indexes; if `is_cleared`, remove them and return the removed ones."""
     lines = []
     for checkpoint in project.checkpoint_store.list_checkpoints():
         if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):

@@ -1,4 +1,4 @@
-"""``proteoscope convert``: the sub-command that writes spectra, or some of them, in another format."""
+"""``proteoscope convert``: the sub-command that writes all or selected spectra in another format."""
 
 from __future__ import annotations
 

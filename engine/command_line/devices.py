@@ -1,4 +1,4 @@
-"""``proteoscope devices``, ``compile`` and ``cost-model``: what computes on this machine, how fast, and how well that is predicted."""
+"""Sub-commands ``devices``, ``compile`` and ``cost-model``: list devices, compile kernels, and check predicted run times."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_devices(commands: Any) -> None:
 
 
 def _devices(options: argparse.Namespace) -> None:
-    execution.devices.gpus.cache_clear()  # this command reports the present state, not a cached one
+    execution.devices.gpus.cache_clear()  # report the present state, not a cached one
     result = execution.devices.devices()
     if options.calibrate:
         with terminal_progress(is_quiet=options.json) as progress:

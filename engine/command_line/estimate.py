@@ -1,4 +1,4 @@
-"""``proteoscope estimate COMMAND...``: time and memory of a search before it runs."""
+"""``proteoscope estimate COMMAND...``: the sub-command that predicts the time and memory of a search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ devices --calibrate` measures the devices of this machine for it.
 
 
 def add_estimate(commands: Any, parse: Callable[[list[str]], argparse.Namespace]) -> None:
-    """Add ``estimate`` to the sub-commands, which are argparse's sub-parsers. `parse` parses the arguments of a search."""
+    """Add ``estimate`` to the sub-commands, which are argparse's sub-parsers. `parse` parses the arguments of the search."""
     parser = commands.add_parser(
         "estimate",
         help="estimate the time and memory of a search before it runs",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["add_export"]
 
 _LARGEST_FOLD_CHANGE = 100.0
-_MAXIMUM_PROBLEMS = 3  # of a damaged project that are listed
+_MAXIMUM_PROBLEMS = 3  # number of problems of a damaged project that are listed
 
 
 def add_export(commands: Any) -> None:
@@ -125,7 +125,7 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _check_figures(export: Export, options: argparse.Namespace) -> None:
-    """Check the options of figures."""
+    """Raise ParameterError if options of figures are out of range, or the format has no figures."""
     given = [name for name in ("q_value", "fold_change") if getattr(options, name) is not None]
     if given and not export.has_figures:
         raise ParameterError(f"the format {export.name} has no figures; leave --{given[0].replace('_', '-')} out")
@@ -142,7 +142,7 @@ def _show_message(event: ProgressEvent) -> None:
 
 
 def _run(project: Project, options: argparse.Namespace) -> RunRecord:
-    """Return the requested run, or the last that supports the format."""
+    """Return the requested run, or the last run whose search supports the requested format."""
     kinds = {search.kind: search for search in searches.SEARCHES}
     runs = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
     fitting = [run for run in runs if kinds[run.kind].exported_as(options.format)]

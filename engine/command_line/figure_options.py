@@ -11,7 +11,7 @@ __all__ = ["add_figure_options", "figure_format"]
 
 
 def add_figure_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to a sub-command."""
+    """Add the options of figures to the parser of a sub-command."""
     parser.add_argument("--figure-type", choices=FIGURE_TYPES, default=FIGURE_TYPES[0], help="of figures (default: %(default)s)")
     parser.add_argument(
         "--figure-width",
@@ -23,7 +23,7 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
 
 
 def figure_format(options: argparse.Namespace) -> FigureFormat:
-    """Return the chosen format.
+    """Return the type, width and resolution chosen by the options.
 
     Raises
     ------

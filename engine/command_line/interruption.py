@@ -1,6 +1,7 @@
-"""Signals that end the program, from the first moment on: one line and 128 + the signal's number, whatever is being imported.
+"""Handling of signals that end the program, even during imports: one line of output and exit code 128 + signal number.
 
-These are Ctrl-C (SIGINT, 130), SIGTERM (143) and, when the terminal is closed, SIGHUP (129). It imports next to nothing itself.
+The signals are SIGINT (Ctrl-C, exit code 130), SIGTERM (143) and SIGHUP (the terminal was closed, 129). This module imports next to
+nothing, so that it works from the first moment.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _received: int = signal.SIGINT
 
 
 def interrupted_status() -> int:
-    """Return the exit code of a program that a signal interrupted: 128 + the number of the last one."""
+    """Return the exit code after an interruption: 128 + the number of the last signal."""
     return _OF_A_SIGNAL + _received
 
 
@@ -44,16 +45,16 @@ def is_interrupted_status(status: int) -> bool:
 
 
 def end_on_interrupt() -> None:
-    """Let these signals end the process until a search handles them to clean up.
+    """Make these signals end the process immediately, until a search installs handlers that clean up.
 
-    Python's default, an exception anywhere, gives tracebacks from imports or is swallowed.
+    Python's default, an exception at any point, causes tracebacks during imports, or is swallowed there.
     """
     for number in heeded_signals():
         signal.signal(number, _end)
 
 
 def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
-    """Let these signals call `cancel`; return the argument of `give_back_interrupt`."""
+    """Make these signals call `cancel`; return the previous handlers, for `give_back_interrupt`."""
 
     def note(number: int, frame: FrameType | None) -> None:
         global _received
@@ -64,9 +65,9 @@ def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
 
 
 def give_back_interrupt(previous: Any) -> None:
-    """Restore the signal handlers, with an exception instead of ending the process, since temporary files may need removal."""
+    """Restore the previous handlers, except that signals raise KeyboardInterrupt where they would end the process without cleaning up."""
     for number, handler in previous.items():
-        if handler is not None:  # set by something else than Python
+        if handler is not None:  # None: the handler was not installed by Python
             signal.signal(number, _raise if handler is _end else handler)
 
 

@@ -1,6 +1,6 @@
-"""The command line: sub-commands for people at a terminal and for scripts.
+"""Command line of the program: parser and sub-commands, for people at a terminal and for scripts.
 
-Imports of what computes happen inside the commands, so that help is quick.
+Computing modules are imported inside the commands, so that help is fast.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ __all__ = ["build_parser", "command_parsers", "main"]
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
 _LONG_WORD = re.compile(r"\S{1000,}")
-"""Words that an error shortens: a path may have 4,096 bytes, an argument 131,072."""
+"""Long words, which error messages shorten: a path may have 4,096 bytes, an argument 131,072."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with command-line arguments and return the exit code.
 
-    0 is success, 2 wrong usage or input, 128 plus its number a signal. By default, the arguments of the process are used, which then
-    ends immediately with this code.
+    The code is 0 for success, 2 for wrong usage or input, and 128 + signal number after a signal. By default, the arguments of the process
+    are used; the process then ends immediately after this function, without garbage collection.
     """
     if arguments is None:
         end_on_interrupt()
         guard_limits()
-        # Numba ignores a setting that it cannot read, with a warning of ten lines.
+        # Numba would ignore an invalid setting with a warning of ten lines.
         warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
         lighten_libraries()
-        # Imports create more than a hundred thousand objects without garbage: each collection would take 30 ms.
+        # Imports create over 100,000 objects and no garbage; each garbage collection would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
-    atexit.unregister(_end_quickly)  # once, however often this is called
+    atexit.unregister(_end_quickly)  # register once, however often this function is called
     outcome: list[int] = []
     atexit.register(_end_quickly, outcome, is_program=arguments is None)
     outcome.append(_run(arguments))
@@ -105,7 +105,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(sentence)
         return _WRONG
     except OSError as error:
-        # Readers and writers convert errors of their files; remaining errors concern the output or the system itself.
+        # Readers and writers convert the errors of their files; other OSErrors concern standard output or the system.
         _drop_output()
         _complain(describe_failure(error) or _system_error(error))
         return _WRONG
@@ -127,7 +127,7 @@ def _system_error(error: OSError) -> str:
 def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
     """Skip garbage collection at exit, which takes a quarter of a second with the compiler and DuckDB loaded.
 
-    `outcome` holds the exit code, once there is one.
+    `outcome` contains the exit code when `main` has finished.
     """
     if outcome and is_program:
         for stream in (sys.stdout, sys.stderr):
@@ -135,13 +135,13 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
                 with contextlib.suppress(OSError):
                     stream.flush()
         os._exit(outcome[0])
-    # DuckDB's binding counts its remaining objects then, and would print that they leaked.
+    # Not with DuckDB, whose binding would then report its remaining objects as leaked.
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def _print_any_text() -> None:
-    """Escape characters of names that the terminal's encoding lacks."""
+    """Make the output streams escape characters that the encoding of the terminal lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -155,18 +155,18 @@ def _complain(text: str) -> None:
 
 
 def _with_notes(text: str, error: BaseException) -> str:
-    """Return a text with the error's notes, such as how to resume a run."""
+    """Return a text followed by the notes of an error, such as how to resume a run."""
     return "; ".join([text.removesuffix("."), *notes]) if (notes := getattr(error, "__notes__", [])) else text
 
 
 def _drop_output() -> None:
-    """Ignore a closed output or full disk, about which Python would complain again when closing it."""
-    with contextlib.suppress(io.UnsupportedOperation, AttributeError):  # it is not a file, or was closed
+    """Replace standard output after an error of it, since Python would report the error again at exit."""
+    with contextlib.suppress(io.UnsupportedOperation, AttributeError):  # standard output is not a file, or was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser that reports wrong usage in one line, like all errors."""
+    """Argument parser that reports wrong usage in one line, like all other errors."""
 
     def error(self, message: str) -> NoReturn:
         _complain(f"{message}; see {self.prog} --help")
@@ -174,7 +174,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Action that prints versions, which are collected only then."""
+    """Argparse action that collects and prints the versions of the program and its libraries."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"proteoscope {engine.version.VERSION}")
@@ -182,12 +182,12 @@ class _Version(argparse.Action):
 
 
 def command_parsers() -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each sub-command with parameter descriptions, for a manual."""
+    """Return the parser of each sub-command, with parameter descriptions, for the manual."""
     return {name: _parsers([name])[1][name] for name in _parsers([])[1]}
 
 
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser for these arguments, with only their sub-command if known, since all take 30 ms."""
+    """Return a parser for these arguments; if their sub-command is known, only with this one, since all sub-commands take 30 ms."""
     return _parsers(arguments)[0]
 
 
@@ -206,10 +206,10 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
 
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
-    """Return functions that add each sub-command and those belonging to it, by name in the order of the help."""
+    """Return the function that adds each sub-command and its related ones to the parser, by name, in the order of the help."""
     result: dict[str, Callable[[Any], None]] = {}
     for search in searches.SEARCHES:
-        # Descriptions of parameters are loaded only for the requested command.
+        # Load parameter descriptions only for the requested command.
         add = partial(add_search, search=search, explains=search.kind in arguments[:1])
         result.update(dict.fromkeys([search.kind, *(command.name for command in search.commands)], add))
     return result | {

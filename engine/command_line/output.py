@@ -1,4 +1,4 @@
-"""Destination of results: a file, or standard output for ``-``."""
+"""Output of results to a file, or to standard output for ``-``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def output_name(text: str) -> str:
-    """Return an output name from the command line; ``-`` for any name of standard output, which must not be replaced."""
+    """Return an output name of the command line; ``-`` for any path to standard output, since a rename must not replace that."""
     return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
 
 
 @contextmanager
 def output_file(requested: str) -> Iterator[Path]:
-    """Yield the file to write; for ``-`` a temporary one that is copied to standard output if the block succeeds.
+    """Yield the path to write; for ``-``, a temporary file that is copied to standard output if the block succeeds.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def output_file(requested: str) -> Iterator[Path]:
     with scratch_folder() as folder:
         path = folder / "output"
         yield path
-        if not path.exists():  # there was nothing to write, which the command has reported
+        if not path.exists():  # nothing was written, which the command has reported
             return
         with open_regular(path) as file:
             shutil.copyfileobj(file, sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""``proteoscope report``: the sub-command that writes a finished run as a page."""
+"""``proteoscope report``: the sub-command that writes a report of a finished run as an HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EPILOG = """
 Into DIR go RUN.html, one file that needs nothing else (counts with their intervals, figures, the first rows of each table, files with
 digests, parameters, messages), and RUN-methods.txt, plain text derived from the record of the run. Any kind of run has them.
 """
-_MAXIMUM_PROBLEMS = 3  # of a damaged project that are listed
+_MAXIMUM_PROBLEMS = 3  # number of problems of a damaged project that are listed
 
 
 def add_report(commands: Any) -> None:

@@ -1,4 +1,4 @@
-"""Commands ``proteoscope resume`` and ``proteoscope runs``: resume a stopped run, and list a project's runs."""
+"""``proteoscope resume`` and ``runs``: the sub-commands that resume a stopped run and list the runs of a project."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _resume(options: argparse.Namespace) -> None:
     stopped = engine.resumption.stopped_run(project, options.run)
     search = engine.searches.search_of_kind(stopped.kind)
     if stopped.folder.is_dir():
-        os.chdir(stopped.folder)  # from where paths of files and in parameters are meant
+        os.chdir(stopped.folder)  # paths in the request are relative to this folder
     request = stopped.request(search, options.device, options.threads)
     if request.device != "cpu":
         command_line.search.begin_gpus(request.device)

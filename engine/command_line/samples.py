@@ -1,4 +1,4 @@
-"""``proteoscope samples``: the sub-command that copies the data that ships, to follow the examples of the manual on it."""
+"""``proteoscope samples``: the sub-command that copies the shipped sample data, which the examples of the manual use."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ __all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_
 _MAXIMUM_THREADS = 1024
 _DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
 PUBLISHED = "published"
-"""The preset with the settings of a paper, where a search has one."""
+"""Name of the preset with the settings of a published method, which some searches have."""
 
 
 def add_search(commands: Any, search: Search, *, explains: bool) -> None:
-    """Add the sub-command of a search and its related ones to argparse's sub-parsers.
+    """Add the sub-command of a search, and its related ones, to argparse's sub-parsers `commands`.
 
-    With `explains`, parameter options have help texts, for which the model is loaded.
+    With `explains`, options of parameters have help texts, for which the parameter model is loaded.
     """
     parser = commands.add_parser(
         search.kind,
@@ -95,7 +95,7 @@ def _add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_se
 
 
 def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
-    """Add the options common to all searches and the options of this one; `preset`: default preset if not the usual one."""
+    """Add the options of all searches and of this search; `preset` is the default preset, '' for the usual one of the search."""
     usual = preset or search.preset
     parser.add_argument(
         "--preset",
@@ -145,7 +145,7 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
 
 
 def add_demo(commands: Any, searches: Sequence[Search]) -> None:
-    """Add the sub-command that runs searches on what ships with the program; `searches`: those with a demo, the usual one first."""
+    """Add the sub-command ``demo``, which runs searches on shipped samples; `searches` are those with a demo, the default first."""
     first, by_kind = searches[0], {search.kind: search for search in searches}
     assert first.demo is not None
     parser = commands.add_parser("demo", help="try searches on the samples that ship with the program", epilog=_DEMO_EPILOG)
@@ -191,7 +191,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
 
 
 def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator[tuple[Search, Demo]]:
-    """Yield the searches that a demo runs, in this order, each with its demo; none if it has none of this data."""
+    """Yield the searches with their demos that the demo of `kind` with `data` runs, in order; nothing if there is no such demo."""
     search = by_kind[kind]
     demo = search.demo_with(data)
     if demo is not None:
@@ -201,7 +201,7 @@ def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator
 
 
 def _of_another(search: Search, demo: Demo, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
-    """Return the options of another demo with default parameters, in the project, based on the run `before` if needed."""
+    """Return options for a further demo in the same project, with default parameters, that uses the run `before` if needed."""
     given = argparse.Namespace(**vars(options))
     names_run = demo.after and before is not None and "run" in search.model.model_fields
     given.preset, given.set = demo.preset, [f"run={before}"] if names_run else []
@@ -217,14 +217,14 @@ def _of_another(search: Search, demo: Demo, options: argparse.Namespace, before:
 
 
 def thread_count(text: str) -> int:
-    """Return the value of ``--threads``."""
+    """Convert the value of ``--threads`` for argparse."""
     if not text.isdecimal() or not 1 <= int(text) <= _MAXIMUM_THREADS:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MAXIMUM_THREADS}")
     return int(text)
 
 
 def run_search(search: Search, options: argparse.Namespace) -> Summary:
-    """Run a search according to the arguments, print its results, and return the summary."""
+    """Run a search with the parsed arguments, print its results, and return the summary."""
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
     parameters, preset = _read_parameters(search, options)
@@ -245,12 +245,12 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary:
 
 
 def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
-    """Return the request of the arguments, without opening outputs.
+    """Return the search request for the parsed arguments, without opening outputs.
 
     Raises
     ------
     ParameterError
-        If a parameter is wrong.
+        If a parameter is invalid.
     InputError
         If there is no such preset.
     """
@@ -258,7 +258,7 @@ def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
 
 
 def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
-    """Return the parameters and their preset."""
+    """Return the parameters and the name of their preset."""
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
     preset = options.preset or (_suited_preset(search, options, changes) if search.fitting else "")
@@ -266,7 +266,7 @@ def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[Searc
 
 
 def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters, out: Any) -> SearchRequest:
-    """`out`: the file for the results, as it is to be written."""
+    """Return the search request; `out` is the file to which the results are written, or None."""
     search.check_workers(options.workers)
     project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
     return SearchRequest(
@@ -284,7 +284,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
-    """Return the preset that suits the files; the default if they cannot be read, which the search reports."""
+    """Return the preset that suits the files, or the default preset if they cannot be read (the search reports this)."""
     result = {
         search_input.name: formats_package.sequence_type.inspect_sequences(_paths(getattr(options, search_input.name)))
         for search_input in search.inputs
@@ -295,7 +295,7 @@ def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping
 
 
 def begin_gpus(requested: str) -> None:
-    """Start GPU detection and driver initialisation in a separate process while modules are loaded; ``auto`` may still select the CPU."""
+    """Start GPU detection in a separate process while modules are loaded, although ``auto`` may still select the CPU."""
     import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it concurrently, one could see it incomplete
 
     threading.Thread(target=_look_for_gpus, args=(requested,), daemon=True).start()
@@ -304,7 +304,7 @@ def begin_gpus(requested: str) -> None:
 def _look_for_gpus(requested: str) -> None:
     execution.devices.gpus()
     if requested != "auto":
-        with suppress(ParameterError):  # the search says it
+        with suppress(ParameterError):  # the search reports it
             execution.devices.begin_contexts(execution.devices.resolve_device(requested))
 
 
@@ -313,12 +313,12 @@ def _paths(given: str | Sequence[str] | None) -> list[Path]:
 
 
 def print_summary(search: Search, summary: Summary, out: str | None) -> None:
-    """Print the results of a search; `out`: its results file, if any."""
+    """Print the results of a search; `out` is the path of its results file, or None."""
     for line in summary.lines():
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
     say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
-    if search.writes != "project" and out is not None and Path(out).exists():  # a stack of no hits is not written
+    if search.writes != "project" and out is not None and Path(out).exists():  # without hits, no stack is written
         say(f"Results: {out}")
     if summary.folder is not None:
         say(f"Project: {summary.folder}")

@@ -1,4 +1,4 @@
-"""Sentences about limits of the system and settings of libraries with which the program cannot run."""
+"""Error messages for system limits and library settings under which the program cannot run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _MAXIMUM_THREADS = 1024
 _MEMORY = ("-v", "-d")
 _OUT_OF_MEMORY = ("failed to map segment", "cannot allocate memory", "shared object", "Unable to allocate")
 _LEAST = {"numpy": {"-v": 128, "-d": 64, "-n": 16}, "numba": {"-v": 640, "-d": 256, "-n": 48}}
-"""Limits with which what uses a library can begin, by the options of ulimit: address space and data in megabytes, and open files. With less
-memory, OpenBLAS and LLVM end the process with words of their own."""
+"""Minimum limits for loading a library, by the option of ulimit: address space (-v) and data (-d) in megabytes, and open files (-n).
+
+With less memory, OpenBLAS and LLVM end the process with their own messages."""
 
 
 def settings_error() -> str:
-    """Return the problem with environment variables of libraries, or ''."""
+    """Return a sentence about an invalid environment variable of a library, or ''."""
     value = os.environ.get(_THREADS, "")
     if value and not (value.isdecimal() and len(value) < 10 and 1 <= int(value) <= _MAXIMUM_THREADS):
         return f"the environment variable {_THREADS} is '{value:.40}'; expected a number from 1 to {_MAXIMUM_THREADS}. Change or unset it"
@@ -30,10 +31,10 @@ def settings_error() -> str:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return a sentence about an error of the system or of a library that cannot be loaded; '' for any other error."""
+    """Return a sentence about a system error or a library that cannot be loaded; '' for any other error."""
     text = " ".join(str(error).split())
     is_thread = isinstance(error, RuntimeError) and "can't start new thread" in text
-    # The stack of a thread is memory too. Python raises SystemError where it had no memory for another error.
+    # Threads need memory for their stacks. Python raises SystemError if there is no memory for creating another error.
     is_memory = is_thread or isinstance(error, MemoryError | SystemError) or any(sign in text for sign in _OUT_OF_MEMORY)
     if is_memory and (limits := _limits(*_MEMORY)):
         return _too_small(min(limits, key=lambda option: limits[option]), limits)
@@ -47,13 +48,13 @@ def describe_failure(error: Exception) -> str:
 
 
 def guard_limits() -> None:
-    """Let imports of libraries that cannot work within the limits of resources raise `ProteoscopeError` with a sentence."""
+    """Make imports of libraries raise `ProteoscopeError` with an explanation if the limits of the process are too small for them."""
     if limits := _limits(*_MEMORY, "-n"):
         sys.meta_path.insert(0, _Guard(limits))
 
 
 class _Guard:
-    """Finder that refuses modules for which `limits` are too small. See `importlib.abc.MetaPathFinder`."""
+    """Import finder that raises an error for modules for which `limits` are too small. See `importlib.abc.MetaPathFinder`."""
 
     def __init__(self, limits: dict[str, int]) -> None:
         self._limits = limits
@@ -71,10 +72,10 @@ def _too_small(option: str, limits: dict[str, int]) -> str:
 
 
 def _limits(*options: str) -> dict[str, int]:
-    """Return the limits of resources that are set, by the options of ulimit; memory in megabytes."""
+    """Return the limits that are set for this process, by the option of ulimit; memory limits in megabytes."""
     if sys.platform == "win32":
         return {}
-    import resource  # only Unix has it
+    import resource  # exists only on Unix
 
     kinds = {"-v": (resource.RLIMIT_AS, 20), "-d": (resource.RLIMIT_DATA, 20), "-n": (resource.RLIMIT_NOFILE, 0)}
     soft = {option: resource.getrlimit(kinds[option][0])[0] for option in options}

@@ -1,6 +1,6 @@
-"""Terminal output: texts without control characters, and progress.
+"""Terminal output: printable texts and progress.
 
-Progress is one redrawn line with a bar and the remaining time; plain lines without a terminal.
+Progress is a redrawn line with a bar and the remaining time; plain lines if the output is not a terminal.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ __all__ = ["TerminalProgress", "interruptible", "printable", "say", "terminal_pr
 
 _BAR = 24
 _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Unicode categories that terminals interpret or break lines at: control characters such as ESC, direction marks, surrogates, and line
-separators.
+"""Unicode categories of characters that are escaped: control characters such as ESC, direction marks, surrogates and line separators.
 """
 
 
 def printable(text: str) -> str:
-    r"""Return a text on one line for a terminal; control characters, which names may contain, are escaped (``\x1b``)."""
+    r"""Return a text on one line for a terminal, with control characters, which names may contain, escaped (``\x1b``)."""
     if text.isprintable():
         return text
     return "".join(
@@ -38,12 +37,12 @@ def printable(text: str) -> str:
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print a line on a stream (standard output), `printable` as it has to be."""
+    """Print a text on a stream (by default standard output) as one `printable` line."""
     print(printable(text), file=sys.stdout if stream is None else stream, flush=stream is not None)
 
 
 class TerminalProgress:
-    """Shows the events of a `Progress` on a stream, or nothing for None."""
+    """Display of the events of a `Progress` on a stream; displays nothing if the stream is None."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -59,13 +58,13 @@ class TerminalProgress:
         self._clear()
 
     def handle(self, event: ProgressEvent) -> None:
-        """Show one event."""
+        """Display an event; a handler for `Progress`."""
         if self._stream is None:
             return
         try:
             self._show(event, self._stream)
         except OSError:
-            # The terminal or the reader of the pipe was closed: the run continues, since its results are still needed.
+            # The terminal or the reading end of the pipe was closed: continue the run, since its results are still needed.
             self._stream, self._drawn = None, False
 
     def _show(self, event: ProgressEvent, stream: TextIO) -> None:
@@ -101,9 +100,9 @@ class TerminalProgress:
 
 @contextmanager
 def interruptible(progress: Progress) -> Iterator[None]:
-    """While the block runs, signals cancel the progress: the search stops at its next check and leaves nothing half-written.
+    """Make signals cancel the progress during the block, so that the search stops at its next check and removes incomplete files.
 
-    What killed programs left among the temporary files of the system goes first.
+    First, leftovers of killed processes are removed from the temporary folder of the system.
     """
     with suppress(OSError):
         remove_leftovers(Path(tempfile.gettempdir()))
@@ -119,7 +118,7 @@ def interruptible(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def terminal_progress(*, is_quiet: bool = False) -> Iterator[Progress]:
-    """Show the progress of the block on standard error, unless it is to be quiet; signals cancel it."""
+    """Yield a progress that is shown on standard error unless `is_quiet`, and that signals cancel."""
     with TerminalProgress(None if is_quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):

@@ -1,4 +1,4 @@
-"""Program of a Slurm job: the workers of its node, with the arguments that `dask_jobqueue` writes into job scripts."""
+"""Program that runs the workers of a Slurm job on a node, with the arguments that `dask_jobqueue` writes into job scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the workers until the scheduler goes."""
+    """Run the workers until the scheduler ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--count", type=int, default=1)
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--nthreads", type=int)
     for part in ("ca-file", "cert", "key"):
         parser.add_argument(f"--tls-{part}", type=Path, required=True)
-    options, _ = parser.parse_known_args()  # of names and memory, which Slurm bounds
+    options, _ = parser.parse_known_args()  # ignore other arguments: names, and memory, which Slurm limits
 
     from distributed import Security  # optional: installed with the extra "workers"
 

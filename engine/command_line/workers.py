@@ -1,4 +1,4 @@
-"""``proteoscope workers``: certificates, a scheduler, and workers on other machines, for ``--workers`` of the searches."""
+"""``proteoscope workers``: the sub-command that creates certificates and starts schedulers and workers for ``--workers``."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def _start_workers(options: argparse.Namespace) -> None:
 
 
 def _security(options: argparse.Namespace) -> Any:
-    """Return certificates for `distributed`, or None for local use without any.
+    """Return the security settings for `distributed`, or None for local use without certificates.
 
     Raises
     ------
     ParameterError
-        If they are not given, and the address is beyond this machine.
+        If certificates are missing although the address is not on this machine.
     """
     address = cluster.requests.checked_address(options.address)
     cluster.certificates.needs_cryptography()

@@ -1,7 +1,7 @@
-"""Background work in a thread next to the step shown to the user.
+"""Background tasks in threads, while the user sees the progress of the main step.
 
-Reading spectra and building the peptide index are independent, as are scoring and storing the spectra. The user still sees one step after
-the other: the reports and errors of background work appear when the shown step is done.
+For example, reading spectra and building the peptide index are independent, and so are scoring and storing spectra. The user still sees one
+step after the other: reports and errors of a background task appear when its result is requested.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Result = TypeVar("Result")
 
 
 class Background:
-    """Background tasks that end with the `with` block; with one thread they run when their result is requested.
+    """Background tasks, which end with the `with` block; with only one thread, a task runs when its result is requested.
 
-    If the block raises, running tasks are cancelled and their errors are dropped, since they would belong to a later step.
+    If the block raises, running tasks are cancelled and their errors dropped, since they would belong to a later step.
     """
 
     def __init__(self, progress: Progress, threads: int) -> None:
@@ -33,12 +33,12 @@ class Background:
         self._hidden: list[_HiddenProgress] = []
 
     def begin(self, work: Callable[[Progress], Result]) -> Callable[[], Result]:
-        """Start `work`, which checks its progress for cancellation several times a second.
+        """Start `work`, a function that checks its progress for cancellation several times a second.
 
         Returns
         -------
         callable
-            Waits for the result and returns it or raises its error; then its reports are shown.
+            Waits for the task, shows its reports, and returns its result or raises its error.
         """
         if self._is_deferred:
             return lambda: work(self._progress)
@@ -65,7 +65,7 @@ class Background:
 
 
 class _HiddenProgress(Progress):
-    """Progress that stores reports until shown on another progress; cancelled with the other or separately."""
+    """Progress that stores its reports until they are shown on another progress; cancelled by itself or with the other."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class _HiddenProgress(Progress):
         super().check()
 
     def show(self) -> None:
-        """Show all stored reports on the other progress, and later ones immediately."""
+        """Show all stored reports on the other progress, and from now on each report immediately."""
         with self._turn:
             self._is_shown = True
             for report in self._reports:

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 __all__ = ["PASSING", "Cancelled", "LimitedProgress", "Progress", "ProgressEvent", "RecordingProgress", "TimeOverError"]
 
 PASSING = "passing"
-"""Level of messages valid only for the moment."""
+"""Level of messages that are shown but not recorded, since they soon lose their meaning."""
 
 
 class Cancelled(Exception):  # noqa: N818 - a request of the user, not an error
-    """Raised when the user cancels. Handlers leave nothing half-written and re-raise it."""
+    """Raised when the user cancels. Code that catches it removes incomplete output and re-raises it."""
 
 
 class TimeOverError(Cancelled):
-    """The time of a `LimitedProgress` is over."""
+    """Raised when the time limit of a `LimitedProgress` is exceeded."""
 
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """One report: stage title, `done` of `total` steps (`total` 0 if unknown), seconds since the stage began, and a message if any."""
+    """A progress report: stage title, `done` of `total` steps (0 if unknown), seconds since the stage began, and message or ''."""
 
     stage: str
     done: int
@@ -34,7 +34,7 @@ class ProgressEvent:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds to the end of the stage, or None."""
+        """Estimated seconds to the end of the stage, or None if unknown."""
         if self.done <= 0 or self.total <= 0:
             return None
         return self.seconds * (self.total - self.done) / self.done
@@ -43,8 +43,8 @@ class ProgressEvent:
 class Progress:
     """Progress reports and cancellation of an engine function.
 
-    `stage` and `advance` raise `Cancelled` after `cancel`. Handlers run in the reporting thread. They receive the first and the
-    last event of a stage, at most one event per `interval` seconds between them, and every message.
+    `stage` and `advance` raise `Cancelled` after `cancel`. Event handlers run in the reporting thread. They receive the first and last
+    events of a stage, at most one event per `interval` seconds between these, and every message.
     """
 
     def __init__(self, *handlers: Callable[[ProgressEvent], None], interval: float = 0.08) -> None:
@@ -70,7 +70,7 @@ class Progress:
             raise Cancelled
 
     def stage(self, title: str, total: int = 0) -> None:
-        """Begin a stage of `total` steps (0: unknown)."""
+        """Begin a stage of `total` steps, 0 if the number is unknown."""
         self.check()
         with self._lock:
             self._stage, self._done, self._total = title, 0, total
@@ -92,12 +92,12 @@ class Progress:
         self._emit(event)
 
     def message(self, text: str, level: str = "info") -> None:
-        """Report something that is not a step: a fallback, skipped spectra, a first compilation.
+        """Report something other than steps, such as a fallback, skipped spectra or a first compilation.
 
         Parameters
         ----------
         level
-            ``info`` or ``warning`` for the records; ``passing`` for what is valid only for the moment and not recorded.
+            ``info`` or ``warning`` for messages that a run records; ``passing`` for messages that are only shown.
         """
         with self._lock:
             event = self._event(text)
@@ -112,9 +112,9 @@ class Progress:
 
 
 class RecordingProgress(Progress):
-    """Progress that forwards to another and records messages for a run.
+    """Progress that forwards all reports to another progress and records the messages for a run.
 
-    Functions report through the progress they were given from any thread; with this one no message is lost.
+    Messages are recorded from any thread, including those reported before the run was created.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -129,7 +129,7 @@ class RecordingProgress(Progress):
         return tuple(text for _, text in self._recorded)
 
     def log_to(self, log: Callable[[str, str], None]) -> None:
-        """Also log each message with its level to a run, starting with those before the run began."""
+        """From now on, also pass each message and its level to `log`; first pass the messages recorded so far."""
         for level, text in self._recorded:
             log(level, text)
         self._log = log
@@ -165,18 +165,18 @@ class RecordingProgress(Progress):
 
 
 class LimitedProgress(Progress):
-    """Progress of optional work that stops when its time is over or the wrapped progress is cancelled.
+    """Progress of optional work, which stops after a time limit or when the wrapped progress is cancelled.
 
-    Stages are passed on, messages are not: the results of the work are reported, not its steps.
+    Stages are forwarded to the wrapped progress, messages are dropped.
 
     Parameters
     ----------
     progress : Progress
         Progress of the whole computation.
     seconds : float or None
-        Time limit; None for no limit.
+        Time limit in seconds; None for no limit.
     now : callable
-        Clock, seconds.
+        Clock that returns seconds.
     """
 
     def __init__(self, progress: Progress, seconds: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
@@ -186,7 +186,7 @@ class LimitedProgress(Progress):
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the deadline; infinite without one."""
+        """Seconds until the deadline; infinite without a limit."""
         return self._deadline - self._now()
 
     @property

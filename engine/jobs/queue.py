@@ -1,4 +1,4 @@
-"""The queue of jobs and the background threads that work it off. Plain Python: a window or a script listens to its events."""
+"""Job queue with background threads that run the jobs. It does not use Qt; windows and scripts register handlers of its events."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 Lane = Literal["searches", "writing"]
 """Queue of a job: searches, which use all cores and memory, or tasks that only write results."""
 _LANES: dict[Lane, str] = {"searches": "proteoscope-engine", "writing": "proteoscope-writing"}
-"""The lanes, and what their threads are called."""
+"""Thread name of each lane."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Job:
-    """A job and its outcome. Made by `JobQueue.add`; read from any thread.
+    """A job and its outcome, created by `JobQueue.add`. Any thread may read it.
 
     Attributes
     ----------
     id
-        Counts from 1 in its queue.
+        Number of the job in its `JobQueue`, from 1.
     lane
-        Queue that it waits in.
+        Lane in which the job waits and runs.
     title
         Display name.
     state
-        Current state; the last three are final.
+        Current state; ``done``, ``failed`` and ``cancelled`` are final.
     result
-        Return value when done.
+        Return value of the work when done.
     error
-        Exception when failed.
+        Exception of the work when failed.
     error_report
         Traceback of unexpected errors (other than `ProteoscopeError`), or ''.
     progress
-        Latest report, or None.
+        Latest progress report, or None.
     started, finished
-        `time.monotonic` seconds, or None.
+        Start and end in seconds of `time.monotonic`, or None.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """Run time so far; 0 before the start."""
+        """Run time so far in seconds; 0 before the start."""
         if self.started is None:
             return 0.0
         return (self.finished if self.finished is not None else time.monotonic()) - self.started
@@ -88,7 +88,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobEvent:
-    """Something happened to a job. `progress` belongs to the kinds ``progress`` and ``message``, whose text is `progress.message`."""
+    """An event of a job. Only events of kind ``progress`` or ``message`` have a `progress`; a message's text is `progress.message`."""
 
     kind: Literal["added", "started", "progress", "message", "finished"]
     job: Job
@@ -96,12 +96,12 @@ class JobEvent:
 
 
 class JobQueue:
-    """Jobs in lanes, each processed in order by a background thread of the lane.
+    """Queue of jobs in lanes; a background thread per lane runs the jobs in order.
 
-    An export thus does not wait for a search of an hour. Handlers are called in the thread of the event: `add` and cancelling a queued job
-    in the caller's, everything else in the lane's thread. For each job they see added, started, progress and messages, and finished, in
-    this order; a job cancelled while queued is never started. A handler's exception is logged and ignored; a handler that waits for another
-    thread blocks the lane.
+    With lanes, an export need not wait for an hour-long search. Event handlers run in the caller's thread for `add` and for cancelling a
+    queued job, and in the lane's thread for all other events. For each job they receive added, started, progress and messages, and
+    finished, in this order; a job that is cancelled while queued is never started. An exception in a handler is logged and ignored; a
+    handler that waits for another thread blocks the lane.
     """
 
     def __init__(self, *handlers: Callable[[JobEvent], None]) -> None:
@@ -111,25 +111,25 @@ class JobQueue:
         self._running: dict[Lane, Job] = {}
         self._n_added = 0
         self._closed = False
-        # Daemons, so that a job in a native call that hears no cancel cannot keep a closed program alive.
+        # Daemon threads, so that a native call that ignores cancellation cannot keep a closed program alive.
         self._threads = [threading.Thread(target=self._work_off, args=(lane,), name=name, daemon=True) for lane, name in _LANES.items()]
         for thread in self._threads:
             thread.start()
 
     @property
     def running(self) -> Job | None:
-        """The running job; of two the search."""
+        """The running job, or None; if one job per lane is running, the search."""
         return next(iter(self.all_running), None)
 
     @property
     def all_running(self) -> list[Job]:
-        """The jobs being done, one of each lane at the most, searches first."""
+        """The running jobs, at most one per lane, the search first."""
         with self._changed:
             return [self._running[lane] for lane in _LANES if lane in self._running]
 
     @property
     def waiting(self) -> list[Job]:
-        """The jobs still queued, of each lane the next first."""
+        """The queued jobs, lane by lane, in the order in which they will run."""
         with self._changed:
             return [job for waiting in self._waiting.values() for job in waiting]
 
@@ -143,12 +143,12 @@ class JobQueue:
         return not self._running and not any(self._waiting.values())
 
     def add(self, title: str, work: Callable[[Progress], Any], lane: Lane = "searches") -> Job:
-        """Put work at the end of a lane.
+        """Add a job at the end of a lane and return it.
 
         Parameters
         ----------
         work
-            Is called with the job's `Progress`, in the background thread; what it returns is the job's result.
+            Function that is called with the job's `Progress` in the background thread; its return value is the job's result.
 
         Raises
         ------
@@ -160,14 +160,14 @@ class JobQueue:
                 raise RuntimeError("the queue of jobs is shut down")
             self._n_added += 1
             job = Job(self._n_added, title, work, self._report, lane)
-            # Announced before the worker can see it, so that its start is never announced first.
+            # Under the lock, so that the event "added" always precedes "started".
             self._emit(JobEvent("added", job))
             self._waiting[lane].append(job)
             self._changed.notify_all()
         return job
 
     def move(self, job: Job, before: Job | None) -> None:
-        """Move a waiting job before another of its lane, or to the end for None; ignored if one of them no longer waits."""
+        """Move a queued job before another queued job of its lane, or to the end for None; ignored if either is no longer queued."""
         with self._changed:
             waiting = self._waiting[job.lane]
             if job in waiting and job is not before and (before is None or before in waiting):
@@ -175,12 +175,12 @@ class JobQueue:
                 waiting.insert(len(waiting) if before is None else waiting.index(before), job)
 
     def cancel(self, job: Job, because: ProteoscopeError | None = None) -> None:
-        """Cancel a job: a queued one at once, a running one at its next report, a finished one not at all.
+        """Cancel a job: immediately if queued, at its next report if running; ignored if finished.
 
         Parameters
         ----------
         because
-            Reason other than the user's request; the job then counts as failed with it.
+            Error that is the reason for cancelling, if the user did not request it; the job then counts as failed with this error.
         """
         with self._changed:
             if not job._watched.is_cancelled:
@@ -193,18 +193,18 @@ class JobQueue:
             self._changed.notify_all()
 
     def cancel_all(self) -> None:
-        """Stop the running jobs and all that wait."""
+        """Cancel all running and queued jobs."""
         with self._changed:
             for job in [*self.waiting, *self.all_running]:
                 self.cancel(job)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until no job runs or waits; return False on timeout."""
+        """Wait until no job is running or queued; return False if this takes longer than `seconds`."""
         with self._changed:
             return self._changed.wait_for(self._is_idle, seconds)
 
     def shutdown(self, seconds: float | None = 10.0) -> bool:
-        """Cancel everything, accept nothing more, and wait for the threads to end; whether they did in time. May be called again."""
+        """Cancel all jobs, accept no more, and wait up to `seconds` (None: no limit). Return True if all threads ended. Idempotent."""
         with self._changed:
             self._closed = True
             self.cancel_all()
@@ -228,7 +228,7 @@ class JobQueue:
             self._emit(JobEvent("started", job))
             state = self._do(job)
             with self._changed:
-                # Set to idle before the announcement, so that handlers read the right state.
+                # The lane is idle before the event "finished", so that handlers see the right state.
                 del self._running[lane]
                 self._finish(job, state)
                 self._changed.notify_all()
@@ -236,7 +236,7 @@ class JobQueue:
     def _do(self, job: Job) -> JobState:
         try:
             job._watched.check()
-            # What it works with goes when it ends; the job itself may be shown as long as the program runs.
+            # Release the work and its data, since the job itself may be displayed as long as the program runs.
             work, job._work = job._work, None
             assert work is not None
             job.result = work(job._watched)
@@ -245,7 +245,7 @@ class JobQueue:
         except Exception as error:
             if not isinstance(error, ProteoscopeError):
                 job.error_report = traceback.format_exc()
-            # The traceback's frames would keep all that the work had in memory.
+            # The frames of the traceback would keep the local data of the work in memory.
             job.error = error.with_traceback(None)
             return "failed"
         return "done"

@@ -111,7 +111,7 @@ def journal(path: Path) -> Path:
 
 
 class CheckpointFile:
-    """An open checkpoint, locked by this process; one thread at a time may use it. Created by `create` or `open`.
+    """An open checkpoint, locked by this process; threads must not use it concurrently. Created by `create` or `open`.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class CheckpointFile:
 def _connect(path: Path) -> sqlite3.Connection:
     """Open an existing checkpoint; raise sqlite3.Error if this fails."""
     address = f"file:{quote(os.fsencode(path))}?mode=rw"
-    # Several threads use the connection one at a time, under the caller's lock.
+    # Several threads use the connection in turn, under the caller's lock.
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
         # No waiting for the disk: records damaged by a power failure are computed again, and a kill of the process cannot damage them.

@@ -234,7 +234,7 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
 def prune_checkpoints() -> None:
     """Remove the least recently used checkpoints beyond the maximum total size or number; ignore failures.
 
-    Age alone is no reason for removal, since a clock set forward would make every checkpoint old. Checkpoints of active runs are kept.
+    Age alone does not count, since a clock set forward would make every checkpoint old. Checkpoints of active runs remain.
     """
     total = 0
     for number, checkpoint in enumerate(list_checkpoints(), 1):

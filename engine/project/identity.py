@@ -1,4 +1,4 @@
-"""Random id of a project, assigned at its creation and kept when the project is moved or copied."""
+"""Random id of a project, assigned at its creation and unchanged when the project is moved or copied."""
 
 from __future__ import annotations
 

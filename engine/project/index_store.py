@@ -171,7 +171,7 @@ class IndexStore:
     def build(self, key: str, parts: Mapping[str, Any], *, title: str = "") -> Iterator[Path]:
         """Yield an empty temporary folder that becomes the index with `key` if the block succeeds, and is removed otherwise.
 
-        If another process has built the same index meanwhile, its index is kept. A damaged index is replaced. Finally, indexes beyond the
+        If another process has built the same index meanwhile, its index is used. A damaged index is replaced. Finally, indexes beyond the
         byte limit are removed.
 
         Parameters

@@ -189,13 +189,13 @@ class Project:
 
         If the block raises, the files of the run are removed, and the run is recorded as failed, or as cancelled after `Cancelled` and
         KeyboardInterrupt, with the error as its message; the error propagates. If the run was stopped or writing failed, its checkpoint is
-        kept, and the error has a note with the command that resumes the run. A run that cannot start because another process holds the lock
-        is not recorded. If the project folder has disappeared, this is reported instead of the original error.
+        retained, and the error has a note with the command that resumes the run. A run that cannot start because another process holds the
+        lock is not recorded. If the project folder has disappeared, this is reported instead of the original error.
 
         Parameters
         ----------
         kind
-            Type of run, such as ``identify``; ASCII letters and dashes.
+            Type of run, such as ``identify``; ASCII characters and dashes.
         parameters
             Parameters by name, as JSON values.
         inputs
@@ -298,7 +298,7 @@ class Project:
         return checkpoint is not None and checkpoint.place != "copied"
 
     def _remove_checkpoint(self, run: str) -> None:
-        """Remove the checkpoint of a run of this project; the checkpoint of a copy of the project is kept."""
+        """Remove the checkpoint of a run of this project; the checkpoint of a copy of the project remains."""
         with contextlib.suppress(StorageError):
             key = self.checkpoint_key(run)
             checkpoint = key.find()

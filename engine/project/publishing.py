@@ -32,7 +32,7 @@ def has_unpublished(project: Path, run_id: str) -> bool:
 def publish(project: Path, run_id: str) -> None:
     """Publish the exports and the record of a registered run in the project folder; does nothing without exports.
 
-    The caller holds the project's lock. Other files of the user in ``exports`` are kept.
+    The caller holds the project's lock. Other files of the user in ``exports`` remain.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def show_record(project: Path, run_id: str) -> None:
 def unpublish(project: Path, run_id: str) -> None:
     """Remove the published exports and record of a run, if this run is the published one.
 
-    The caller holds the project's lock. Other files of the user in ``exports`` are kept.
+    The caller holds the project's lock. Other files of the user in ``exports`` remain.
 
     Raises
     ------

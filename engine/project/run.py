@@ -23,7 +23,7 @@ ROW_GROUP = 1 << 17
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A result file on disk that is not yet registered; `rows` is None unless it is a table."""
+    """A result file on disk that is not yet registered; only tables have a number of `rows`."""
 
     name: str
     path: Path
@@ -67,7 +67,7 @@ class Run:
         return tuple(self._written.values())
 
     def log(self, level: str, text: str) -> None:
-        """Add a line to the run's log, which is kept even if the run fails. `level` is ``info``, ``warning`` or ``error``."""
+        """Add a line to the run's log, which remains even if the run fails. `level` is ``info``, ``warning`` or ``error``."""
         self._log(level, text)
 
     def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader, rows_per_group: int = ROW_GROUP) -> Path:
