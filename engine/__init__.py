@@ -1,4 +1,4 @@
-"""Computations of the program, without Qt, and the command line."""
+"""Computations and command line of the program, without Qt."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Runs of different lengths in one flat array, delimited by n + 1 offsets (CSR)."""
+"""Functions for consecutive segments in a flat array, delimited by n + 1 offsets (CSR), and texts stored in this way."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _BATCH_VALUES = 1 << 22
 
 
 def run_offsets(lengths: NDArray) -> NDArray[np.int64]:
-    """Return the CSR offsets of consecutive runs.
+    """Return the CSR offsets of consecutive segments.
 
     Parameters
     ----------
-    lengths
-        Ndarray of int, shape (n,).
+    lengths : ndarray of int, shape (n,)
+        Number of elements of each segment.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def run_offsets(lengths: NDArray) -> NDArray[np.int64]:
 
 
 def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return offsets and flat indices of the ranges ``starts[i]:stops[i]``.
+    """Return the CSR offsets and the concatenated indices of the ranges ``starts[i]:stops[i]``.
 
     >>> [array.tolist() for array in ranges(np.array([7, 1]), np.array([9, 2]))]
     [[0, 2, 3], [7, 8, 1]]
@@ -49,14 +49,14 @@ def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDA
 
 
 def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
-    """Return values and offsets of runs in another order, with omissions or repetitions.
+    """Return the values and CSR offsets of the segments `order`, which may omit or repeat segments.
 
     >>> [array.tolist() for array in take_runs(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
     [[3, 1, 2], [0, 1, 3]]
     """
     new = run_offsets(np.diff(offsets)[order])
     taken = np.empty(new[-1], values.dtype)
-    # In batches, since the indices of the values may take eight times the memory of the values.
+    # In batches, since the int64 indices may take eight times the memory of the values.
     for batch in batch_runs(new[:-1]):
         start, stop = new[batch.start], new[batch.stop]
         shift = np.repeat(offsets[order[batch]] - new[batch], np.diff(new[batch.start : batch.stop + 1]))
@@ -65,22 +65,23 @@ def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int
 
 
 def batch_runs(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
-    """Divide runs into consecutive batches of about `size` values each (0: the default); a longer run is a batch of its own.
+    """Group consecutive CSR segments into batches of about `size` values; a longer segment is a separate batch.
 
     Parameters
     ----------
     starts : ndarray of int64, shape (n,)
-        Beginnings of the runs, ascending.
+        Index of the first value of each segment, ascending.
     size : int
+        Approximate number of values per batch; 0 for the default.
 
     Returns
     -------
     list of slice
-        Slices of the runs.
+        Ranges of segment indices.
 
     Examples
     --------
-    >>> batch_runs(np.array([0, 0, 5]))  # the first run is empty
+    >>> batch_runs(np.array([0, 0, 5]))  # the first segment is empty
     [slice(0, 3, None)]
     """
     if not len(starts):
@@ -93,12 +94,12 @@ def batch_runs(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
 
 @dataclass(frozen=True)
 class Texts:
-    """n texts in one array.
+    """n texts stored in one array of bytes.
 
     Attributes
     ----------
     characters : ndarray of uint8
-        Bytes of the texts, UTF-8.
+        Concatenated UTF-8 bytes of the texts.
     offsets : ndarray of int64, shape (n + 1,)
         Text i is ``characters[offsets[i]:offsets[i + 1]]``.
 
@@ -113,14 +114,14 @@ class Texts:
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> Texts:
-        """Return some strings as texts."""
+        """Return the given strings as texts."""
         encoded = list(map(str.encode, strings))
         offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     @classmethod
     def from_arrow(cls, column: pa.StringArray) -> Texts:
-        """Return an Arrow column without nulls as texts; it is not copied."""
+        """Return an Arrow column without nulls as texts, without copying it."""
         _, offsets, content = column.buffers()
         characters = np.frombuffer(content, np.uint8) if content is not None else np.empty(0, np.uint8)
         return cls(characters, np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64))
@@ -135,11 +136,11 @@ class Texts:
 
     @property
     def used(self) -> NDArray[np.uint8]:
-        """Bytes of these texts only."""
+        """UTF-8 bytes of these texts only; after slicing, `characters` has those of all."""
         return self.characters[self.offsets[0] : self.offsets[-1]]
 
     def take(self, order: NDArray[np.int64]) -> Texts:
-        """Return the texts in another order, with omissions or repetitions."""
+        """Return the texts with the indices `order`, which may omit or repeat texts."""
         return Texts(*take_runs(self.characters, self.offsets, order))
 
     def strings(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Measure the devices of this machine for all types of workloads, and store the calibrations."""
+"""Calibration: measurement of this machine's devices for all types of workloads."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     Parameters
     ----------
     devices : sequence of Device
+        Devices to measure; unusable ones are skipped.
     progress : Progress
-        Shows what is measured, and warns of devices that could not be measured.
+        Shows what is being measured, and receives a warning for each device that could not be measured.
 
     Returns
     -------
@@ -34,7 +35,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     Raises
     ------
     Cancelled
-        If the user cancelled; measurements of other devices until then are stored.
+        If the user cancels; the devices measured until then remain stored.
     """
     threads, n = available_threads(), 0
     for device in [device for device in devices if device.usable]:
@@ -42,7 +43,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
             if device.numbers:
                 measured = calibrate_card(device.numbers[0], device.description, list(KINDS), progress)
             else:
-                # In separate processes, which end immediately when the user stops the calibration.
+                # In separate processes, which can be ended immediately when the user cancels.
                 compile_kernels([search.kind for search in searches.SEARCHES if search.workload_types] + ["fragment-index"], progress)
                 measured = calibrate_processor(threads, list(KINDS), progress)
             store_calibration(device, threads, measured)

@@ -1,4 +1,4 @@
-"""Signals by which users and systems end a program in order: Ctrl-C, a request to end, and a terminal that is closed."""
+"""Signals by which users and systems end a program: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (the terminal was closed)."""
 
 import signal
 
@@ -8,9 +8,9 @@ END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIG
 
 
 def heeded_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that are to end this process.
+    """Return the signals that should end this process.
 
-    `nohup` starts programs with SIGHUP ignored, which remains. Shell scripts start background programs with SIGINT
-    ignored; if it is sent nevertheless, it is meant.
+    `nohup` starts programs with SIGHUP ignored, and it remains ignored here. Shell scripts start background programs with SIGINT ignored;
+    SIGINT is nevertheless handled here, since it is only sent to such a program on purpose.
     """
     return tuple(number for number in END_SIGNALS if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Errors that a user can act on: each gives the place of the problem, its reason and a remedy."""
+"""Errors that a user can correct: each message gives the place of the problem, its reason and a remedy."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _SHOWN_CHARACTERS = 100
 
 
 class ProteoscopeError(Exception):
-    """An error that the user can correct. The command line prints it on one line and exits with 2; the window shows it in a dialog."""
+    """Base of errors that the user can correct. The command line prints one line and exits with 2; the window shows a dialog."""
 
 
 class InputError(ProteoscopeError):
-    """An unusable file.
+    """Error about a file that cannot be used.
 
     Parameters
     ----------
     path : str or Path
-        File.
+        Path of the file.
     reason : str
-        Problem, as a sentence without a full stop.
+        Description of the problem, as a predicate or sentence without a full stop.
     place : str
-        Place in the file (``line 12``, ``spectrum scan=4``, ``byte 4096``), or '' for the file as a whole.
+        Position in the file, such as ``line 12``, ``spectrum scan=4`` or ``byte 4096``; '' for the file as a whole.
     remedy : str
-        Remedy for the user, as a sentence without a full stop; it may end with a question mark.
+        What the user can do, as a sentence without a full stop; it may end with a question mark.
     """
 
     def __init__(self, path: str | Path, reason: str, *, place: str = "", remedy: str = "") -> None:
@@ -34,7 +34,7 @@ class InputError(ProteoscopeError):
         super().__init__(f"{where}: {reason}" + (f". {remedy}{'' if remedy.endswith('?') else '.'}" if remedy else "."))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return the parts for pickling, so that a worker process can send the error."""
+        """Return the constructor and its arguments for pickling, so that a worker process can send the error."""
         return (_rebuild_input_error, (self.path, self.reason, self.place, self.remedy))
 
 
@@ -43,18 +43,18 @@ def _rebuild_input_error(path: str, reason: str, place: str, remedy: str) -> Inp
 
 
 class ParameterError(ProteoscopeError):
-    """A parameter with an invalid value; the message names the field, the value and the bound."""
+    """Error about an invalid parameter; the message names the parameter, its value and the allowed values."""
 
 
 class StorageError(ProteoscopeError):
-    """A failed write: the disk is full, read-only, or unavailable. Finished results are untouched."""
+    """Error about a failed write: the disk is full, read-only or unavailable. Finished results are not affected."""
 
 
 class WorkersError(ProteoscopeError):
-    """Unavailable workers in other processes, or a failure of their work; the message gives the reason and the remedy."""
+    """Error about worker processes that are unavailable or have failed; the message gives the reason and a remedy."""
 
 
 def shortened(text: str, limit: int = _SHOWN_CHARACTERS) -> str:
-    """Return a text from a file or the user for a message: on one line, and cut to `limit` characters."""
+    """Return a text of a file or user in a form for messages: on one line and at most `limit` characters long."""
     text = " ".join(text[: limit + 1].splitlines())
     return text if len(text) <= limit else f"{text[:limit]}..."

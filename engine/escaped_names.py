@@ -1,7 +1,7 @@
-"""Names from files as formats can hold them: what one cannot hold is written as percent signs and hexadecimal digits, as in URLs and GFF3.
+"""Percent-encoding of characters in names from files that an output format does not allow, as in URLs and GFF3.
 
-Readers escape what no table, line or terminal can hold, so that a name is the same wherever it is shown or written. Writers of formats that
-hold less escape the rest, and warn.
+Readers escape the characters that no table, line or terminal can represent, so that a name is the same wherever it is shown or written.
+Writers of more restricted formats escape further characters and warn.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = [
 ]
 
 ESCAPES = "written as percent signs with hexadecimal digits"
-"""Description of escaped characters in messages."""
+"""Phrase that describes escaped characters in messages."""
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
-"""Control characters, line separators, halves of characters, and what XML cannot hold."""
+"""Control characters, line separators, surrogates (halves of characters), and other characters that XML does not allow."""
 _UNPRINTABLE_OF_ARROW = r"[\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}\x{fffe}\x{ffff}]"
-"""The same as Arrow has it, whose texts hold no halves of characters."""
+"""The same pattern in the syntax of Arrow, whose strings cannot contain surrogates."""
 _IS_SUSPECT = np.zeros(256, np.bool_)
-"""Bytes of UTF-8 that unprintable characters begin with, or are."""
+"""True for each byte value with which the UTF-8 form of an unprintable character begins."""
 _IS_SUSPECT[: ord(" ")] = True
 _IS_SUSPECT[[0x7F, 0xC2, 0xE2, 0xEF]] = True
 _IS_CONTROL = np.arange(256) < ord(" ")
@@ -47,7 +47,7 @@ def _percent_encoded(text: str) -> str:
 
 
 def escape_unprintable(name: str) -> str:
-    r"""Return a name without characters that no table, line or terminal can hold.
+    r"""Return a name with those characters escaped that no table, line or terminal can represent.
 
     >>> escape_unprintable("a\x1b[31m\u2028é"), escape_unprintable("%1B")
     ('a%1B[31m%E2%80%A8é', '%1B')
@@ -56,7 +56,7 @@ def escape_unprintable(name: str) -> str:
 
 
 def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
-    r"""Return names as `escape_unprintable` makes them, and how many changed; the same object if none did.
+    r"""Apply `escape_unprintable` to names; return the names (the same object if none changed) and the number of changed ones.
 
     >>> escape_names(["a", "b\tc"])
     (['a', 'b%09c'], 1)
@@ -69,7 +69,7 @@ def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
 
 
 def escape_column(names: pa.StringArray) -> tuple[pa.StringArray, int]:
-    """Return the same of a column, none of whose names is missing."""
+    """Apply `escape_unprintable` to a column without nulls; return the column and the number of changed names."""
     if not pa.compute.any(pa.compute.match_substring_regex(names, _UNPRINTABLE_OF_ARROW)).as_py():
         return names, 0
     escaped, n = escape_names(names.to_pylist())
@@ -77,7 +77,7 @@ def escape_column(names: pa.StringArray) -> tuple[pa.StringArray, int]:
 
 
 def escape_unprintable_texts(names: Texts) -> tuple[Texts, int]:
-    """Return the same of names in one array."""
+    """Apply `escape_unprintable` to texts; return the texts and the number of changed ones."""
     if not _IS_SUSPECT[names.used].any():
         return names, 0
     strings = names.strings()
@@ -86,21 +86,21 @@ def escape_unprintable_texts(names: Texts) -> tuple[Texts, int]:
 
 
 def warn_escaped_names(progress: Progress, path: str | Path, n: int) -> None:
-    """Warn of escaped names of a file."""
+    """Report a warning that `n` names of a file were escaped, if `n` is not 0."""
     if n:
         names = "1 name holds" if n == 1 else f"{n:,} names hold"
         progress.message(f"{path}: {names} characters that cannot be printed; they are {ESCAPES}, such as %1B", "warning")
 
 
 class NameCharacters:
-    """Characters that a format allows in names.
+    """Characters that a format allows in names, and escaping of all others.
 
-    Different names stay different: the percent sign of a name is escaped where it could be read as an escape.
+    Different names remain different: a percent sign in a name is escaped if it could be read as an escape.
 
     Parameters
     ----------
     allowed : bytes
-        Bytes of UTF-8.
+        Allowed bytes of the UTF-8 form.
     not_first : bytes
         Allowed characters that may not begin a name.
     """
@@ -112,7 +112,7 @@ class NameCharacters:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        # Escapes of control characters come from the readers, and remain.
+        # Escapes of control characters were made by the readers, and remain.
         escaped = {*np.flatnonzero(~self.is_allowed & ~_IS_CONTROL).tolist(), *self._not_first, _PERCENT}
         codes = b"|".join(b"%02X" % byte for byte in sorted(escaped))
         refused = b"".join(b"\\x%02x" % byte for byte in np.flatnonzero(~self.is_allowed).tolist())
@@ -120,7 +120,7 @@ class NameCharacters:
         return re.compile(b"%(?=" + codes + b")|[" + refused + b"]|\\A[" + first + b"]")
 
     def escape(self, name: str) -> str:
-        """Return a name of allowed characters.
+        """Return a name with all characters escaped that the format does not allow.
 
         >>> NameCharacters(b"ab%0123456789", not_first=b"b").escape("béb%61%40")
         '%62%C3%A9b%61%2540'
@@ -128,7 +128,7 @@ class NameCharacters:
         return self._pattern.sub(lambda match: b"".join(b"%%%02X" % byte for byte in match.group()), name.encode()).decode()
 
     def escape_texts(self, names: Texts) -> tuple[Texts, NDArray[np.bool_]]:
-        """Return names of allowed characters, and which changed.
+        """Return names with all characters escaped that the format does not allow, and a mask of the changed names, shape (n,).
 
         >>> NameCharacters(b"ab").escape_texts(Texts.from_strings(["ab", "", "a b"]))[0].strings()
         ['ab', '', 'a%20b']
@@ -151,7 +151,7 @@ class NameCharacters:
 
 
 def _replaced(names: Texts, rows: NDArray[np.int64], texts: Sequence[str]) -> Texts:
-    """Return names with others in some rows."""
+    """Return `names` with the names at indices `rows` replaced by `texts`."""
     other = Texts.from_strings(texts)
     both = Texts(
         np.concatenate([names.used, other.characters]), np.append(names.offsets - names.offsets[0], len(names.used) + other.offsets[1:])

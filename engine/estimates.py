@@ -1,13 +1,13 @@
-"""Time and memory of a search before it runs; nothing is run, and only sizes and beginnings of files are read.
+"""Estimates of the time and memory of a search before it runs, from the sizes and the beginnings of its files.
 
-From counts to seconds, in the order of this module:
+The steps, in the order of this module:
 
-1. `expected` checks a request and returns its `Expectation`: workloads, seconds of the host, memory and counts, by the module `workload`
-   of the search.
-2. `predicted_run` adds the seconds of the workloads, by the calibration of each device or a shipped one (`_on_devices`), to the seconds of
-   the host (`_steps`). Recent runs on this machine correct the steps (`StepHistory`).
+1. `expected` checks a request and returns its `Expectation`: workloads, seconds on the host, memory and counts. The module `workload` of
+   the search calculates them.
+2. `predicted_run` calculates the seconds of the workloads from the calibration of each device or a shipped one (`_on_devices`) and adds
+   them to the seconds on the host (`_steps`). Recent runs on this machine correct the result (`StepHistory`).
 3. `estimate` compares devices. `faster_device_rule` is the only place that decides whether a GPU is worth its start.
-4. `proteoscope.engine.views.estimates` words the result.
+4. `proteoscope.engine.views.estimates` formats the result for users.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ __all__ = [
 ]
 
 STEPS = ("read", "index", "plan", "score", "report")
-_START_SECONDS = 0.4  # not in any step: imports
-_BASE_BYTES = 250e6  # of the program with its loaded modules
-_RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # sorts that a file shows by its beginning
-_WITHOUT_SECONDS = 0.02  # of the host's work outside kernels, where these could not be measured
+_START_SECONDS = 0.4  # for imports, which belong to no step
+_BASE_BYTES = 250e6  # memory of the program with its loaded modules
+_RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # contents that are recognised from the beginning of a file
+_WITHOUT_SECONDS = 0.02  # of work on the host outside kernels, if it could not be measured
 
 
 class ExpectedWork(NamedTuple):
-    """Work of a type: its size as a GPU or CPU (None) counts it, and the bytes that a GPU holds simultaneously.
+    """Expected work of one workload type: its size for a GPU or the CPU (None), and the bytes that a GPU holds simultaneously.
 
-    By default, all bytes that are transferred to and from it.
+    By default, these are all bytes that are transferred to and from the GPU.
     """
 
     kind: str
@@ -63,24 +63,24 @@ class ExpectedWork(NamedTuple):
     held_bytes: float | None = None
 
     def card_bytes(self, size: WorkSize, cards: int) -> float:
-        """Return the bytes on each of several GPUs: input is copied to all, output is divided."""
+        """Return the bytes on each of `cards` GPUs: the input is copied to all of them, the output is divided."""
         return size.bytes_in + size.bytes_out / cards if self.held_bytes is None else self.held_bytes
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """Expected content of a request.
+    """Expected work and memory of a request.
 
     Attributes
     ----------
     works
-        Work of the devices.
+        Work on the devices, one per workload type.
     host
-        Other seconds of one thread in each step.
+        Other seconds of each step on one host thread.
     counts
-        Counts for display.
+        Counts for display, by name.
     memory_bytes
-        Peak host memory without the program itself.
+        Peak host memory in bytes, without the program itself.
     """
 
     works: tuple[ExpectedWork, ...]
@@ -98,7 +98,7 @@ class Estimate:
     kind
         Kind of the search.
     device, description
-        Device that computes.
+        Name and description of the device that computes.
     seconds
         Seconds of the run.
     steps
@@ -106,21 +106,21 @@ class Estimate:
     transfer, kernel, synchronisation, host
         Seconds by category.
     bound
-        Limiting factor.
+        Limiting factor of the run time.
     memory_bytes, card_bytes
-        Bytes on the host and on each GPU.
+        Peak bytes on the host and on each GPU.
     counts
-        Counts for display.
+        Counts for display, by name.
     n_runs
-        Recent runs on this machine that corrected the steps.
+        Number of recent runs on this machine from which the steps were corrected.
     typical_error
-        Median relative error of their own predictions, None if there are too few.
+        Median relative error of the predictions of these runs; None if there are too few runs.
     is_measured
-        True if all devices were calibrated on this machine; else shipped calibrations are used.
+        True if all devices are calibrated on this machine; False if shipped calibrations are used.
     works
         Seconds of each type of work.
     raw_steps
-        Steps before the correction.
+        Seconds of each step before the correction by recent runs.
     alternatives
         Seconds of the run on other devices.
     notes
@@ -149,7 +149,7 @@ class Estimate:
     notes: Sequence[str] = ()
 
     def shares(self) -> dict[str, float]:
-        """Return the seconds of the run by category."""
+        """Return the fractions of the run time by category."""
         whole = self.transfer + self.kernel + self.synchronisation + self.host or 1.0
         return {name: getattr(self, name) / whole for name in ("transfer", "kernel", "synchronisation", "host")}
 
@@ -159,12 +159,12 @@ class Estimate:
 
 
 def expected(search: Search, request: SearchRequest) -> Expectation:
-    """Return the expected workload of a request.
+    """Return the expected work and memory of a request.
 
     Raises
     ------
     InputError, ParameterError
-        If a file or a parameter is wrong, as the search itself reports it.
+        If a file or a parameter is invalid; the message is that of the search.
     """
     search.check_workers(request.workers)
     for search_input in search.inputs:
@@ -196,7 +196,7 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 
 
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
-    """Return the estimate of a run on a device, or on several together. It reads no input, and takes some milliseconds."""
+    """Return the estimate of a run on a device or a selection of several. This reads no input and takes a few milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
     on_devices = _on_devices(expectation.works, [device_numbers for device_numbers, _ in parameters])
     raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
@@ -228,7 +228,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
 
 
 class _OnDevices(NamedTuple):
-    """Seconds of all workloads by category and by type, bytes on each GPU, and types for which a device is not calibrated."""
+    """Seconds of all workloads by category and type, bytes on each GPU, and the types for which a device is not calibrated."""
 
     total: Prediction
     seconds: dict[str, float]
@@ -237,7 +237,7 @@ class _OnDevices(NamedTuple):
 
 
 def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
-    """Return what devices need together: they share each workload in proportion to their speeds, and end at the same time."""
+    """Return the time and memory of devices that share each workload in proportion to their speeds and end simultaneously."""
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
     n_gpus = sum(not parameter.is_processor for parameter in parameters)
     for work in works:
@@ -263,12 +263,12 @@ def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequen
 
 
 def _speed_up(step: str, threads: int) -> float:
-    """Return how many times faster threads do the host's part of a step than one thread; reading and reporting use one in part."""
+    """Return the speed-up of a step on the host by `threads` threads; reading and reporting are partly single-threaded."""
     return 1.0 + (threads - 1) * {"read": 0.5, "report": 0.3}.get(step, 0.8) if threads < 8 else 1.0 + 7 * 0.5
 
 
 def _split(total: Prediction, seconds: float) -> Prediction:
-    """Divide the seconds of a run into the parts of its devices and the host."""
+    """Return a prediction for a run of `seconds` seconds, divided into the categories of its devices and the host."""
     devices = total.transfer + total.kernel + total.synchronisation
     scale = min(devices, seconds) / max(1e-12, devices)
     host = max(0.0, seconds - devices)
@@ -276,7 +276,7 @@ def _split(total: Prediction, seconds: float) -> Prediction:
 
 
 def _members(device: Device) -> list[Device]:
-    """Return the devices that a choice of several consists of."""
+    """Return the individual devices of a selection."""
     if not device.numbers:
         return [device]
     result = [gpu for gpu in gpus() if gpu.numbers and gpu.numbers[0] in device.numbers] or [device]
@@ -284,7 +284,7 @@ def _members(device: Device) -> list[Device]:
 
 
 def _parameters(device: Device, threads: int) -> tuple[DeviceParameters, bool]:
-    """Return the calibration of this machine and True, or one that ships and False."""
+    """Return the parameters of a device: calibrated on this machine, and True; or from a shipped calibration, and False."""
     stored = stored_calibration(device, threads)
     return (reference_parameters(device, threads), False) if stored is None else (stored, True)
 
@@ -294,12 +294,12 @@ def _device_title(device: Device) -> str:
 
 
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
-    """Return the estimate of a request on its device; with `compares` also an estimate for only the CPU, or for the unused GPU.
+    """Return the estimate of a request on its device; with `compares`, also for the CPU alone, or for GPUs that are not used.
 
     Raises
     ------
     InputError, ParameterError
-        As `expected`; also for a device that is not usable.
+        See `expected`; also if the device is not usable.
     """
     if request.workers:
         parse_workers(request.workers)
@@ -329,8 +329,8 @@ def _with_note(estimated: Estimate, note: str) -> Estimate:
 def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Callable[[Callable[[], Device]], Device] | None:
     """Return the rule that chooses the device ``auto`` for `proteoscope.engine.execution.device_lookup.DeviceLookup`.
 
-    It uses the CPU if that should finish before a GPU is ready, and does not detect GPUs where none could be ready in time. Tables do not
-    depend on it. None where the request names a device.
+    The rule chooses the CPU if it is expected to finish sooner than a GPU, and does not even detect GPUs if none could be ready in time.
+    Result tables do not depend on the choice. Return None if the request names a device.
     """
     if request.device != "auto" or request.workers:
         return None
@@ -343,9 +343,9 @@ def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Calla
 
 
 def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: Callable[[], Device]) -> Device:
-    """Return the device of `resolve`, or the CPU if it should finish sooner."""
+    """Return the device that `resolve` detects, or the CPU if it is expected to finish sooner."""
     alone = predicted_run(kind, expectation, processor(), threads)
-    # A GPU saves at most the seconds of the workloads, or of the whole step where these are not counted.
+    # A GPU saves at most the seconds of the workloads, or of the whole step if its workloads are not estimated.
     on_threads = sum(alone.works.values()) if alone.works else alone.raw_steps["score"]
     if not alone.notes and on_threads < USUAL_START_SECONDS:
         return processor()
@@ -353,19 +353,22 @@ def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: C
     if not device.numbers or device.with_processor or alone.notes or not alone.works:
         return device
     with_gpus = predicted_run(kind, expectation, device, threads)
-    # The other steps are the host's, the same with both.
+    # The other steps run on the host and take the same time with both.
     on_gpus = sum(with_gpus.works.values()) + with_gpus.raw_steps["start"] - alone.raw_steps["start"]
     return device if with_gpus.notes or on_gpus <= on_threads else processor()
 
 
 def run_prediction(kind: str, request: SearchRequest, device: Device, threads: int) -> Estimate | None:
-    """Return the estimate of a run for its record, or None where it cannot be estimated."""
+    """Return the estimate to store in the record of a run, or None if the run cannot be estimated."""
     expectation = _expected_or_none(kind, request)
     return None if expectation is None else predicted_run(kind, expectation, device, threads)
 
 
 def remember_run(estimated: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
-    """Store the predicted and measured seconds of a run's steps; the rest is its start. Overlapping steps count in part."""
+    """Store the predicted and measured seconds of a run's steps.
+
+    The seconds of the run that no step measured count as its start. If steps overlapped, their seconds are scaled down to those of the run.
+    """
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}
     steps["start"] = max(0.0, seconds - total)
@@ -373,7 +376,7 @@ def remember_run(estimated: Estimate, device: Device, threads: int, measured: Ma
 
 
 def read_counts(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the counts of the record of a run that are numbers."""
+    """Return the valid counts in the record of a run, by name."""
     result = record.get("counts")
     if not isinstance(result, dict):
         return {}

@@ -1,13 +1,13 @@
-"""Atomic writes of files, and temporary files and folders that are cleaned up even after a process was killed.
+"""Atomic writes of files, and temporary files and folders, which are removed even if the process is killed.
 
 A file is written under a temporary name next to its target, flushed to the disk, and renamed over it. Each temporary file or folder has a
-lock, which the operating system releases when the process ends::
+lock file, whose lock the operating system releases when the process ends::
 
     FOLDER/.NAME.RANDOM-CHECK.partial         the temporary file or folder
     FOLDER/.NAME.RANDOM-CHECK.partial.lock    its lock, created before it and removed after it
 
-The next process that writes into FOLDER removes those whose lock is free. CHECK is computed from NAME and RANDOM, so that similarly named
-files of others are never removed.
+The next process that writes into FOLDER removes the temporary files whose lock is free. CHECK is computed from NAME and RANDOM, so that
+similarly named files of other programs are never removed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _SUFFIX, _LOCK = ".partial", ".lock"
-_NAME_BYTES = 80  # of the target's name in that of a temporary file: some file systems allow names of 143 bytes
+_NAME_BYTES = 80  # of the target's name in the temporary name, since some file systems limit names to 143 bytes
 _RANDOM_BYTES, _CHECK_DIGITS = 6, 8
 _TEMPORARY = re.compile(rf"\..+\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}(-[0-9a-f]{{{_CHECK_DIGITS}}})?\.partial(\.lock)?", re.DOTALL)
 _LEFTOVER = re.compile(rf"\.(.+)\.([0-9a-f]{{{2 * _RANDOM_BYTES}}})-([0-9a-f]{{{_CHECK_DIGITS}}})\.partial\.lock", re.DOTALL)
@@ -77,11 +77,11 @@ _REASONS = {
 }
 
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""Error numbers that only a failed write to the disk can cause."""
+"""Error numbers that only failed writes cause."""
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """Return the error of the operating system for `path`, with a remedy."""
+    """Return a `StorageError` for an OSError about `path`, with a remedy."""
     reason, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
     return StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else "."))
 
@@ -90,14 +90,14 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
     """Convert an OSError in the block into a `StorageError` about `path`.
 
-    With `only_disk` only errors of the disk (full, read-only, defective) are converted: for blocks that also run code of the caller,
+    With `only_disk`, only errors of the disk (full, read-only, defective) are converted: for blocks that also run code of the caller,
     whose other errors are not about `path`.
     """
     try:
         yield
     except OSError as error:
         if error.errno is None and " requested and " in str(error):
-            # NumPy's message for an incomplete write.
+            # NumPy's message about an incomplete write.
             raise storage_error(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
         if only_disk and error.errno not in _DISK_ERRORS:
             raise
@@ -105,7 +105,7 @@ def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
 
 
 def is_there(path: Path) -> bool:
-    """Return True if a path exists; also for invalid names, for which `Path.exists` raises."""
+    """Return True if a path exists; False for invalid names, for which `Path.exists` raises an error."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -118,17 +118,17 @@ def nearest_folder(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Return True if `path` has the name of a temporary file or folder, or of its lock."""
+    """Return True if `path` has the form of a name for temporary files, folders or their locks."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
-    """Open a file for reading; refuse a pipe, which would block, a device or a folder, and a link without `follows_link`.
+    """Open a regular file for reading; refuse pipes (which would block), devices, folders, and links unless `follows_link`.
 
     Raises
     ------
     OSError
-        If it cannot be opened, or is not a regular file.
+        If the file cannot be opened, or is not a regular file.
     """
     no_link = 0 if follows_link else getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | no_link)
@@ -154,7 +154,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Flush the names in a folder to the disk, where necessary (Windows does it automatically)."""
+    """Flush the entries of a folder to the disk where necessary (Windows does this automatically)."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -165,21 +165,21 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """Return a new temporary name in the folder of `path`, without a lock: the caller removes leftovers of killed processes."""
+    """Return a new temporary path in the folder of `path`, without a lock; the caller must remove leftovers of killed processes."""
     return path.with_name(f".{_shortened(path.name)}.{secrets.token_hex(_RANDOM_BYTES)}{_SUFFIX}")
 
 
 @contextmanager
 def temporary_path(path: Path) -> Iterator[Path]:
-    """Reserve a temporary name next to `path` for a file or folder, which is removed at the end unless it was renamed.
+    """Yield a temporary path next to `path` for a file or folder, which is removed after the block unless it was renamed.
 
-    `put_in_place` renames it. The folder of `path` is created if it does not exist, and leftovers of killed processes in it are removed
-    first. In a folder that other users can change, the name is in a private folder, which they cannot read or replace.
+    Use `put_in_place` to rename it to `path`. The folder of `path` is created if it does not exist, and leftovers of killed processes in it
+    are removed first. If other users can change this folder, the temporary path is in a private folder, which they cannot read or replace.
 
     Raises
     ------
     OSError
-        Nothing can be written there, or the path contains a link of another user.
+        If the folder is not writable, or the path contains a link of another user.
     """
     make_folder(path.parent)
     with pinned_folder(path.parent) as folder:
@@ -213,12 +213,12 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Create a folder next to `path`, with a temporary name, that only this user can read; it is removed at the end.
+    """Yield a new folder next to `path` that only this user can read, with a temporary name; it is removed after the block.
 
     Raises
     ------
     OSError
-        Nothing can be written there.
+        If the folder cannot be created.
     """
     with temporary_path(path) as folder:
         folder.mkdir(mode=0o700)
@@ -227,12 +227,12 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Create a folder among the temporary files of the system, which is removed at the end.
+    """Yield a new folder in the temporary folder of the system; it is removed after the block.
 
     Raises
     ------
     StorageError
-        Nothing can be written there, or other users can replace its content.
+        If the folder cannot be created, or other users can replace its content.
     """
     with contextlib.ExitStack() as stack:
         with storage_errors(Path(os.environ.get("TMPDIR") or os.curdir)):
@@ -247,7 +247,7 @@ def scratch_folder() -> Iterator[Path]:
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files and folders that killed processes of this user left in `folder`.
 
-    Only names of this program with a free lock are removed: running processes hold their locks. Links are not followed.
+    Only temporary files of this program whose lock is free are removed, since running processes hold their locks. Links are not followed.
     """
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if _is_lock_name(entry.name))
@@ -259,7 +259,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _remove_leftover(lock_path: Path) -> None:
-    """Remove a temporary file or folder and its lock, unless it belongs to a running process or to another user."""
+    """Remove a temporary file or folder and its lock file, unless it belongs to a running process or to another user."""
     lock = open_locked(lock_path, create=False)
     if lock is None:
         return
@@ -279,7 +279,7 @@ _last_sweep: tuple[Path | None, float] = (None, 0.0)
 
 
 def _sweep_if_due(folder: Path) -> None:
-    """Call `remove_leftovers`, unless this folder was just swept: many files may be written into a large folder."""
+    """Call `remove_leftovers` unless this was just done for this folder, since many files may be written into a large folder."""
     global _last_sweep
     swept, when = _last_sweep
     if swept != folder or time.monotonic() - when > _SECONDS_BETWEEN_SWEEPS:
@@ -288,9 +288,9 @@ def _sweep_if_due(folder: Path) -> None:
 
 
 def _reserve(path: Path) -> tuple[Path, int | None]:
-    """Return a new temporary name next to `path`, and its lock.
+    """Return a new temporary path next to `path`, and the descriptor of its lock.
 
-    On file systems without locks, the lock is missing and other processes do not remove the name.
+    On file systems without locks, the descriptor is None, and other processes do not remove the temporary file.
     """
     while True:
         name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)
@@ -303,7 +303,7 @@ def _reserve(path: Path) -> tuple[Path, int | None]:
                 raise
             _remove(lock_path)
             return temporary_sibling(path), None
-        if lock is None:  # another process removes it as a leftover
+        if lock is None:  # another process is just removing it as a leftover
             continue
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), lock_path.lstat()):
@@ -312,7 +312,7 @@ def _reserve(path: Path) -> tuple[Path, int | None]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, a link or a folder as far as the system permits; targets of links are retained."""
+    """Remove a file, link or folder, but not the targets of links; ignore errors."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(path.lstat().st_mode):
             shutil.rmtree(path, ignore_errors=True)
@@ -325,7 +325,7 @@ def _lock_path(temporary: Path) -> Path:
 
 
 def _shortened(name: str) -> str:
-    """Return the beginning of a name, in whole characters."""
+    """Return the beginning of a name, cut at a character boundary."""
     return os.fsencode(name)[:_NAME_BYTES].decode("utf-8", "ignore").strip(".") or "_"
 
 
@@ -339,16 +339,16 @@ def _is_lock_name(name: str) -> bool:
         return False
     try:
         return _check(match[1], match[2]) == match[3]
-    except UnicodeEncodeError:  # a name that is not UTF-8
+    except UnicodeEncodeError:  # the name is not valid UTF-8
         return False
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write, which is renamed to `path` if the block succeeds, and removed otherwise.
+    """Yield a temporary path to write; the file is renamed to `path` if the block succeeds, and removed otherwise.
 
-    For code that opens files itself. The folder of `path` is created if missing. If `path` is a link, its target is written, unless it
-    belongs to another user. An existing file at `path` is unchanged until the new one is complete.
+    Use it for code that takes a path and opens the file itself. The folder of `path` is created if missing. If `path` is a link, its
+    target is written, unless it belongs to another user. An existing file at `path` is unchanged until the new one is complete.
 
     Raises
     ------
@@ -359,10 +359,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if path.exists() and not path.is_file():
-        # Renaming would replace it by a file.
+        # Renaming would replace the special file by a regular one.
         raise StorageError(f"{path}: this is a device or a pipe, not a file. Choose another path.")
     with storage_errors(path):
-        # A link is retained, and its target replaced.
+        # Keep a link and replace its target.
         target = real_path(path) if path.is_symlink() else path
     with contextlib.ExitStack() as stack:
         with storage_errors(path):
@@ -376,7 +376,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a buffered binary file to write, which is renamed to `path` if the block succeeds. See `atomic_path`.
+    """Yield a buffered binary file to write, which becomes `path` if the block succeeds. See `atomic_path`.
 
     Raises
     ------
@@ -390,7 +390,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.close()
         except BaseException:
-            # Closing flushes, which fails again on a full disk; the descriptor is released in any case.
+            # Closing flushes again, which fails on a full disk; the descriptor is released in any case.
             with contextlib.suppress(OSError):
                 file.close()
             raise

@@ -1,4 +1,4 @@
-"""Locked files: exclusive locks of the operating system, which are released the moment their holder ends, however it ends."""
+"""Exclusive file locks of the operating system, which it releases when the holding process ends in any way."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 __all__ = ["NO_LINK", "open_locked", "release_locked"]
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Flags that refuse a symbolic link and do not wait at a pipe."""
+"""Flags of `os.open` that refuse symbolic links and do not wait for pipes."""
 
 _held: set[int] = set()
 
 
 def open_locked(path: Path, *, create: bool = True) -> int | None:
-    """Open a file and lock it.
+    """Open a file and lock it without waiting.
 
-    Two threads of one process exclude each other too. A forked child process does not inherit the lock.
+    The lock also excludes other threads of this process. A forked child process does not inherit it.
 
     Parameters
     ----------
-    path
-        Path.
+    path : Path
+        File to lock.
     create : bool
-        Create the file if it does not exist.
+        True to create the file if it does not exist.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def open_locked(path: Path, *, create: bool = True) -> int | None:
     OSError
         If the file cannot be opened, is not a regular file, or its file system has no locks.
     """
-    # A symbolic link that another user put there would be written to where it leads.
+    # Refuse links: with a link of another user, the target of the link would be written.
     descriptor = os.open(path, os.O_RDWR | NO_LINK | (os.O_CREAT if create else 0), 0o666)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -56,14 +56,14 @@ def open_locked(path: Path, *, create: bool = True) -> int | None:
 
 
 def release_locked(descriptor: int, *, empty: bool = False) -> None:
-    """Release a lock; nothing happens in a forked child, which does not have it.
+    """Release a lock; does nothing in a forked child process, which does not have the lock.
 
     Parameters
     ----------
     descriptor : int
-        From `open_locked`.
+        Descriptor returned by `open_locked`.
     empty : bool
-        Remove the file's text first.
+        True to empty the file first.
     """
     if descriptor not in _held:
         return
@@ -80,7 +80,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock_descriptor(descriptor: int) -> None:
-        """Lock one byte far beyond the text: a locked byte cannot be read there."""
+        """Lock one byte far beyond the text of the file, since Windows does not allow locked bytes to be read."""
         os.lseek(descriptor, 1 << 30, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -95,7 +95,7 @@ else:
 
 
 def _forget_after_fork() -> None:
-    """Close a forked child's copies, which would hold the locks beyond its parent's end; that does not unlock the parent's."""
+    """Close the inherited descriptors in a forked child, which would hold the locks after the parent has ended."""
     for descriptor in _held:
         os.close(descriptor)
     _held.clear()

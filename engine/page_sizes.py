@@ -1,6 +1,6 @@
-"""Sizes of figures in files: the widths of a journal's columns, and the resolution of pictures.
+"""Sizes and formats of figure files: widths of journal columns, file types and resolutions.
 
-Figures are laid out for the width, not scaled, so that their texts have the same size at each width: 7 to 8 points, the smallest
+Figures are laid out for their width, not scaled, so that text has the same size at each width: 7 to 8 points, and at least
 `MINIMUM_FONT`.
 """
 
@@ -28,14 +28,14 @@ __all__ = [
 DPI = 300
 MINIMUM_DPI, MAXIMUM_DPI = 72, 1200
 MINIMUM_FONT = 6.0
-"""Points; smaller texts are not readable in print."""
+"""Minimum font size in points; smaller text is not readable in print."""
 _POINTS_PER_MM = 72 / 25.4
 _LEAST_HEIGHT, _MOST_HEIGHT = 0.75, 1.25
-"""Of a figure, as parts of its own height: narrow figures would be too low for their texts."""
+"""Limits of a figure's height relative to its default height; a narrow figure would otherwise be too low for its text."""
 
 
 class PageSize(NamedTuple):
-    """A width of figures. `millimetres`: None for the figure's own."""
+    """A preset width of figures; `millimetres` is None for the default width of each figure."""
 
     name: str
     title: str
@@ -43,7 +43,7 @@ class PageSize(NamedTuple):
 
     @property
     def width(self) -> float | None:
-        """Width in points, or None."""
+        """Width in points, or None for the default width of each figure."""
         return None if self.millimetres is None else self.millimetres * _POINTS_PER_MM
 
 
@@ -51,13 +51,13 @@ ONE_COLUMN = PageSize("one-column", "One column, 85 mm", 85.0)
 TWO_COLUMNS = PageSize("two-columns", "Two columns, 178 mm", 178.0)
 OWN_WIDTH = PageSize("own", "Width of the figure", None)
 PAGE_SIZES = (ONE_COLUMN, TWO_COLUMNS, OWN_WIDTH)
-"""Presets of the window and of the command line."""
+"""Width presets of the window and of the command line."""
 
 FIGURE_TYPES = ("svg", "pdf", "png")
 
 
 class FigureFormat(NamedTuple):
-    """Type, width and resolution of the files of figures."""
+    """File type, width and resolution of figures."""
 
     type: str = "svg"
     size: PageSize = TWO_COLUMNS
@@ -65,11 +65,11 @@ class FigureFormat(NamedTuple):
 
 
 FIGURE_FORMAT = FigureFormat()
-"""The default."""
+"""Default file type, width and resolution."""
 
 
 def page_size(name: str) -> PageSize:
-    """Return a preset by its name.
+    """Return a width preset by its name.
 
     >>> page_size("two-columns").millimetres
     178.0
@@ -78,7 +78,9 @@ def page_size(name: str) -> PageSize:
 
 
 def laid_out_size(page: tuple[float, float], width: float | None) -> tuple[float, float]:
-    """Return width and height of a figure, points, of a width (None: its own); the height follows within limits.
+    """Return the width and height in points of a figure laid out for a width in points (None: its default width).
+
+    `page` is the default width and height in points. The height changes with the width, within limits.
 
     >>> laid_out_size((400.0, 320.0), 200.0), laid_out_size((400.0, 320.0), None)
     ((200.0, 240.0), (400.0, 320.0))

@@ -1,7 +1,7 @@
-"""Single description of every parameter: the base of each search's `Parameters`, which the command line, forms and presets use.
+"""Parameters of searches: the base class of each search's `Parameters`, from which the command line, forms and presets are derived.
 
-A parameter is a field of a frozen pydantic model, declared with `parameter`: title, unit, bounds, default, one sentence of help and its
-group. It is defined in one place, and everything else is derived from it.
+A parameter is a field of a frozen pydantic model. It is declared with `parameter`, which takes its title, unit, bounds, default, group and
+one sentence of help. It is defined only there, and everything else is derived from this definition.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ _PLAIN = {
     "bool_parsing": "is neither true nor false",
     "bool_type": "is neither true nor false",
 }
-"""Reasons for invalid values by pydantic's error types, in place of pydantic's technical messages."""
+"""Messages about invalid values by pydantic's error type, instead of pydantic's technical messages."""
 
 _PART = re.compile(r'\s*+"(?P<quoted>(?:[^"]|"")*+)"\s*+(?=[,;]|\Z)|(?P<plain>[^,;]+)')
-"""An item of a list, up to the next comma or semicolon."""
+"""Pattern for an item of a list, up to the next comma or semicolon."""
 
 _UNUSABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters except tabs and line ends, and surrogates, which represent bytes that are not UTF-8."""
 _MAXIMUM_PRESET_BYTES = 100_000
-"""Maximum size of a preset, which has a line for each parameter."""
+"""Maximum size of a preset file in bytes; a preset has one line per parameter."""
 _MAXIMUM_POINTS = 1000
-"""Maximum number in a line of a preset: points separate the parts of a key, whose parsing time grows with the square of their number."""
+"""Maximum number of points in a line of a preset. They separate the parts of a TOML key, whose parsing time grows quadratically."""
 _MAXIMUM_COMPARED = 100
-"""Maximum number of characters of a name that is compared with existing ones, to suggest one."""
+"""Maximum length of an unknown name for which a similar existing name is suggested."""
 _MAXIMUM_EXPLAINED = 400
-"""Maximum number of characters of the message about an invalid value."""
+"""Maximum length of the message about an invalid value in characters."""
 
 
 Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files", "descriptor weights", "run"]
-"""Editor of a parameter in a form, if its kind does not determine it."""
+"""Editor of a parameter in a form, if its type does not determine the editor."""
 
 
 def parameter(
@@ -84,18 +84,18 @@ def parameter(
 
     Parameters
     ----------
-    default
-        Any.
+    default : Any
+        Default value, which also determines the type of the option.
     title, help, group, unit : str
-        Texts for users.
+        Title, one sentence of help, title of the group in forms, and unit.
     advanced : bool
-        True if forms hide it initially.
-    editor
-        Editor.
+        True if forms hide the parameter initially.
+    editor : Editor
+        Editor in forms, '' if the type determines it.
     zero : str
         Word that forms and run pages show in place of 0, such as "automatic".
-    bounds : Any
-        Constraints of pydantic (ge, le, gt, lt, min_length …).
+    **bounds : Any
+        Constraints of pydantic, such as `ge`, `le`, `gt`, `lt` or `min_length`.
     """
     extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor, "zero": zero}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)
@@ -103,7 +103,7 @@ def parameter(
 
 @dataclass(frozen=True)
 class ParameterDescription:
-    """Description of a parameter for forms, the manual and `--help`; `choices` is empty if any value of the type is allowed."""
+    """Description of a parameter for forms, the manual and ``--help``; `choices` is empty if all values of the type are allowed."""
 
     name: str
     title: str
@@ -122,14 +122,14 @@ class ParameterDescription:
 
 @dataclass(frozen=True)
 class PresetAdvice:
-    """Settings that do not suit the files, and a preset that does.
+    """Advice that settings do not suit the files, and which preset does.
 
     Attributes
     ----------
     preset : str
         Preset that suits all files better, or ''.
     reasons : tuple of str
-        One sentence per conflict, without its full stop.
+        Reasons why the settings do not suit the files, as sentences without a full stop.
     are_mixed : bool
         True if the files need different settings.
     """
@@ -140,19 +140,19 @@ class PresetAdvice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Reasons and remedy, without full stops."""
+        """Reasons and remedy as sentences without full stops."""
         if self.preset:
             return (*self.reasons[:-1], f"{self.reasons[-1]}; the preset {self.preset} suits these spectra better")
         return (*self.reasons, "The files need different settings: search them in separate runs") if self.are_mixed else self.reasons
 
     @property
     def text(self) -> str:
-        """Sentences on one line."""
+        """Reasons and remedy on one line."""
         return ". ".join(self.sentences)
 
 
 class SearchParameters(BaseModel):
-    """Base of each search's parameters: frozen, validated, and parsed from texts."""
+    """Base class of each search's parameters: a frozen model, whose values are validated and can be given as texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
@@ -163,12 +163,12 @@ class SearchParameters(BaseModel):
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
-        """Return the model with some values or texts after validating them.
+        """Return the parameters with the given values, or texts from which values are parsed, after validation.
 
         Raises
         ------
         ParameterError
-            If a value is invalid; the message has the value and the allowed ones of each field.
+            If a value is invalid; the message has each invalid value and the allowed values.
         """
         for name in values:
             if name not in cls.model_fields:
@@ -186,13 +186,13 @@ class SearchParameters(BaseModel):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values of other parameters that follow from `changes` unless given: a matrix implies its gap costs."""
+        """Return values of other parameters that `changes` imply, unless given there; for example, a matrix implies its gap costs."""
         return {}
 
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
-        """Return a copy with some values changed, and with the values that follow from them.
+        """Return a copy with the given values changed, and with the values that they imply (see `following`).
 
-        `settings` are texts ``field=value``; lists are parsed by `split_list`.
+        `settings` are texts of the form ``field=value``; values of list fields are parsed by `split_list`.
         """
         changes = dict(values)
         for setting in settings:
@@ -215,17 +215,17 @@ class SearchParameters(BaseModel):
 
 
 def split_list(text: str) -> list[str]:
-    """Return the items of a list in a text, separated by commas or semicolons, stripped and without empty ones.
+    """Return the stripped, non-empty items of a list in a text, separated by commas or semicolons.
 
-    An item with commas is in double quotes, with quotes in it doubled (RFC 4180): ``"2,4-D", control``. A quote that is not closed, or
-    closed before the end of the item, is an ordinary character.
+    An item that contains commas is enclosed in double quotes, and quotes in it are doubled (RFC 4180): ``"2,4-D", control``. A quote that
+    is not closed, or is closed before the end of the item, is an ordinary character.
     """
     parts = (match["quoted"].replace('""', '"') if match["quoted"] is not None else match["plain"] for match in _PART.finditer(text))
     return [stripped for part in parts if (stripped := part.strip())]
 
 
 def list_text(values: Iterable[object]) -> str:
-    """Return values as one text that `split_list` parses."""
+    """Return a text that `split_list` parses into the given values."""
     return ", ".join(_quoted(str(value)) for value in values)
 
 
@@ -235,7 +235,7 @@ def _quoted(text: str) -> str:
 
 
 def _require_text(name: str, value: Any) -> None:
-    """Raise an error for texts, or lists with texts, that have control characters or are not Unicode (such as bytes of another encoding).
+    """Raise an error if a text, or a text in a list, has control characters or surrogates, such as bytes of another encoding.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def _require_text(name: str, value: Any) -> None:
 
 
 def _listed(field: FieldInfo, value: Any) -> Any:
-    """Return the items of a text given for a list; other values unchanged."""
+    """Parse a text given for a list field into items; return any other value unchanged."""
     if get_origin(field.annotation) is tuple and isinstance(value, str):
         return split_list(value)
     return value
@@ -282,21 +282,21 @@ def _description(name: str, field: FieldInfo) -> ParameterDescription:
 
 
 def preset_names(search: str) -> list[str]:
-    """Return the names of the shipped presets of a search ("identify", …)."""
+    """Return the names of the shipped presets of a search, such as "identify"."""
     return sorted(path.stem for path in resources.path("presets", search).glob("*.toml"))
 
 
 def read_preset(search: str, preset: str) -> dict[str, Any]:
-    """Return the values of a shipped preset, by its name, or of a TOML file, by its path.
+    """Return the parameter values of a shipped preset, given by name, or of a TOML file, given by path.
 
-    A preset has a `description` and a table `parameters`; a file may also have only the fields.
+    A preset has a `description` and a table `parameters`; a file may also consist only of the parameters.
 
     Raises
     ------
     ParameterError
         If there is no such preset.
     InputError
-        If the file is not TOML.
+        If the file is not valid TOML.
     """
     path = resources.path("presets", search) / f"{preset}.toml"
     if preset not in preset_names(search):
@@ -318,7 +318,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If the file cannot be read, is too large, or is not TOML.
+        If the file cannot be read, is too large, or is not valid TOML.
     """
     remedy = "A preset is TOML, a line field = value for each parameter"
     try:
@@ -335,7 +335,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise InputError(path, "is not a preset: its values are nested too deeply", remedy=remedy) from None
     except ValueError as error:
-        # Broken TOML, text that is not UTF-8, a number with thousands of digits, an invalid path.
+        # Invalid TOML, text that is not UTF-8, a number with thousands of digits, or an invalid path.
         raise InputError(path, f"is not a preset: {shortened(str(error), _MAXIMUM_EXPLAINED)}", remedy=remedy) from None
 
 

@@ -1,7 +1,7 @@
-"""Stopped runs that are resumed: the request of a run, as recorded in its checkpoint and as restored.
+"""Resumption of stopped runs: recording the request of a run in its checkpoint, and restoring it.
 
-A run is resumed only with the same files, parameters and version of the program, with which stored results equal recomputed ones.
-All of this is read from the checkpoint in the user's own cache, nothing from the project, which may be untrusted.
+A run is resumed only with the same files, parameters and program version, so that stored results equal recomputed ones. These are read from
+the checkpoint in the user's own cache, not from the project, which may be untrusted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from proteoscope.engine.version import VERSION
 __all__ = ["NO_CHECKPOINT", "StoppedRun", "check_same", "missing_checkpoint", "record_request", "stopped_run"]
 
 NO_CHECKPOINT = "this user's cache has no checkpoint of it"
-"""Why a stopped run cannot be resumed here."""
+"""Reason why a stopped run cannot be resumed by this user, as the end of a sentence."""
 
 
 def record_request(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
-    """Return the request of a run as JSON values; `inputs` are its files with digests."""
+    """Return the request of a run as JSON values; `inputs` are its input files with digests."""
     record = {
         "version": VERSION,
         "kind": kind,
@@ -40,20 +40,20 @@ def record_request(request: SearchRequest, kind: str, inputs: Sequence[RunInput]
         "device": request.device,
         "threads": request.threads,
     }
-    # A script may give Path objects.
+    # Scripts may pass Path objects.
     described: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return described
 
 
 def check_same(project: Project, run_id: str, request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> None:
-    """Refuse to go on with a run where something is not as it was.
+    """Raise an error if a run cannot be resumed because its files, parameters or program version have changed.
 
     Raises
     ------
     InputError
-        If it cannot be resumed, or a file has changed.
+        If the run cannot be resumed, or a file has changed.
     ParameterError
-        If another version began it, or with other parameters.
+        If another program version started the run, or the parameters differ.
     """
     record = _checkpoint(project, run_id).header.request
     if record["kind"] != kind or record["parameters"] != json.loads(json.dumps(request.parameters.model_dump(mode="json"))):
@@ -68,34 +68,34 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
 
 
 def missing_checkpoint(run: RunRecord, resumable: frozenset[str]) -> str:
-    """Return a sentence's end for a run that was stopped and cannot be resumed; empty for all other runs.
+    """Return the reason why a stopped run cannot be resumed, as the end of a sentence; '' for all other runs.
 
     Parameters
     ----------
     run : RunRecord
-        A run of a project.
-    resumable
-        Frozenset of str Ids of the runs of the project that can be resumed.
+        Run of the project.
+    resumable : frozenset of str
+        Ids of the runs of the project that can be resumed.
     """
     was_stopped = run.status == "cancelled" or (run.status == "failed" and run.message == INTERRUPTED)
     return f"it cannot be resumed, since {NO_CHECKPOINT}: run it again" if was_stopped and run.id not in resumable else ""
 
 
 def _refuse_running(project: Project, running: Iterable[str]) -> None:
-    """Raise InputError if a run is at work."""
+    """Raise InputError if one of the given runs is being computed by another process."""
     for run_id in running:
         raise InputError(project.folder, f"run {run_id} is at work in another process", remedy="Wait until it has ended")
 
 
 def _checkpoint(project: Project, run_id: str) -> Checkpoint:
-    """Return the checkpoint that a run is resumed from.
+    """Return the checkpoint from which a run is resumed.
 
     Raises
     ------
     InputError
-        If it cannot be resumed.
+        If the run cannot be resumed.
     ParameterError
-        If another version of the program began it.
+        If another version of the program started the run.
     """
     status = {run.id: run.status for run in project.runs()}
     if run_id not in status:
@@ -127,11 +127,11 @@ class StoppedRun:
     Attributes
     ----------
     id, kind
-        Of the run.
+        Id and kind of the run.
     folder
         Working directory of the original request, to which paths in its parameters are relative.
     is_moved
-        True if the project is not in the folder in which the run was begun.
+        True if the project has been moved since the run was started.
     """
 
     id: str
@@ -142,17 +142,17 @@ class StoppedRun:
     _record: Mapping[str, Any]
 
     def lost_outputs(self, search: Search) -> str:
-        """Return a sentence if requested files outside the project are not written on resumption; else an empty text.
+        """Return a sentence about requested output files outside the project that the resumed run will not write, or ''.
 
         Parameters
         ----------
         search : Search
-            The search of the run's kind.
+            Search of the run's kind.
         """
         options = (self._record["options"].get(option.name) for option in search.options if option.is_output)
         requested = [path for path in (self._record["out"], *options) if path]
         if self.is_moved:
-            # A project from elsewhere may claim this id: it must not make the program write over a file outside of it.
+            # A project from elsewhere may claim this id: it must not make the program overwrite a file outside the project.
             lost, reason = requested, "the project has been moved"
         else:
             out = self._record["out"]
@@ -163,12 +163,12 @@ class StoppedRun:
 
     @property
     def _writes_out(self) -> bool:
-        """True if the requested file for the results is written."""
+        """True if the resumed run writes the requested results file."""
         out = self._record["out"]
         return out is not None and not self.is_moved and Path(out).parent.is_dir()
 
     def _path(self, path: str) -> str:
-        """Return a file path as given, since tables use it; from another working directory, the absolute path."""
+        """Return a path as given in the request, since tables contain it; if the working directory differs, the absolute path."""
         return path if Path.cwd() == self.folder else str(self.folder / path)
 
     def request(self, search: Search, device: str = "", threads: int | None = None) -> SearchRequest:
@@ -179,16 +179,16 @@ class StoppedRun:
         search
             Search of the run's kind.
         device, threads
-            Replacements of the original ones; the results are the same on all.
+            Replacements for the original device and threads; the results do not depend on them.
 
         Raises
         ------
         ParameterError
-            If the parameters are not of this search.
+            If the recorded parameters do not belong to this search.
         """
         record = self._record
         outputs = {option.name for option in search.options if option.is_output and self.is_moved}
-        # A project may have been moved since.
+        # The project may have been moved since then.
         project_inputs = {search_input.name: [str(self._project)] for search_input in search.inputs if search_input.content == "project"}
         inputs = {name: [self._path(path) for path in paths] for name, paths in record["inputs"].items()}
         return SearchRequest(
@@ -205,14 +205,14 @@ class StoppedRun:
 
 
 def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
-    """Return a stopped run that can be resumed: the one with this id, else the last.
+    """Return the stopped run with this id, or by default the last run that can be resumed.
 
     Raises
     ------
     InputError
-        If there is none, or it cannot.
+        If there is no such run, or it cannot be resumed.
     ParameterError
-        If another version of the program began it.
+        If another version of the program started the run.
     """
     if not run_id:
         result = project.resumable()

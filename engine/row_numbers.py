@@ -1,7 +1,7 @@
-"""Types of row numbers, so that mypy reports a peptide's row used as a spectrum's; at run time each is an int.
+"""Types of row indices, so that mypy reports a row of peptides that is used as a row of spectra. At run time each is an int.
 
-Arrays of row numbers stay arrays of integers; a number taken from one is converted where it becomes a scalar. Rows of other tables
-(matches, hits, members of clusters) are plain ints.
+Arrays of row indices are plain integer arrays; an index taken from one is converted to its type. Row indices of other tables (matches,
+hits, members of clusters) are plain ints.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Row = TypeVar("Row", PeptideRow, SpectrumRow, ProteinRow, ChainRow)
 
 
 def row_range(kind: Callable[[int], Row], n: int) -> Sequence[Row]:
-    """Return the rows 0 to n - 1 of a table, without a conversion of each.
+    """Return the row indices 0 to n - 1 with the type `kind`, without converting each of them.
 
     Parameters
     ----------
-    kind
-        Type of row number.
+    kind : type
+        Type of the row indices, such as `PeptideRow`.
     n : int
-        Rows of the table.
+        Number of rows of the table.
 
     Examples
     --------

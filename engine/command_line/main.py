@@ -174,7 +174,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Argparse action that collects and prints the versions of the program and its libraries."""
+    """Argparse action that prints the version of the program, which is imported only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"proteoscope {engine.version.VERSION}")

@@ -23,8 +23,7 @@ __all__ = ["TerminalProgress", "interruptible", "printable", "say", "terminal_pr
 
 _BAR = 24
 _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Unicode categories of characters that are escaped: control characters such as ESC, direction marks, surrogates and line separators.
-"""
+"""Unicode categories of characters that are escaped: control characters such as ESC, direction marks, surrogates and line separators."""
 
 
 def printable(text: str) -> str:
@@ -42,7 +41,7 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
 
 class TerminalProgress:
-    """Display of the events of a `Progress` on a stream; displays nothing if the stream is None."""
+    """Display of the events of a `Progress` on a stream; without a stream it displays nothing."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream

@@ -65,7 +65,7 @@ class Background:
 
 
 class _HiddenProgress(Progress):
-    """Progress that stores its reports until they are shown on another progress; cancelled by itself or with the other."""
+    """Progress that stores its reports until they are shown on another progress; can be cancelled alone or together with the other."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()
