@@ -1,6 +1,6 @@
-"""Description of a search: everything that the command line, the window, presets and exports need to offer it.
+"""Classes that describe a search for the command line, the window, presets and exports.
 
-An entry is light: what computes is imported when it runs.
+A search's entry consists of such descriptions. It loads fast: computing modules are imported only when the search runs.
 """
 
 from __future__ import annotations
@@ -56,56 +56,56 @@ __all__ = [
 Model = TypeVar("Model", bound="SearchParameters")
 
 WriteExport: TypeAlias = "Callable[[Project, ExportRequest, Progress], list[Path]]"
-"""Writes the results of a finished run, and returns the paths of the files."""
+"""Function that writes the results of a finished run in a format and returns the paths of the files."""
 
 WorkloadEstimator: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
-"""A callable that imports and returns the function from a request to its `proteoscope.engine.estimates.Expectation`."""
+"""Callable that imports and returns a function, which takes a request and returns its `proteoscope.engine.estimates.Expectation`."""
 
 WORKLOAD_ESTIMATORS: dict[str, WorkloadEstimator] = {}
-"""Function that estimates the work of a request, by type of search; entries add theirs."""
+"""Workload estimator of each kind of search; entries register theirs here."""
 
 FileContent = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
-"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, spectral
-libraries, or a database of structures; or that it is the folder of a project."""
+"""Content of an input: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines,
+spectral libraries, a database of structures, or the folder of a project."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """Files that a search reads.
+    """An input of a search: one or more files of the same role.
 
     Attributes
     ----------
     name
-        In requests, and the kind under which a run records them.
+        Name of the input in requests; also the kind under which a run records the files.
     title
         Title of the input in the window.
     content
-        Content of the files, which decides the slot of dropped files.
+        Content of the files; the window assigns dropped files to inputs by their content.
     also
-        Content that is accepted instead, or None.
+        Another content that is accepted, or None.
     metavar, help
-        On the command line; where help is empty, it lists the formats of its content.
+        Placeholder and help text on the command line; if the help is empty, it lists the formats of the content.
     option
-        The flag that names them there, as ``--database``; positional where it is empty.
+        Flag of the command line, such as ``--database``; '' for a positional argument.
     in_a_row
-        True if the flag accepts several files after it and may also be repeated; positional arguments then come before it.
+        True if several files may follow the flag, which may also be repeated; positional arguments then come before it.
     several
-        True if more than one may be given.
+        True if several files may be given.
     is_offered_again
-        True if the window offers the last files again for a new search, as for databases.
+        True if the window proposes the files of the last search again, as for databases.
     can_be_pasted
-        True if the window also takes it as text.
+        True if the content may also be pasted as text into the window.
     takes_nucleotides
-        True if its sequences may be DNA or RNA; the window warns about them in other inputs.
+        True if the sequences may be DNA or RNA; for other inputs the window warns about nucleotides.
     wanted, singular
-        Words of the window: the requested input, such as ``a protein database``, and the name of one file, such as ``database``. Empty
-        ones default to the title and ``file``.
+        Phrases of the window: for the input that is requested, such as ``a protein database``, and for a single file, such as ``database``.
+        The defaults are the title and ``file``.
     hint
-        Text in the empty list, if the content does not explain it.
+        Text in the empty list of files; '' to use a text that depends on the content.
     instead
-        An option of the search with which it may be left out; the search itself says where it may not.
+        Option of the search with which the input may be omitted; '' for none. The search reports an input that is missing.
     is_optional
-        True if it may always be left out.
+        True if the input may always be omitted.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Input:
 
     @property
     def described(self) -> str:
-        """Its text in the command line's help."""
+        """Help text of the input on the command line."""
         return self.help or f"{format_names(self.content)} files, also gzipped"
 
     @property
@@ -162,31 +162,31 @@ IDENTIFICATION_INPUT = Input(
     hint="the folder of a project",
 )
 IDENTIFICATION_TABLES = {"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))}
-"""Tables by which runs of these kinds count as identifications for a search that builds on one."""
+"""Tables that a run of each kind must have to be used as an identification by another search."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """Option of a search that is not a parameter, since it does not affect the result, as ``--strict``.
+    """Option of a search that is not one of its parameters, such as ``--strict``.
 
     Attributes
     ----------
     name
-        Of the keyword.
+        Name of the option in requests.
     title
-        In the window, which offers flags, folders, files, projects and their runs that have one.
+        Title in the window; options without a title are not offered there.
     metavar
-        Of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read), ``RUN``
-        where it is a finished identification of the project that is given; a flag has none.
+        Placeholder of the value on the command line: ``DIR`` for a folder, ``FILE`` for a file (an input file if the option has a title),
+        ``RUN`` for a finished identification of the given project; '' for a flag without a value.
     is_project
-        True if the folder is a project that the search continues.
+        True if the value is the folder of an existing project on which the search builds.
     editor
-        The editor with which the window creates the file: ``design``, a table of the samples of the identification that the search uses;
-        empty if the window opens a file dialog.
+        Editor in which the user creates the file in the window: ``design`` for a table of the samples of the identification that the search
+        uses; '' for a file dialog.
     choices
-        Values that it takes on the command line, any where it is empty.
+        Values that the command line accepts; empty if it accepts any.
     is_output_file
-        True if its value is a file that is written to.
+        True if the value is a file that the search writes.
     """
 
     name: str
@@ -200,27 +200,27 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Its name on the command line."""
+        """Flag of the option on the command line, such as ``--strict``."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def is_folder(self) -> bool:
-        """True if its value is a folder that is written to."""
+        """True if the value is a folder that the search writes into."""
         return self.metavar == "DIR" and not self.is_project
 
     @property
     def is_output(self) -> bool:
-        """True if its value is a file or folder that is written to."""
+        """True if the value is a file or folder that the search writes."""
         return self.is_folder or self.is_output_file
 
     @property
     def is_run(self) -> bool:
-        """True if its value is a run of the given project."""
+        """True if the value is a run of the given project."""
         return self.metavar == "RUN"
 
     @property
     def is_file(self) -> bool:
-        """True if its value is a file."""
+        """True if the value is a file."""
         return self.metavar == "FILE"
 
 
@@ -238,25 +238,26 @@ class Export:
     Attributes
     ----------
     name
-        For ``--format``.
+        Name for ``--format``.
     title
-        In the window.
+        Title in the window.
     write
-        Returns the function that writes it, see `Search.export`.
+        Callable that returns the function which writes the format, see `Search.export`.
     endings
-        Of its files, the usual one first; a folder of files has none.
+        File name extensions, the usual one first; empty for a folder of files.
     files
-        Names of those in a folder, where they are fixed.
+        Names of the files in the folder, if they are fixed.
     has_queries
-        True if it can be restricted to the hits of one query.
+        True if the export can be restricted to the hits of one query.
     is_library
-        True if it is a spectral library of the identified peptides.
+        True if the export is a spectral library of the identified peptides.
     has_acceptance
-        True if it can be limited to the rows that are accepted at the false discovery rate of the run.
+        True if the export can be limited to the rows that are accepted at the false discovery rate of the run.
     has_figures
-        True if it is figures, of a type and a width, with cuts.
+        True if the export consists of figures, with a file type, a width, and thresholds for significant changes.
     structure_folders
-        Of a format that reads structures, which the user has to name: the folders that a run of a project records.
+        For a format that reads structures, whose files the user must name: callable that returns the folders recorded in a run of a
+        project.
     """
 
     name: str
@@ -272,14 +273,14 @@ class Export:
 
     @property
     def is_folder(self) -> bool:
-        """True if it is a folder of files."""
+        """True if the export is a folder of files."""
         return not self.endings
 
 
 class Command(NamedTuple):
     """An additional sub-command of a search.
 
-    `add` declares its arguments, `run` executes it; `parameters` returns its `SearchParameters`, if any.
+    `add` declares its arguments, and `run` executes it. `parameters` is a callable that returns its `SearchParameters` class, or None.
     """
 
     name: str
@@ -290,37 +291,37 @@ class Command(NamedTuple):
 
     @property
     def model(self) -> type[SearchParameters]:
-        """The model of its parameters, which it has."""
+        """Parameter model of the sub-command, which must have one."""
         assert self.parameters is not None
         return self.parameters()
 
 
 class CachedIndexKind(NamedTuple):
-    """A kind of indexes in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and its title."""
+    """A kind of index in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and its title."""
 
     name: str
     title: str
 
 
 SampleData = Literal["measured", "simulated"]
-"""Data of samples: measured runs of albumin (and other files that ship), or the simulated TMT run of two conditions."""
+"""Sample data of a demo: measured runs of albumin and other shipped files, or the simulated TMT run with two conditions."""
 
 
 class Demo(NamedTuple):
-    """A search of what ships with the program.
+    """A demonstration of a search on shipped sample files.
 
     Attributes
     ----------
     samples
-        Sample files by the names of the inputs.
+        Names of the sample files, by the name of the input.
     preset
-        Preset for them.
+        Preset that suits the samples.
     after
-        Kind of the search whose demo of the same data creates the project that this one uses; empty if it needs none.
+        Kind of the search whose demo with the same data creates the project that this demo uses; '' if it needs none.
     data
-        The data.
+        Sample data that the demo uses.
     options
-        Sample file by the name of an option.
+        Names of the sample files, by the name of the option.
     """
 
     samples: Mapping[str, tuple[str, ...]]
@@ -331,42 +332,41 @@ class Demo(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, list[Path]]:
-        """Paths of the sample files by the names of the inputs."""
+        """Paths of the sample files, by the name of the input."""
         return {name: [resources.path("samples", file) for file in files] for name, files in self.samples.items()}
 
     @property
     def option_files(self) -> dict[str, Path]:
-        """Paths of the sample files by the names of the options."""
+        """Paths of the sample files, by the name of the option."""
         return {name: resources.path("samples", file) for name, file in self.options.items()}
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A request to a search, from the command line, the window or a script, passed unchanged to the search's `search.py`.
+    """A request to run a search, from the command line, the window or a script, passed unchanged to the search's `search.py`.
 
     Attributes
     ----------
     inputs
-        Files by the names of the search's inputs.
+        Files by the name of the search's input.
     options
-        By the names of its options.
+        Values by the name of the search's option.
     project
-        The folder that results go to, or where the run is recorded; None for no record.
+        Folder of the project that records the run and its results; None if the run is not recorded.
     out, format
-        The file for the results of a search that writes one, and its format.
+        Results file and its format, for searches that write one.
     device
         ``auto`` (all usable GPUs, else the CPU), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable GPUs
         and the CPU together).
     threads
-        CPU threads; all by default.
+        Number of CPU threads; all by default.
     resume
-        The id of a run of the project that was stopped and is to go on; `proteoscope.engine.resumption.resumed_request` makes such a
-        request.
+        Id of a stopped run of the project to resume, or ''; `proteoscope.engine.resumption.StoppedRun.request` creates such a request.
     workers
-        Processes that compute in place of this one, as ``--workers`` takes them (`proteoscope.engine.execution.cluster.requests`); none
-        where it is empty.
+        Worker processes that compute instead of this one, in the form of ``--workers`` (see
+        `proteoscope.engine.execution.cluster.requests`); '' for none.
     certificates
-        The folder of those, where a scheduler is given by its address.
+        Folder of the certificates for `workers` that name the address of a scheduler.
     """
 
     inputs: Mapping[str, Sequence[str | Path]]
@@ -382,7 +382,7 @@ class SearchRequest:
     certificates: str | Path | None = None
 
     def files(self, name: str) -> list[Path]:
-        """Return the files of an input; empty if not given."""
+        """Return the files of an input; an empty list if none were given."""
         return [Path(path) for path in self.inputs.get(name, ())]
 
     def flag(self, name: str) -> bool:
@@ -395,7 +395,7 @@ class SearchRequest:
         return None if value is None else Path(value)
 
     def outputs(self, *names: str) -> list[Path]:
-        """Return the files to write in addition to the project: `out`, and the values of these options."""
+        """Return the paths to write in addition to the project: `out`, and the values of the options `names`."""
         return [Path(path) for path in (self.out, *(self.path(name) for name in names)) if path is not None]
 
     def folder(self, name: str) -> Path | None:
@@ -404,7 +404,7 @@ class SearchRequest:
         Raises
         ------
         InputError
-            If a file of this name exists; reported before anything is computed.
+            If the path exists and is a file.
         """
         path = self.path(name)
         if path is not None and path.exists() and not path.is_dir():
@@ -412,12 +412,12 @@ class SearchRequest:
         return path
 
     def parameters_as(self, model: type[Model]) -> Model:
-        """Return the parameters of the search.
+        """Return the parameters as an instance of `model`.
 
         Raises
         ------
         TypeError
-            If they are another search's.
+            If the parameters belong to another search.
         """
         if not isinstance(self.parameters, model):
             raise TypeError(f"the parameters are {type(self.parameters).__name__}; this search takes {model.__name__}")
@@ -426,14 +426,15 @@ class SearchRequest:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """Results of a finished run that are to be written: in which format, and where to.
+    """A request to export results of a finished run: the run, the format, the destination and options.
 
-    `spreadsheet_safe`: of ``tsv``: texts that a spreadsheet would read as formulas begin with an apostrophe.
-    `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
-    `consensus`: of a spectral library, True if an entry is the mean of its spectra, False for the best of them.
-    `accepted_only`: of formats that have it, only the targets that are accepted at the false discovery rate of the run.
-    `structures`: of formats that read structures, the files or folders that the user names; no others outside the project are read.
-    `figures`, `q_value`, `fold_change`: of figures, their files, and the cuts that define a change; None for the rate of the run.
+    `spreadsheet_safe`: for ``tsv``, True to begin texts that a spreadsheet would read as formulas with an apostrophe.
+    `query`: for searches with queries, the name of the query whose hits are written; '' for all.
+    `consensus`: for spectral libraries, ``merged`` if an entry is the mean of its spectra, ``best`` if it is the best of them.
+    `accepted_only`: True to write only the targets that are accepted at the false discovery rate of the run, if the format supports it.
+    `structures`: for formats that read structures, the files or folders that the user names; no others outside the project are read.
+    `figures`, `q_value`, `fold_change`: for figures, the file format and the thresholds of a change: maximum q-value (None for the false
+    discovery rate of the run) and minimum absolute log2 fold change.
     """
 
     run_id: str
@@ -450,89 +451,90 @@ class ExportRequest:
 
 
 class Fitting(Protocol):
-    """A module, or another object, that knows which preset suits the sequences that a search is given."""
+    """Interface of a module or object that knows which preset suits the sequences given to a search."""
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str]) -> str:
-        """Return the name of the preset that suits the inputs, or ''."""
+        """Return the name of the preset that suits the inputs, or ''; `given` are the names of parameters set by the user."""
 
     def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-        """Return the reason why inputs and settings do not fit together, or ''."""
+        """Return the reason why the inputs and settings are incompatible, or ''."""
 
 
 @dataclass(frozen=True)
 class Search:
     """A kind of search.
 
-    Much of it is a callable without arguments, as ``lambda: identification.tables.TABLES``, which imports a module when it is first needed
-    and returns its object: packages load their modules lazily, so that an entry stays light.
+    Many attributes are callables without arguments, such as ``lambda: identification.tables.TABLES``. They import a module when it is first
+    needed and return an object of it, so that entries load fast.
 
     Attributes
     ----------
     kind
-        The sub-command, and the kind of its runs, presets and settings.
+        Name of the sub-command, and kind of the search's runs, presets and settings.
     name
-        As ``sequence search``.
+        Display name, such as ``sequence search``.
     question
-        Of a scientist, that it answers.
+        Scientific question that the search answers.
     purpose
         Purpose, in a sentence.
     description, epilog
-        Of the sub-command.
+        Texts of the sub-command's help.
     job
-        Description with its inputs, such as ``Search {queries} in {database}``.
+        Template for the title of a job, with the names of inputs, such as ``Search {queries} in {database}``.
     icon
-        The name of one that ships.
+        Name of a shipped icon.
     parameters
-        Returns its `SearchParameters`.
+        Returns the `SearchParameters` class of the search.
     preset
-        The one to begin with, empty where there is none.
+        Default preset, '' if there is none.
     run
-        Does it.
+        Runs the search for a request and a progress, and returns its summary.
     exports
         Formats in which the results of a finished run can be written, the usual one first.
     writes
-        ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or ``given
-        project``, where they go into the project that is its input (``--out FILE`` if one likes).
+        ``project`` if results are written into a project folder (``--out DIR``); ``file`` if they are written to a file (``--out FILE``)
+        and optionally a project; ``given project`` if they are written into the project that is an input, and optionally to a file.
     shortcuts
-        Parameters with an option of their own on the command line.
+        Parameters that have a separate option on the command line.
     modules
-        Return the modules that `run` imports, which a window loads while it is idle.
+        Callables that return the modules that `run` imports; the window loads these while it is idle.
     tables
-        Returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
+        Returns the result tables as a tuple of `proteoscope.engine.results.columns.Table`, from the top of the hierarchy down.
     stored
-        Returns the additional tables of its runs, likewise.
+        Returns further tables that its runs store, also as a tuple.
     fitting
         Returns the module that suggests presets for the inputs and reports unsuitable ones, for searches of sequences. None if the
         default preset suits all.
     advising
         Returns the function that suggests a preset that suits files of spectra better than the selected one
-        (`proteoscope.engine.parameters.PresetAdvice`), of the kind, what files are of (`proteoscope.engine.formats.spectra_content`), and
-        the parameters. None if presets do not depend on files.
+        (`proteoscope.engine.parameters.PresetAdvice`). It takes the kind of the search, the contents of the files
+        (`proteoscope.engine.formats.spectra_content`) and the parameters. None if presets do not depend on files.
     methods
-        Returns the function that describes how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
-        searches have in common does.
+        Returns the function that describes the methods of a run (`proteoscope.engine.results.methods.MethodsWriter`); None if the
+        description common to all searches suffices.
     pages
-        Returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder, progress;
-        the paths); None if there are only the pages common to all searches.
+        Returns the function that writes pages about the results of a finished run. It takes the project, the id of the run, the output
+        folder and a progress, and returns the paths. None if there are only the pages common to all searches.
     workload_types
-        Types of workloads that the search computes on devices, each by its name and a callable that returns its
-        `proteoscope.engine.execution.workload.WorkloadType`; they are registered with the entry. Searches that share a type share the pair.
+        Types of workloads that the search computes on devices: the name of each, and a callable that returns its
+        `proteoscope.engine.execution.workload.WorkloadType`. Creating the entry registers them. Searches that share a type share the pair.
     workload_estimator
-        Returns the function that estimates the workload of a request before the search, for `proteoscope.engine.estimates`.
+        Returns the function that estimates the work of a request before the search, for `proteoscope.engine.estimates`.
     advise_later
-        Returns the function that checks a finished run with few identifications for causes (request, the run's id, progress; its warnings,
-        which the run's record has then). A window, which shows results first, searches with the option ``advice`` as ``none`` and calls it
-        afterwards for runs whose summary has `has_low_yield`. None where there is nothing to check.
+        Returns the function that looks for the causes of few identifications in a finished run. It takes the request, the id of the run
+        and a progress, adds warnings to the record of the run, and returns them. The window, which shows results first, searches with the
+        option ``advice`` set to ``none`` and calls this function afterwards if the summary has `has_low_yield`. None if there is nothing
+        to check.
     keeps
-        The kinds of indexes that it keeps in the user's cache for other searches.
+        Kinds of indexes that the search stores in the user's cache for later searches.
     identifies
-        True if its runs say which peptides unmodified and modified spectra are of, so that a search that uses an identification
-        can use them: PSMs, peptides, protein groups, and spectra with their peaks.
+        True if its runs identify the peptides of spectra, so that searches that use an identification accept them: they have PSMs,
+        peptides, protein groups, and spectra with peaks.
     goes_on_from
-        For a search that uses a run of a project: the kinds other than identifications whose runs it accepts, each with the tables that
-        such a run must have.
+        For a search that uses a run of a project: kinds of runs other than identifications that it accepts, each with the tables that such
+        a run must have.
     manual
-        Name of its page of the manual (`docs`).
+        Name of the manual page of the search in `docs`.
     """
 
     kind: str
@@ -576,32 +578,32 @@ class Search:
 
     @property
     def demos(self) -> tuple[Demo, ...]:
-        """All samples, the usual one first."""
+        """All demos of the search, the default one first."""
         return () if self.demo is None else (self.demo, *self.more_demos)
 
     def demo_with(self, data: str) -> Demo | None:
-        """Return its sample with this data, or None; '' is the usual one."""
+        """Return the demo with this sample data ('' for the default demo), or None."""
         return next((demo for demo in self.demos if data in ("", demo.data)), None)
 
     @property
     def takes_workers(self) -> bool:
-        """True if other processes can compute its workloads."""
+        """True if worker processes can compute the workloads of the search."""
         return bool(self.workload_types)
 
     def check_workers(self, workers: str) -> None:
-        """Refuse workers that it cannot use.
+        """Raise an error if workers are requested for a search that cannot use them.
 
         Raises
         ------
         ParameterError
-            If it cannot use workers, and some are requested.
+            If workers are requested and the search cannot use them.
         """
         if workers and not self.takes_workers:
             raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
 
     @property
     def model(self) -> type[SearchParameters]:
-        """Its parameters, loaded on first use."""
+        """Parameter model of the search, loaded on first use."""
         return self.parameters()
 
     def parameters_of(self, preset: str = "") -> SearchParameters:
@@ -620,33 +622,33 @@ class Search:
             raise ParameterError(f"preset {preset}: {error}") from None
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-        """Return the preset that suits the inputs and options; `given` are parameters set by the user."""
+        """Return the preset that suits the inputs and options, or ''; `given` are the names of parameters set by the user."""
         suited = self.fitting().suited_preset(contents, options, given) if self.fitting is not None else ""
         return suited or self.preset
 
     def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-        """Return why the inputs are incompatible, for a form, or ''."""
+        """Return the reason why inputs and settings are incompatible, for display in a form, or ''."""
         return self.fitting().input_conflict(contents, options, parameters) if self.fitting is not None else ""
 
     def advice(self, contents: Sequence[SpectraContent], parameters: SearchParameters) -> PresetAdvice | None:
-        """Return the preset that suits files of spectra better than the parameters, or None."""
+        """Return advice about a preset that suits files of spectra better than the parameters, or None."""
         return self.advising()(self.kind, contents, parameters) if self.advising is not None and contents else None
 
     def methods_of(self, facts: RunFacts) -> Methods | None:
-        """Return the methods of a run, or None."""
+        """Return the search-specific description of a run's methods, or None if there is none."""
         return self.methods()(facts) if self.methods is not None else None
 
     def write_pages(self, project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
-        """Write the search's own pages about a finished run; return their paths."""
+        """Write the search-specific pages about a finished run into a folder; return their paths."""
         return self.pages()(project, run_id, folder, progress) if self.pages is not None else []
 
     def write_report(self, summary: Summary, folder: Path | None, formats: Mapping[str, str], progress: Progress) -> None:
-        """Write the exports and pages of a finished run into a folder; nothing without a folder or a run.
+        """Write exports and pages of a finished run into a folder; does nothing if `folder` is None or the run is not recorded.
 
         Parameters
         ----------
         formats
-            Names of exports, and of the file in the folder that each is written to, empty for the folder.
+            Names of exports to the name of the file in the folder to which each is written; '' for the folder itself.
         """
         if folder is None or summary.folder is None or summary.run_id is None:
             return
@@ -657,35 +659,35 @@ class Search:
 
     @property
     def result_tables(self) -> tuple[Table, ...]:
-        """Its tables, loaded on first use."""
+        """Result tables of the search, loaded on first use."""
         return self.tables()
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
-        """Its tables and additional ones of its runs, loaded on first use."""
+        """Result tables and further stored tables of the search, loaded on first use."""
         return (*self.result_tables, *self.stored())
 
     @property
     def contents(self) -> set[FileContent]:
-        """Sorts of files that it reads."""
+        """Contents of files that the search reads."""
         return {sort for search_input in self.inputs for sort in search_input.contents}
 
     def format_of(self, name: str) -> str:
-        """Return the format of a file name's suffix, or the first one."""
+        """Return the name of the export format with the extension of a file name, or of the search's first format."""
         endings = ((ending, export.name) for export in self.exports for ending in export.endings if name.lower().endswith(ending))
         return max(endings, key=lambda pair: len(pair[0]), default=("", self.exports[0].name))[1]
 
     def exported_as(self, name: str) -> Export | None:
-        """Return the format of this name, or None."""
+        """Return the export format with this name, or None."""
         return next((export for export in self.exports if export.name == name), None)
 
     def recorded_parameters(self, project: Project, run: RunRecord) -> dict[str, Any]:
-        """Return the recorded parameters of a run that its search has, each a value that it can have; the record may be forged or damaged.
+        """Return those recorded parameters of a run that this search has, after validation, since the record may be damaged or forged.
 
         Raises
         ------
         InputError
-            If one is not.
+            If a recorded value is invalid.
         """
         fields = self.model.model_fields
         recorded = {name: value for name, value in run.parameters.items() if name in fields}
@@ -702,13 +704,13 @@ class Search:
         Raises
         ------
         ParameterError
-            If there is no such format, or a file that is needed would be overwritten.
+            If there is no such format, or an input would be overwritten.
         InputError
             If the project has no such finished run, or a table of it is damaged.
         StorageError
-            If the disk refused.
+            If writing fails.
         Cancelled
-            If the user cancelled the export.
+            If the user cancels the export.
         """
         chosen = self.exported_as(request.format)
         if chosen is None:
@@ -716,18 +718,18 @@ class Search:
             raise ParameterError(f"there is no format '{request.format:.40}'; expected one of {names}")
         for run in project.runs():
             if run.id == request.run_id:
-                self.recorded_parameters(project, run)  # raises if the search has no such value
+                self.recorded_parameters(project, run)  # raises an error if a recorded value is invalid
         inputs = [file.path for file in project.inputs(request.run_id)]
         check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
         return chosen.write()(project, request, progress)
 
 
 def identifying_kinds() -> frozenset[str]:
-    """Return the kinds of searches whose runs others can build on as identifications.
+    """Return the kinds of searches whose runs other searches can use as identifications.
 
-    They are taken from the list of searches when a run is inspected, since a script that runs one search has imported only its entry.
+    The list of all searches is imported when this is called, since a script that runs one search has imported only its entry.
     """
-    # The list is above this module and imports it, so it is imported here when it is first needed.
+    # The list imports this module, so it is imported here, when first needed.
     return frozenset(search.kind for search in engine.searches.SEARCHES if search.identifies)
 
 
@@ -746,6 +748,6 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
 
 
 def find_result_table(kind: str, name: str) -> Table:
-    """Return a result table of another search by kind and name, without importing that search."""
+    """Return the result table `name` of the search `kind`; callers need not import that search."""
     search = next(search for search in engine.searches.SEARCHES if search.kind == kind)
     return next(table for table in search.result_tables if table.name == name)

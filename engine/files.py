@@ -290,7 +290,7 @@ def _sweep_if_due(folder: Path) -> None:
 def _reserve(path: Path) -> tuple[Path, int | None]:
     """Return a new temporary path next to `path`, and the descriptor of its lock.
 
-    On file systems without locks, the descriptor is None, and other processes do not remove the temporary file.
+    On file systems without locks, there is no descriptor (None), and other processes do not remove the temporary file.
     """
     while True:
         name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)

@@ -35,7 +35,7 @@ _LEAST_HEIGHT, _MOST_HEIGHT = 0.75, 1.25
 
 
 class PageSize(NamedTuple):
-    """A preset width of figures; `millimetres` is None for the default width of each figure."""
+    """A preset width of figures in `millimetres`; None means the default width of each figure."""
 
     name: str
     title: str

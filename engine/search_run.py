@@ -1,4 +1,4 @@
-"""Common work of all searches: checked inputs, project and run, device, log, clock, and the record of the run."""
+"""Steps common to all searches: input checks, project and run, device detection, log, clock, and the record of the run."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Task of a run: the request, and the files that this type of search reads and writes for it.
+    """Specification of a run: the request, and the files that the search reads and writes for it.
 
     Attributes
     ----------
     kind
-        Of the run.
+        Kind of the run, which is that of its search.
     required
-        Kinds of files without which it does nothing, and an example of each as the command line names it.
+        Required kinds of files, each with an example as it is given on the command line.
     inputs
-        All files that it reads, by kind, in the order of the record; by default the files of the request.
+        All files that the search reads, by kind, in the order in which they are recorded; by default the files of the request.
     are_distinct
-        True if a file may be given only once, and not even as two kinds.
+        True if a file may be given only once, even for different kinds.
     outputs
-        Files that it writes in addition to the project.
+        Files that the search writes in addition to the project.
     kernels
-        Group of `proteoscope.kernels.cpu.signatures` that is compiled before it begins; none if empty.
+        Group of kernels of `proteoscope.kernels.cpu.signatures` to compile before the search begins; '' for none.
     """
 
     kind: str
@@ -76,23 +76,23 @@ class RunSpec:
 
     @property
     def project(self) -> Path | None:
-        """The folder of the project, None where nothing is recorded."""
+        """Folder of the project, or None if the run is not recorded."""
         return None if self.request.project is None else Path(self.request.project)
 
     @property
     def spool(self) -> Path | None:
-        """Folder for input that exceeds memory: the project, existing or not, else the folder of the first output file."""
+        """Folder for input that exceeds memory: the project folder, which may not exist yet, else that of the first output file."""
         if self.project is not None:
             return nearest_folder(self.project)
         return nearest_folder(Path(self.outputs[0]).parent) if self.outputs else None
 
     def checked_inputs(self) -> list[tuple[Path, str]]:
-        """Return the files and their kinds.
+        """Return the input files and their kinds after checking them.
 
         Raises
         ------
         ParameterError
-            If a required kind is missing, or a file would be written over that is needed.
+            If a required kind is missing, or an input would be overwritten.
         InputError
             If a file is missing, cannot be read twice, or is given twice.
         """
@@ -113,7 +113,7 @@ class RunSpec:
 
 def _check_file(path: Path) -> None:
     try:
-        # Tables and XML hold Unicode, which the bytes of a file's name need not be.
+        # Tables and XML contain Unicode; the bytes of a file name need not be valid UTF-8.
         str(path).encode()
     except UnicodeEncodeError:
         raise InputError(ascii(str(path)), "the file's name is not valid UTF-8", remedy="Rename it") from None
@@ -127,7 +127,7 @@ def _check_file(path: Path) -> None:
 
 @dataclass
 class SearchRun(Generic[Read]):
-    """A running search, created by `search_run`.
+    """A running search, created by `search_run`, with the input, the devices and the record of its run.
 
     Attributes
     ----------
@@ -136,29 +136,29 @@ class SearchRun(Generic[Read]):
     inputs
         Input files with digests.
     read
-        Waits for the input that is read from them, and returns it.
+        Waits for the content of the input files and returns it.
     begin
-        Starts work in the background of the next steps (see `proteoscope.engine.jobs.background.Background`).
+        Starts a background task during the next steps, see `proteoscope.engine.jobs.background.Background.begin`.
     look
-        Device detection.
+        Detection of the requested device.
     threads
-        CPU threads.
+        Number of CPU threads.
     progress, clock
         Progress and clock of the whole search.
     began
-        Start, seconds of `time.perf_counter`.
+        Start of the search in seconds of `time.perf_counter`.
     compiled
-        Groups of kernels that were compiled when it began; None if it needs none.
+        Groups of kernels that were already compiled when the search began; None if it needs no kernels.
     seconds
         Seconds of the whole run, once recorded.
     device
-        Device that computed, once known.
+        Name of the device that computed, once known.
     project, run
-        Where it is recorded, or None.
+        Project and run in which the search is recorded, or None.
     checkpoint
-        Its checkpoint for resuming.
+        Checkpoint from which the run can be resumed.
     workers
-        Returns remote workers once available; None without.
+        Waits for the remote workers and returns them; None if the search uses none.
     """
 
     spec: RunSpec
@@ -180,44 +180,44 @@ class SearchRun(Generic[Read]):
 
     @property
     def was_compiled(self) -> bool:
-        """True if no group of kernels had to be compiled."""
+        """True if no group of kernels has been compiled since the search began."""
         return self.compiled is None or self.compiled == kernels.cpu.signatures.compiled_groups()
 
     def load(self, *modules: Callable[[], object]) -> None:
-        """Import modules needed by a later step while kernels compute without the interpreter; with one thread this is left to that step.
+        """Import modules of a later step in the background, while kernels compute without the GIL; does nothing with one thread.
 
         Parameters
         ----------
         modules
-            Callables that import a module, as ``lambda: matches.run_tables``.
+            Callables that import a module, such as ``lambda: matches.run_tables``.
         """
         self.begin(lambda _: [load() for load in modules])
 
     def load_writers(self) -> None:
-        """Import the modules that write tables; see `load`."""
+        """Import the modules that write tables in the background; see `load`."""
         self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []))
 
     def step(self, name: str) -> AbstractContextManager[None]:
-        """Measure one of the five steps (``read``, ``index``, ``plan``, ``score``, ``report``), or ``advice`` after them."""
+        """Measure the block as one of the steps ``read``, ``index``, ``plan``, ``score`` and ``report``, or as ``advice`` after them."""
         return self.clock.stage(name)
 
     def paths(self, kind: str) -> list[Path]:
-        """Return the files of a kind."""
+        """Return the input files of a kind."""
         return [Path(file.path) for file in self.inputs if file.kind == kind]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
-        """Names of the files of these kinds, for the record."""
+        """Return the names of the input files of the given kinds, for the record."""
         names = distinct_names([file.path for file in self.inputs])
         return tuple(name for kind in kinds for file, name in zip(self.inputs, names, strict=True) if file.kind == kind)
 
     def digests(self, kind: str) -> list[str]:
-        """Their SHA-256."""
+        """Return the SHA-256 of the input files of a kind, in hexadecimal."""
         return [file.sha256 or "" for file in self.inputs if file.kind == kind]
 
     def resources(self, progress: Progress | None = None, *, memory_bytes: int = 0) -> Resources:
-        """Return the resources of the steps: opened GPUs of the device, and threads, with a message to the user.
+        """Open the GPUs of the device, report which device is used, and return the resources of the steps.
 
-        `memory_bytes` limits each GPU; 0 for the free memory.
+        `memory_bytes` limits the memory used on each GPU; 0 allows all free memory.
         """
         progress = progress or self.progress
         elsewhere = self.workers()
@@ -230,7 +230,7 @@ class SearchRun(Generic[Read]):
         return Resources(self.threads, used, device.with_processor, progress, self.clock, self.checkpoint)
 
     def summary_fields(self, counts: Mapping[str, int]) -> dict[str, Any]:
-        """Return the fields of every `proteoscope.engine.summary.Summary`, and the counts as ``n_…``."""
+        """Return the fields common to all subclasses of `proteoscope.engine.summary.Summary`, and the counts under names ``n_…``."""
         return {
             "run_id": None if self.run is None else self.run.id,
             "folder": None if self.project is None else self.project.folder,
@@ -242,18 +242,19 @@ class SearchRun(Generic[Read]):
         }
 
     def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:
-        """Record the run and its costs as ``run.json``, the last step of a search.
+        """Write the record of the run, with its times, as ``run.json``; the last step of a search.
 
         Parameters
         ----------
         counts
-            Counts of searched items and results.
+            Numbers of searched items and of results, by name.
         message
-            The same in a sentence.
+            Sentence with these counts.
         exports
-            Names of the files that the project shows.
+            Names of the export files that the project publishes.
         more
-            Further content; of a search that accepts nothing at its rate, `certainty` says how many there are at 5 %, in a warning.
+            Further entries of the record. `certainty` is a warning of a search that accepts nothing at its false discovery rate; it gives
+            the number at 5 %.
         """
         certainty = more.get("certainty") or {}
         certainty_of_matches = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
@@ -289,16 +290,16 @@ class SearchRun(Generic[Read]):
         self.run.write_json("run", _without_folders(content))
 
     def _prediction(self) -> dict[str, Any] | None:
-        """Return the prediction of this run from its files, stored with its actual times, or None."""
+        """Return the prediction of this run from its files, to record next to the measured times, or None if there is none."""
         device = self.look.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
-            return None  # others computed than were predicted
+            return None  # other devices computed than those of the prediction
         result = run_prediction(self.spec.kind, self.spec.request, device, self.threads)
         if result is None:
             return None
         measured = {name: stage["seconds"] for name, stage in self.clock.stages.items() if name in STEPS}
         if self.was_compiled and not self.spec.request.resume:
-            advice = self.clock.stages.get("advice", {"seconds": 0.0})["seconds"]  # optional, and not predicted
+            advice = self.clock.stages.get("advice", {"seconds": 0.0})["seconds"]  # not part of the prediction
             remember_run(result, device, self.threads, measured, self.seconds - advice)
         parts = ("seconds", "transfer", "kernel", "synchronisation", "host")
         return {
@@ -315,7 +316,7 @@ class SearchRun(Generic[Read]):
 
 
 def _log_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
-    """Say what computes, and which GPUs do not although they might be expected to; `is_passed_over`: usable ones too were not chosen."""
+    """Report which device computes, and why GPUs are not used; `is_passed_over` is True if usable GPUs were not chosen."""
     progress.message(f"Scoring on {device.name}: {device.description}")
     if reason := why_not_used():
         progress.message(reason, "warning")
@@ -329,9 +330,9 @@ def _log_device(device: Device, requested: str, progress: Progress, *, is_passed
 
 @contextmanager
 def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> Iterator[Callable[[], RemoteWorkers]]:
-    """Yield a function that returns the requested workers during the block, starting them on its first call.
+    """Yield a function that starts the requested workers at its first call and returns them; they end with the block.
 
-    `spool` is the folder for large data sent to them, None for that of temporary files.
+    `spool` is the folder for large data sent to the workers, None for the temporary folder of the system.
     """
     result = list[RemoteWorkers]()
     with ExitStack() as stack:
@@ -354,14 +355,15 @@ def search_run(
     read: Callable[[Progress, int], Read],
     progress: Progress | None = None,
 ) -> Iterator[SearchRun[Read]]:
-    """Run a search from start to end; results are stored if the block succeeds.
+    """Yield a running search after checking its inputs; if the block succeeds, its results are stored.
 
-    `read`, called with a progress and a number of threads, runs in the background of hashing and device detection.
+    `read` is called with a progress and a number of threads. It reads the input in the background, while files are hashed and the device is
+    detected.
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        If an input or parameter can be corrected by the user.
+        If an input or parameter is invalid, or writing fails.
     Cancelled
         If the user cancels.
     """
@@ -379,7 +381,7 @@ def search_run(
 
     compiled = kernels.cpu.signatures.compiled_groups() if spec.kernels else None
     was_compiled = compiled is None or spec.kernels in compiled
-    # Reading runs kernels: where these are not compiled yet, it comes after that.
+    # Reading calls kernels: if they are not compiled yet, read after compiling.
     with ExitStack() as stack:
         background = stack.enter_context(Background(recording, threads if was_compiled else 1))
         reading = background.begin(read_measured)
@@ -409,7 +411,7 @@ def search_run(
 
 
 def _without_folders(value: Any) -> Any:
-    """Return a record without the folders of the files that it names, as parameters and messages do."""
+    """Return a record with the folders removed from file paths in its texts, such as parameters and messages."""
     if isinstance(value, str):
         return without_folders(value)
     if isinstance(value, Mapping):
@@ -421,11 +423,7 @@ def _without_folders(value: Any) -> Any:
 def project_run(
     spec: RunSpec, read: Callable[[Progress, int], Read], progress: Progress | None = None
 ) -> Iterator[tuple[SearchRun[Read], Run]]:
-    """Run a search whose results go into a project; see `search_run`.
-
-    Yields
-    ------
-    The search while it runs, and its run of the project.
+    """Yield a running search whose results go into a project, and its run in the project; see `search_run`.
 
     Raises
     ------
@@ -439,7 +437,7 @@ def project_run(
 
 
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
-    """Return the checkpoint of a run, with its stored results if the run is resumed."""
+    """Return the checkpoint that stores the results of a run; if the run is resumed, it provides the earlier results."""
     key, resumed = project.checkpoint_key(run.id), None
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
         resumed = CheckpointFile.open(checkpoint.path)
@@ -447,7 +445,7 @@ def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInpu
         progress.message(f"{run.id} is resumed: its checkpoint holds {n:,} finished {'partition' if n == 1 else 'partitions'}")
 
     def warn(text: str) -> None:
-        with suppress(StorageError):  # the disk may be full
+        with suppress(StorageError):  # without a checkpoint, for example because the disk is full, the run continues
             progress.message(text, "warning")
 
     def create() -> CheckpointFile:

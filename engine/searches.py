@@ -1,6 +1,6 @@
-"""List of all searches, used by the command line, the window, presets, exports and tests of every search.
+"""List of all searches, used by the command line, the window, presets, exports and tests.
 
-A new search is a folder with its entry, and a line here; docs/developers/extending.md explains how.
+A new search is a folder with an entry, and a line here; see docs/developers/extending.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def search_of_kind(kind: str) -> Search:
     Raises
     ------
     ParameterError
-        This version of the program has none.
+        If this version of the program has no such search.
     """
     for search in SEARCHES:
         if search.kind == kind:
@@ -75,21 +75,21 @@ def run_search(
     Parameters
     ----------
     kind
-        Type of search of `SEARCHES`, as in the sub-commands.
+        Kind of the search, which is the name of its sub-command, such as ``identify``.
     inputs
         Files by the names of the search's inputs.
     project
         Project folder that records the run, created if missing.
     out
-        A file for the results, of searches that write one; its extension sets the format.
+        Results file of searches that write one; its extension determines the format.
     preset
-        Its name or file; the default parameters if empty.
+        Name or file of a preset; '' for the default parameters.
     parameters
-        Changes of the preset, by name.
+        Parameter values that differ from the preset, by name.
     options, device, threads
         See `proteoscope.engine.entry.SearchRequest`.
     progress
-        Receives progress, and can cancel.
+        Receives progress and can cancel the search.
 
     Raises
     ------
@@ -106,16 +106,16 @@ def run_search(
 def resume_run(
     project: str | Path, run: str = "", *, device: str = "", threads: int | None = None, progress: Progress | None = None
 ) -> Summary:
-    """Resume a stopped or killed run of a project: the run with this id, or the last resumable one.
+    """Resume a stopped or killed run of a project: the run with the id `run`, or by default the last resumable one.
 
-    Paths in its parameters are relative to the working directory in which it was started.
+    Relative paths in its parameters refer to the working directory in which the run was started.
 
     Parameters
     ----------
     device, threads
-        Replace the original device and threads; results do not change.
+        Replacements for the original device and threads; the results do not depend on them.
     progress
-        Receives progress, and can cancel.
+        Receives progress and can cancel the search.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Folders in which other users can rename what this program writes: they are accessed through the open folder, not by name.
+"""Safe access to folders in which other users can rename files: through an open descriptor of the folder instead of its name.
 
-Between the moment at which a path is checked and that at which it is used, another user who may write on the way to it can put a link in
-its place. Where that is possible, the folder is opened, its real place is compared with the checked one, and its files are reached as
-``/proc/self/fd/NUMBER/NAME``, which leads to the opened folder whatever its name means by then. Linux only: elsewhere names are used.
+Between the check and the use of a path, another user who may write in one of its parent folders can replace it by a link. Where that is
+possible, the folder is opened, its real path is compared with the checked one, and its files are accessed as ``/proc/self/fd/NUMBER/NAME``,
+which leads to the opened folder even if its name has been replaced. This works on Linux only; other systems use names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from proteoscope.kernels.trusted_folders import is_of_this_user, untrusted_folde
 __all__ = ["make_folder", "pinned_folder", "private_folder", "real_path", "sibling_path"]
 
 _OPENED = Path("/proc/self/fd")
-_MAXIMUM_LINKS = 40  # as Linux has it
+_MAXIMUM_LINKS = 40  # the limit of Linux
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
@@ -29,7 +29,7 @@ def real_path(path: Path) -> Path:
     Raises
     ------
     OSError
-        If a link belongs to another user, who could have it lead anywhere.
+        If a link in the path belongs to another user, who could redirect it.
     """
     if os.name != "posix":
         return Path(os.path.realpath(path))
@@ -52,7 +52,7 @@ def real_path(path: Path) -> Path:
 
 
 def _link_target(path: Path) -> Path | None:
-    """Return the target of a link, or None for other paths. Raises OSError if the link belongs to another user."""
+    """Return the target of a link, or None for other paths; raise OSError if the link belongs to another user."""
     if not hasattr(os, "O_PATH"):
         if not path.is_symlink():
             return None
@@ -79,14 +79,15 @@ def _refuse_other(path: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def pinned_folder(folder: Path) -> Iterator[Path]:
-    """Yield a path to a folder that exists, which other users cannot make lead elsewhere while the block lasts.
+    """Yield a path to an existing folder that other users cannot redirect during the block.
 
-    The path itself where only this user can change the way to it and replace files in it, and on systems without paths to open folders.
+    This is the given path if only this user can change its parent folders and replace files in it, and on systems without paths to open
+    folders.
 
     Raises
     ------
     OSError
-        If the folder cannot be opened, another user's link is on the way, or the folder was replaced while it was opened.
+        If the folder cannot be opened, its path contains another user's link, or it was replaced while it was being opened.
     """
     if untrusted_folder(folder, may_be_sticky=True) is None or not _OPENED.is_dir():
         yield folder
@@ -104,12 +105,12 @@ def pinned_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def private_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder that only this user can read, in one from `pinned_folder`, and yield a path pinned to it.
+    """Create a folder that only this user can read, in a folder from `pinned_folder`, and yield a pinned path to it.
 
     Raises
     ------
     OSError
-        If it exists, cannot be created, or was replaced during creation.
+        If the folder exists, cannot be created, or was replaced during creation.
     """
     folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
@@ -123,17 +124,17 @@ def private_folder(folder: Path) -> Iterator[Path]:
 
 
 def sibling_path(temporary: Path, name: str) -> Path:
-    """Return the path of `name` in the folder in which a temporary file or folder was reserved."""
+    """Return the path of `name` in the folder for which the temporary path `temporary` was reserved."""
     return (temporary.parent / ".." if temporary.parent.parent == _OPENED else temporary.parent) / name
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, unless they exist.
+    """Create a folder and its parent folders unless they exist.
 
     Raises
     ------
     OSError
-        If the disk refused, or another user's link is on the way.
+        If the folder cannot be created, or its path contains another user's link.
     """
     if not folder.is_dir():
         above = folder.absolute().parent

@@ -1,4 +1,4 @@
-"""File names in shared tables, exports and reports, without folders, users and machines."""
+"""Removal of folders and of the names of users and machines from file names and texts that are shared with others."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 __all__ = ["distinct_names", "relative_name", "without_folders", "without_private"]
 
-_LEAST_NAME = 3  # shorter names of users and machines are parts of words
-# A path begins after a space or bracket, has a separator, and ends with its last one: file names remain, since they identify the cause.
+_LEAST_NAME = 3  # shorter names of users and machines are not removed, since they often occur within words
+# A path begins after a space or bracket, and is removed up to its last separator: the file name remains, since it is informative.
 _PATH = re.compile(r"(?<![\w.:/\\<])(?:[A-Za-z]:[\\/]|\\\\|~?/)(?:[^\s\\/:*?\"'<>|]+(?: [^\s\\/:*?\"'<>|]+)*[\\/])+")
 
 
 def distinct_names(paths: Sequence[str | Path]) -> tuple[str, ...]:
-    """Return a name for each path: that of the file, with as many of its folders as distinguish it from the others.
+    """Return a name for each path: the file name, preceded by as many folders as are needed to distinguish it from the others.
 
     >>> distinct_names(["/data/a/run.mzML", "/data/b/run.mzML", "/data/a/other.mzML"])
     ('a/run.mzML', 'b/run.mzML', 'other.mzML')
@@ -40,23 +40,23 @@ def distinct_names(paths: Sequence[str | Path]) -> tuple[str, ...]:
 
 
 def relative_name(path: str | Path, folder: Path, name: str) -> str:
-    """Return a path relative to a folder, with slashes; `name` where that would lead through the root, or name the user.
+    """Return a path relative to a folder, with slashes; `name` if that would pass through the root folder or contain the user's name.
 
     Parameters
     ----------
-    path
-        Str or Path.
+    path : str or Path
+        Path of a file.
     folder : Path
-        Folder of the file that names `path`.
+        Folder of the file that will contain the relative path.
     name : str
-        From `distinct_names`.
+        Name of the path from `distinct_names`.
     """
     if not Path(path).is_absolute():
         return name
     try:
         common = Path(os.path.commonpath([os.path.normpath(path), os.path.normpath(folder.absolute())]))
         relative = Path(os.path.relpath(path, folder))
-    except ValueError:  # another drive
+    except ValueError:  # on another drive of Windows
         return name
     private = {name for name in (_user(), Path(_home()).name) if name}
     if common == Path(common.anchor) or private.intersection(relative.parts):
@@ -65,14 +65,14 @@ def relative_name(path: str | Path, folder: Path, name: str) -> str:
 
 
 def without_folders(text: str) -> str:
-    """Return a text with the folders of paths as ``…/``; names of files stay."""
+    """Return a text in which the folders of paths are replaced by ``…/``; file names remain."""
     if home := _home():
         text = re.sub(rf"(?<![\w./\\-]){re.escape(home)}(?![\w.-])", "~", text)
     return _PATH.sub(lambda match: "…\\" if "\\" in match[0] else "…/", text)
 
 
 def without_private(text: str) -> str:
-    """Return a text with folders as ``…/``, and without the names of the user, of the home and of the machine; names of files stay."""
+    """Return a text without the names of the user, the home folder and the machine, and with folders replaced by ``…/``."""
     text = without_folders(text)
     for name, replacement in ((_user(), "(user)"), (Path(_home()).name, "(user)"), (socket.gethostname(), "(machine)")):
         if len(name) >= _LEAST_NAME:
@@ -81,10 +81,10 @@ def without_private(text: str) -> str:
 
 
 def _home() -> str:
-    """Return the user's home folder; '' where there is none of this user's, as the root of the disk, which accounts of services have."""
+    """Return the user's home folder; '' if there is none, or if it is the root folder, as for service accounts."""
     try:
         home = Path.home()
-    except (RuntimeError, OSError):  # HOME is '~', or a user without a name has no HOME
+    except (RuntimeError, OSError):  # HOME is '~', or is not set for a user without a name
         return ""
     return str(home) if home.is_absolute() and home.name else ""
 
@@ -92,5 +92,5 @@ def _home() -> str:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a system that knows no name
+    except (KeyError, OSError, ImportError):  # the system has no name for the user
         return ""

@@ -1,4 +1,4 @@
-"""Untrusted SQLite files, opened so that nothing in them is executed, and their computations and content are bounded."""
+"""Safe opening of untrusted SQLite files: nothing in them is executed, and computation time and sizes are limited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.unfolding import COMPUTING_STEPS
 __all__ = ["LONGEST_VALUE", "computed_table", "open_sqlite"]
 
 LONGEST_VALUE = 32 << 20
-"""Bytes of a text or blob: a spectrum of two million peaks takes 24 MB."""
+"""Maximum bytes of a text or blob; a spectrum with two million peaks takes 24 MB."""
 _STEPS_BETWEEN_LOOKS = 100_000
 _LARGEST_SCHEMA = 10_000  # tables, indexes, views and triggers
 
@@ -26,27 +26,27 @@ def open_sqlite(
     timeout: float = 0.0,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> sqlite3.Connection:
-    """Open a database that anybody may have written.
+    """Open an untrusted database.
 
-    Functions, extensions and virtual tables that its schema names are not run, no other file is attached, values longer than
-    `longest_value` bytes are errors, and a statement is interrupted when the connection has taken more steps than
+    Functions, extensions and virtual tables in its schema are not executed, and no other file is attached. Values longer than
+    `longest_value` bytes cause errors. A statement is interrupted when the connection has executed more steps than
     `proteoscope.engine.unfolding.COMPUTING_STEPS` allows, or when the user cancels.
 
     Parameters
     ----------
     path
-        Of the file.
+        Path of the database.
     options
-        Of SQLite's URI; by default the file is read as it is, whatever lies in a log next to it.
+        Options of SQLite's URI; by default the file is read without regard to journals next to it.
     timeout
-        Seconds to wait for a lock.
+        Maximum seconds to wait for a lock.
     is_cancelled
-        Called every hundred thousand steps; True stops the query.
+        Called every 100,000 steps of SQLite; if it returns True, the statement is interrupted.
 
     Raises
     ------
     sqlite3.Error
-        It cannot be opened.
+        If the database cannot be opened.
     """
     address = f"file:{quote(os.fsencode(path.absolute()))}?{options}"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=timeout)
@@ -64,7 +64,7 @@ def open_sqlite(
 
 
 class _Watch:
-    """The progress handler of a connection: not 0 where SQLite has to stop."""
+    """Progress handler of a connection; a result other than 0 makes SQLite interrupt the statement."""
 
     def __init__(self, most_steps: int, is_cancelled: Callable[[], bool] | None) -> None:
         self._looks_left, self._is_cancelled = most_steps // _STEPS_BETWEEN_LOOKS, is_cancelled
@@ -75,9 +75,9 @@ class _Watch:
 
 
 def computed_table(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
-    """Return the first of some tables that is missing or not stored in the file, or '' if all are.
+    """Return the first of the given tables that is missing or computed rather than stored in the file, or ''.
 
-    A view, a virtual table and a table with a generated column are computed: their rows and values may be far larger than the file.
+    Views, virtual tables and tables with a generated column are computed: their rows and values may be far larger than the file.
     """
     schema = connection.execute("SELECT name, type, sql FROM sqlite_schema LIMIT ?", (_LARGEST_SCHEMA,))
     kinds = {str(name): (kind, str(text)) for name, kind, text in schema}
@@ -85,7 +85,7 @@ def computed_table(connection: sqlite3.Connection, tables: Iterable[str]) -> str
         kind, text = kinds.get(table, ("", ""))
         if kind != "table" or text.upper().lstrip().startswith("CREATE VIRTUAL"):
             return table
-        # The hidden column of table_xinfo is 0 for a column that is stored. The names are the callers' own.
+        # In table_xinfo, `hidden` is 0 for stored columns. Callers pass constant table names, so the query is safe.
         if any(row[6] != 0 for row in connection.execute(f"PRAGMA table_xinfo({table})")):
             return table
     return ""

@@ -1,4 +1,4 @@
-"""Summary of a run: numbers for scripts, lines for a terminal, counts for a window."""
+"""Summaries of runs: values for scripts, lines for the terminal, counts for the window."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["Summary"]
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Summary of a run; each search derives one with more attributes.
+    """Summary of a run; each search has a subclass with further attributes.
 
     Attributes
     ----------
     run_id, folder
-        Run and folder of the project, or None.
+        Id of the run and folder of its project, or None if the run is not recorded.
     seconds
-        Duration of the run.
+        Duration of the run in seconds.
     device
-        Device that computed.
+        Name of the device that computed.
     messages
-        Remarks for the user.
+        Messages for the user.
     stages
-        Seconds and peak memory of the five steps, measured by `proteoscope.engine.execution.clock.StageClock`.
+        Seconds and peak memory of each step, as in `stages` of `proteoscope.engine.execution.clock.StageClock`.
     """
 
     run_id: str | None
@@ -37,13 +37,13 @@ class Summary:
     messages: tuple[str, ...]
 
     def counts(self) -> list[Count]:
-        """Results, the most interesting first."""
+        """Return the counts of results, the most important first."""
         return []
 
     def lines(self) -> list[str]:
-        """Return the terminal output: inputs, counts, and the best results."""
+        """Return the lines of the terminal output: inputs, counts and the best results."""
         return [f"{count.number:,} {count.noun}" for count in self.counts()]
 
     def record(self) -> dict[str, Any]:
-        """Return the output for scripts: all attributes by name as JSON values."""
+        """Return all attributes by name as JSON values, for scripts."""
         return {**asdict(self), "folder": None if self.folder is None else str(self.folder)}

@@ -1,7 +1,7 @@
-"""Maximum decompressed size of a file: one rule for every reader.
+"""Limits of the expanded content of files, for all readers.
 
-A small file may name one long text a million times, unpack to gigabytes, or compute its columns. Expanded content is counted here, and a
-file is refused if it exceeds both a fixed amount and a multiple of the file's size on disk.
+A small untrusted file may refer to a long text a million times, decompress to gigabytes, or compute its columns. Readers count the expanded
+content, and a file is rejected if this exceeds a fixed amount plus a multiple of the file's size on disk.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ __all__ = [
 
 
 class Bound(NamedTuple):
-    """Largest number of things that a file may unfold to: `free` of them, and `times` for each byte of the file.
+    """Limit of one type of expanded content: `free`, plus `times` for each byte of the file.
 
     Attributes
     ----------
     where
-        Files that it holds for, as the manual writes them.
+        Files to which the limit applies, as worded in the manual.
     what
-        Name of the things counted.
+        Name of what is counted.
     remedy
-        Remedy for a file that exceeds it.
+        Remedy for a file that exceeds the limit.
     """
 
     where: str
@@ -69,16 +69,16 @@ class Bound(NamedTuple):
     remedy: str
 
     def most(self, n_bytes: int) -> int:
-        """Return the largest number allowed for a file of `n_bytes` bytes."""
+        """Return the maximum count for a file of `n_bytes` bytes."""
         return self.free + int(self.times * n_bytes)
 
     def check(self, path: str | Path, n: int, n_bytes: int, *, place: str = "") -> None:
-        """Refuse a file of `n_bytes` bytes that unfolds to more than it may.
+        """Raise InputError if a file of `n_bytes` bytes has a count `n` above the limit.
 
         Raises
         ------
         InputError
-            `n` exceeds the bound.
+            If `n` exceeds the limit.
         """
         if n > self.most(n_bytes):
             raise InputError(
@@ -90,14 +90,14 @@ class Bound(NamedTuple):
 
 
 class Unfolding:
-    """Counts of what one file unfolds to.
+    """Counter of the expanded content of one file.
 
     Parameters
     ----------
     path
-        Of the file.
+        Path of the file.
     n_bytes
-        Its size on the disk, packed where it is packed.
+        Size of the file on disk; of a compressed file, the compressed size.
     """
 
     def __init__(self, path: str | Path, n_bytes: int) -> None:
@@ -106,12 +106,12 @@ class Unfolding:
         self._lock = Lock()
 
     def add(self, bound: Bound, n: int, *, place: str = "") -> None:
-        """Count `n` things more, and refuse the file if it exceeds the bound.
+        """Add `n` to the count of a limit, and raise InputError if the count exceeds it.
 
         Raises
         ------
         InputError
-            If the file unfolds to more than it may.
+            If the count exceeds the limit.
         """
         with self._lock:
             self._counts[bound] += n
@@ -119,7 +119,7 @@ class Unfolding:
         self.check(bound, total, place=place)
 
     def check(self, bound: Bound, n: int, *, place: str = "") -> None:
-        """Refuse the file if `n` things altogether exceed the bound. Raises as `add`."""
+        """Raise InputError if the total count `n` exceeds the limit."""
         bound.check(self.path, n, self.n_bytes, place=place)
 
 
@@ -161,4 +161,4 @@ CIF_VALUES = Bound("BinaryCIF", "values", 2, 1 << 17, _TEXT)
 CIF_CHARACTERS = Bound("BinaryCIF", "characters of values", 16, 1 << 20, _TEXT)
 
 BOUNDS = tuple(bound for bound in list(vars().values()) if isinstance(bound, Bound))
-"""All bounds, in the order in which they are defined."""
+"""All limits, in the order in which they are defined."""

@@ -1,4 +1,4 @@
-"""The program's version, as installed."""
+"""Version of the installed program."""
 
 from importlib.metadata import PackageNotFoundError, version
 
