@@ -635,7 +635,7 @@ class Search:
         return self.advising()(self.kind, contents, parameters) if self.advising is not None and contents else None
 
     def methods_of(self, facts: RunFacts) -> Methods | None:
-        """Return the search-specific description of a run's methods, or None if there is none."""
+        """Return the search-specific description of a run's methods, or None."""
         return self.methods()(facts) if self.methods is not None else None
 
     def write_pages(self, project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:

@@ -1,10 +1,10 @@
-"""Refuse installed packages with known security holes.
+"""Check the installed packages for known security holes.
 
     python installer/audit.py            # the environment that runs this: Proteoscope, its installed extras, and their dependencies
     python installer/audit.py --list     # list every inspected package and version
 
-The list of holes is `known_holes.toml` in this folder. No network is used. The exit code is 1 if a package has a hole, 2 if the package
-`packaging` is missing.
+The holes are listed in `known_holes.toml` in this folder. The network is not used. The exit code is 1 if a package has a hole, 2 if the
+package `packaging` is missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MONTHS = 6
 
 @dataclass(frozen=True)
 class Hole:
-    """Versions of a package with a hole, from `first` (empty: all) to below `below`; `unreached` is why the program is not affected."""
+    """Versions of a package with a hole: from `first` (empty: any) to before `below`; `unreached` is why it does not affect the program."""
 
     package: str
     below: str
@@ -44,7 +44,7 @@ class Hole:
     unreached: str = ""
 
     def has(self, version: str) -> bool:
-        """Return whether a version has the hole."""
+        """Return True if a version has the hole."""
         return (not self.first or Version(self.first) <= Version(version)) and Version(version) < Version(self.below)
 
 
@@ -60,7 +60,7 @@ class KnownHoles:
         return [hole for hole in self.holes if hole.package in versions and hole.has(versions[hole.package])]
 
     def is_old(self, today: date) -> bool:
-        """Return whether the list needs a review."""
+        """Return True if the list needs a review."""
         return (today - self.looked_at).days > _MONTHS * 30
 
 
@@ -77,7 +77,7 @@ def read_holes(path: Path = LIST) -> KnownHoles:
     for entry in content["hole"]:
         package, first, unreached = canonicalize_name(entry["package"]), entry.get("from", ""), entry.get("unreached", "")
         hole = Hole(package, entry["below"], entry["id"], entry["what"], first, unreached)
-        hole.has("1")  # raises InvalidVersion now rather than during the audit
+        hole.has("1")  # raise InvalidVersion now rather than during the audit
         holes.append(hole)
     return KnownHoles(content["looked_at"], tuple(holes))
 
@@ -92,7 +92,7 @@ def installed(roots: Iterable[str] = ("proteoscope",)) -> dict[str, str]:
         try:
             package = distribution(name)
         except PackageNotFoundError:
-            continue  # for another system, or an extra that was not requested
+            continue  # the dependency is for another system, or of an extra that was not requested
         versions[name] = package.version
         waiting += [canonicalize_name(Requirement(text).name) for text in package.requires or ()]
     return versions

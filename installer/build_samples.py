@@ -1,9 +1,9 @@
-"""Makes the small samples that are cut out of, or made up from, others that ship; `SOURCES.md` says what each is.
+"""Create the small sample files that are excerpts of, or simulated from, other data; `SOURCES.md` describes each.
 
     python -m installer.build_samples --genome LAMBDA.fasta --capsid 1A8O.cif --amyloid 2BEG.pdb --runs BSA1.mzML BSA2.mzML BSA3.mzML
 
-The genome is Debian's (`bowtie2-examples`), the two structures are those of Biopython's source distribution, the runs those of OpenMS.
-Nothing is fetched here, and the same inputs give the same bytes.
+The genome is from Debian's package `bowtie2-examples`, the two structures are from Biopython's source distribution, and the runs from
+OpenMS. This script downloads nothing, and the same inputs give the same bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROTEINS = "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 BACKGROUND_STEP = 40
 ALBUMIN = FOLDER / "1ao6_A.pdb.gz"
 DOMAINS = {"I": (1, 195), "J": (196, 383), "K": (384, 585)}
-"""Residues of the three domains of human serum albumin by the chain that each becomes (Sugio and others 1999)."""
+"""First and last residue of the three domains of human serum albumin (Sugio and others 1999), by the chain id that each gets."""
 QUERY_DOMAIN = "K"
 N_READS, N_FOREIGN, READ = 400, 16, 150
 WRONG, WITH_GAP, LONGEST_GAP = 0.01, 0.3, 6
@@ -50,15 +50,15 @@ def main() -> None:
 
 
 def write(name: str, content: str) -> None:
-    """Write a text file, compressed without a time stamp if its name ends with .gz."""
+    """Write a text file, compressed without a time stamp if its name ends with ``.gz``."""
     data = content.encode("ascii")
     (FOLDER / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
 
 
 def write_database() -> None:
-    """Write a small database for albumin: the standard, trypsins and keratins, and every fortieth protein of a bacterium as background.
+    """Write a small database for albumin: albumin, trypsins and keratins, and every fortieth protein of a bacterium as background.
 
-    Few wrong candidates let a short run of one protein accept most of its spectra.
+    With so few wrong candidates, most spectra of a short run of one protein are accepted.
     """
     with gzip.open(FOLDER / PROTEINS, "rt", encoding="ascii") as file:
         records = file.read().split(">")[1:]
@@ -98,7 +98,7 @@ def write_folds(capsid: Path, amyloid: Path) -> None:
 
 
 def write_library(runs: list[Path]) -> None:
-    """Write a library of the peptides identified in two other runs of the sample's protein: a mean spectrum for each peptide and charge."""
+    """Write a library with the mean spectrum of each peptide and charge identified in two other runs of the sample's protein."""
     from proteoscope.engine.command_line.main import main as command
 
     database = str(FOLDER / PROTEINS)
@@ -142,7 +142,7 @@ def wrapped(sequence: str) -> str:
 def simulate_reads(genome: str) -> str:
     """Simulate reads of both strands of a genome as FASTQ, with errors and gaps, and some random reads.
 
-    A read's name has its position, from 1, and its strand.
+    The name of a read contains its position in the genome, from 1, and its strand.
     """
     rng = np.random.default_rng(SEED)
     bases, complement = np.array(list("ACGT")), str.maketrans("ACGT", "TGCA")

@@ -1,10 +1,10 @@
-"""Write `resources/kernels.json`, the kernels of each search with their argument types.
+"""Write `resources/kernels.json`, which lists the kernels of each search with their argument types.
 
     python -m installer.kernel_signatures
 
-Runs the commands below in fresh processes with an empty cache, and records which kernels Numba compiles in them, and which kernels
-these call. `proteoscope compile` and the first search of each kind compile this list ahead. Run it after kernels or their calls have
-changed: tests fail when the list lacks a signature. It takes some minutes.
+It runs the commands below in new processes with an empty cache, and records which kernels Numba compiles, and which kernels these call.
+`proteoscope compile` and the first search of each kind compile this list ahead of use. Run it after kernels or their calls have changed:
+tests fail if the list lacks a signature. It takes some minutes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
 _PACKAGE = "proteoscope."
 _SOME_PROTEINS = 300
 _WITHOUT_DEVICE = {"convert", "predict", "superpose", "structure-database"}
-_TRYPTOPHANS = "".join(f">s{number}\n{'W' * (30 if number else 7000)}\n" for number in range(130))  # scores of 16 and of 32 bits
+_TRYPTOPHANS = "".join(f">s{number}\n{'W' * (30 if number else 7000)}\n" for number in range(130))  # 16-bit and 32-bit scores
 _INPUTS = {"known.dat": _KNOWN_FORMS, "tryptophans.fasta": _TRYPTOPHANS, "pair.fasta": ">a\nACGTACGTTACGGATCA\n>b\nACGTACGTACGGATCA\n"}
 
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -115,18 +115,18 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "reads pair.fasta pair.fasta --match 100000 --mismatch=-100000 --out costly.tsv",
     ),
 }
-"""Commands by the group of kernels that they need, with a space between words. Later groups may use the outputs of earlier ones."""
+"""Commands by the group of kernels that they need, as words separated by spaces. Later groups may use output of earlier ones."""
 
 
 class Record(NamedTuple):
-    """Kernels that a process used, each as JSON of its name and types: those that Python called, and of each those that it calls."""
+    """Kernels that a process used, each as JSON of its name and types: kernels called from Python, and the callees of each kernel."""
 
     roots: list[str]
     calls: dict[str, list[str]]
 
 
 def prepare_folder() -> None:
-    """Write the inputs of the commands that the samples lack into the working directory."""
+    """Write the inputs of the commands that are not among the samples into the working directory."""
     for name, text in _INPUTS.items():
         Path(name).write_text(text, encoding="ascii")
     proteins = gzip.decompress(Path(_PROTEINS).read_bytes()).split(b">")
@@ -137,13 +137,13 @@ def prepare_folder() -> None:
 
 
 def record_group(group: str) -> Record:
-    """Run the commands of a group in this process, which has called no kernel before, and return the kernels that they use."""
+    """Run the commands of a group in this process, which must not have called kernels before, and return the kernels used."""
     stacks, roots, calls = threading.local(), set[str](), dict[str, set[str]]()
     compile_now = Dispatcher.compile
 
     def compile_and_note(kernel: Any, arguments: Any) -> Any:
         if isinstance(kernel._cache, NullCache) or not kernel.py_func.__module__.startswith(f"{_PACKAGE}kernels."):
-            return compile_now(kernel, arguments)  # not cached; but kernels that it calls may be
+            return compile_now(kernel, arguments)  # this kernel is not cached, but kernels that it calls may be
         stack = vars(stacks).setdefault("stack", [])
         name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}".removeprefix(_PACKAGE)
         entry = json.dumps([name, [signatures.describe_type(argument) for argument in arguments]])
@@ -156,9 +156,9 @@ def record_group(group: str) -> Record:
             stack.pop()
 
     Dispatcher.compile = compile_and_note
-    signatures.is_compiled, signatures.load_kernels = lambda group: True, lambda group, module: None  # nothing ahead of its call
+    signatures.is_compiled, signatures.load_kernels = lambda group: True, lambda group, module: None  # compile when called
     if group == "fragment-intensities":
-        fragment_intensities.learn_intensities.__kwdefaults__["fewest_peptides"] = 1  # the sample has few
+        fragment_intensities.learn_intensities.__kwdefaults__["fewest_peptides"] = 1  # the sample has few peptides
     for command in COMMANDS[group]:
         sys.stdout.write(f"proteoscope {command}\n")
         words = command.split(" ")
@@ -170,9 +170,9 @@ def record_group(group: str) -> Record:
 
 
 def _listed(records: Mapping[str, Record]) -> dict[str, Any]:
-    """Return the content of the list: kernels after those that they call, and groups by the numbers of their kernels."""
+    """Return the content of `kernels.json`: kernels, each after its callees, and the kernel numbers of each group."""
     calls: dict[str, list[str]] = {}
-    for record in records.values():  # a kernel that a group found in the cache has no calls there
+    for record in records.values():  # if a group found a kernel in the cache, its record lacks the callees
         for entry, callees in record.calls.items():
             calls[entry] = sorted({*calls.get(entry, ()), *callees})
     number = {entry: place for place, entry in enumerate(TopologicalSorter(calls).static_order())}

@@ -1,7 +1,7 @@
 """Check documentation, docstrings, comments, names and messages for plain English.
 
     python installer/language.py             # the files and folders that language.toml lists as clean
-    python installer/language.py gui docs    # these instead
+    python installer/language.py gui docs    # only these paths
 
 The rules are in `installer/language.toml`. Code blocks and code spans of Markdown are not checked.
 """
@@ -30,7 +30,7 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Finding(NamedTuple):
-    """A word or phrase to avoid, with its place and replacement."""
+    """A word or phrase to avoid that was found, with its position and replacement."""
 
     path: str
     line: int
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 class Rules:
-    """Words, names and docstring openings to avoid, and the exceptions.
+    """Words, names and docstring openings to avoid, and exceptions to these rules.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Rules:
         self._openings = [(re.compile(rf"({words})\b"), use) for words, use in settings["openings"].items()]
 
     def in_text(self, path: str, line: int, text: str) -> Iterator[Finding]:
-        """Find words to avoid in text that starts at a line of a file."""
+        """Find words to avoid in a text that starts at the given line of a file."""
         plain = _INDENTATION.sub("\n", _WORD_BREAK.sub(" ", text).lower())
         for pattern, use in self._words:
             for match in pattern.finditer(plain):
@@ -89,7 +89,7 @@ def text_files(folder: Path, paths: Iterable[str]) -> Iterator[Path]:
 
 
 def findings_of_file(rules: Rules, name: str, text: str) -> Iterator[Finding]:
-    """Find words to avoid in the text of a file: prose of Markdown, all of scripts and settings, and Python by its syntax."""
+    """Find words to avoid in a file: in the prose of Markdown, in whole scripts and settings, and in comments, texts and names of code."""
     if name.endswith(".md"):
         yield from rules.in_text(name, 1, _MARKDOWN_CODE.sub(lambda code: "\n" * code[0].count("\n"), text))
         return
@@ -110,7 +110,7 @@ def findings_of_file(rules: Rules, name: str, text: str) -> Iterator[Finding]:
 
 
 def check(rules: Rules, folder: Path, paths: Sequence[str]) -> list[str]:
-    """Check files and return a sentence for each finding and each exception that is not needed."""
+    """Check files and return a sentence for each finding and each unneeded exception."""
     messages, needed = [], set()
     for file in text_files(folder, paths):
         name = file.relative_to(folder).as_posix()
@@ -131,7 +131,7 @@ def _spaced(words: str) -> str:
 
 
 def main(paths: Sequence[str]) -> int:
-    """Check paths, or those listed as clean, and return the exit code."""
+    """Check the given paths, or by default those listed as clean, and return the exit code."""
     rules = read_rules()
     messages = check(rules, REPOSITORY, paths or rules.clean)
     print("\n".join(messages) or "No words to avoid.")

@@ -1,4 +1,4 @@
-"""Print the page for ``man proteoscope``, made from the help of the commands.
+"""Print the manual page for ``man proteoscope``, generated from the help texts of the commands.
 
 python installer/man_page.py > proteoscope.1
 """

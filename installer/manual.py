@@ -1,11 +1,11 @@
-"""Build the manual as HTML that needs no network, from `docs` and from the descriptions in the program.
+"""Build the manual as HTML that works offline, from `docs` and from the descriptions in the program.
 
     pip install -e '.[manual]'
     python -m installer.manual --out FOLDER            # FOLDER/index.html; search works from the disk
     python -m installer.manual --out FOLDER --pages    # only the pages as Markdown, without Sphinx
 
-Pages of parameters, presets, columns, formats and commands are made from the program's own descriptions, so that they are never out of
-date. A broken link, or a page that is in no table of contents, ends the build.
+Pages of parameters, presets, columns, formats and commands are generated from the descriptions in the program, so that they are never out
+of date. A broken link, or a page that is in no table of contents, makes the build fail.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def build(out: Path) -> None:
     Raises
     ------
     SystemExit
-        Sphinx is not installed, or reported an error.
+        If Sphinx is not installed or reports an error.
     """
     try:
         from sphinx.application import Sphinx
@@ -276,7 +276,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="output folder, which is replaced")
     parser.add_argument("--pages", action="store_true", help="write only the pages, as Markdown")
     arguments = parser.parse_args(words)
-    # Garbage collection would take a third of the time; the trees of all pages are needed until the end.
+    # Garbage collection would take a third of the time without freeing much: the trees of all pages are needed until the end.
     gc.disable()
     if arguments.pages:
         if arguments.out.exists():

@@ -1,8 +1,8 @@
-"""Makes mzML files smaller, so that they can be shipped: shorter numbers, compressed arrays, no index and no values that readers compute.
+"""Reduce the size of mzML files for shipping: shorter numbers, compressed arrays, and no index or values that readers can compute.
 
-All spectra and peaks stay. The m/z are stored in 32 bits, which changes those of MS1 spectra by at most 0.06 ppm; ion traps write no more.
-Intensities of MS1 spectra are rounded to nine significant bits, an error of at most 0.2 %. Spectra of MS2 and higher keep all their bits,
-or the file is refused. The result is plain mzML in GNU zip, which other programs read.
+All spectra and peaks are retained. The m/z values are stored in 32 bits, as ion traps write them; this changes those of MS1 spectra by at
+most 0.06 ppm. Intensities of MS1 spectra are rounded to nine significant bits, an error of at most 0.2 %. Values of MS2 and higher spectra
+are not changed; a file in which they need more than 32 bits is rejected. The result is gzipped mzML, which other programs can read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 __all__ = ["reduced_run"]
 
 _BITS = 23
-"""Of the fraction of a 32-bit float."""
+"""Number of fraction bits of a 32-bit float."""
 _STORED_BITS = 8
 _COMPUTED = ("base peak m/z", "base peak intensity", "lowest observed m/z", "highest observed m/z")
 _ARRAY = re.compile(r"<binaryDataArray .*?</binaryDataArray>", re.DOTALL)
@@ -28,15 +28,15 @@ _LEVEL = re.compile(r'name="ms level" value="(\d+)"')
 
 
 def reduced_run(path: Path) -> bytes:
-    """Return a smaller copy of an mzML file with arrays that are not compressed, as GNU zip.
+    """Return a smaller, gzipped copy of an mzML file whose arrays are not compressed.
 
     Raises
     ------
     ValueError
-        Peaks of an MS2 spectrum need more than 32 bits.
+        If peaks of an MS2 spectrum need more than 32 bits.
     """
     text = path.read_text(encoding="latin-1")
-    # The index and the checksum around it no longer fit.
+    # The index and its checksum are no longer valid.
     document = text[text.index("<mzML ") : text.index("</mzML>") + len("</mzML>")]
     parts = ['<?xml version="1.0" encoding="ISO-8859-1"?>\n']
     for part in re.split("(?=<spectrum )", document):
@@ -48,7 +48,7 @@ def reduced_run(path: Path) -> bytes:
 
 
 def _reduced_array(element: str, *, is_ms1: bool) -> str:
-    """Return the element of an array, compressed and in 32 bits."""
+    """Return the XML element of an array with its values compressed and in 32 bits."""
     match = _BINARY.search(element)
     if match is None or "no compression" not in element:
         raise ValueError("an array is already compressed")
@@ -73,7 +73,7 @@ def rounded(values: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
     ----------
     values : ndarray of float32, shape (n,)
     bits : int
-        From 0 to 22.
+        Number of fraction bits to retain, 0 to 22.
 
     Returns
     -------

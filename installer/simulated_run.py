@@ -1,11 +1,11 @@
-"""Simulates the sample run of TMT 10-plex: two conditions, proteins that change, modified peptides; `SOURCES.md` describes the files.
+"""Simulate the TMT 10-plex sample run with two conditions, changed proteins and modified peptides; `SOURCES.md` describes the files.
 
     python -m installer.simulated_run [--proteins MMSEQS_DB.fasta]
 
-Proteins are real sequences, everything measured is random. Fragment intensities are those of the network that ships, which knows no label;
-reporter ions follow the planted amounts, with noise of samples, peptides and ion counting. A share of the peptides carries a modification
-that the identification does not search, and some spectra are of sequences that no protein holds. The same database gives the same bytes:
-with --proteins (`DB.fasta` of Debian's `mmseqs2-examples`) the database is made anew too.
+Protein sequences are real, all measurements are random. Fragment intensities are predicted by the shipped network, which ignores the label.
+Reporter ions follow the planted amounts, with noise of samples, peptides and ion counting. Some peptides carry a modification that the
+identification does not search, and some spectra are of sequences that are in no protein. The same database gives the same bytes; with
+--proteins (`DB.fasta` of Debian's `mmseqs2-examples`) the database is created as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["SIMULATED", "Simulation", "simulate"]
 
 FOLDER = Path(__file__).resolve().parents[1] / "resources" / "samples"
 SIMULATED = "simulated_tmt10"
-"""Start of the names of all files."""
+"""Prefix of the names of all files."""
 _SEED = 10_126
 _STANDARD = frozenset("ACDEFGHIKLMNPQRSTVWY")
 _N_ENTRIES = 600
@@ -42,17 +42,17 @@ _MAMMALS = re.compile("OS=(Homo|Mus|Rattus|Macaca|Pan|Bos|Sus|Ovis|Canis|Felis|E
 
 _CONDITIONS, _REPLICATES = ("control", "treated"), 5
 _N_PROTEINS, _N_UP, _N_DOWN = 110, 14, 14
-_FOLD = (0.7, 2.0)  # of changed proteins, log2
-_OF_SAMPLE, _OF_PEPTIDE = 0.25, 0.12  # standard deviations of log2 amounts, of a protein in a sample and of a peptide in a sample
-_REPORTER_IONS = 4000.0  # counted in a channel of the highest spectra
+_FOLD = (0.7, 2.0)  # range of the absolute log2 change of changed proteins
+_OF_SAMPLE, _OF_PEPTIDE = 0.25, 0.12  # standard deviations of log2 amounts, per protein and sample and per peptide and sample
+_REPORTER_IONS = 4000.0  # number of ions counted per channel in the most intense spectra
 
-_LENGTHS, _PEPTIDES, _FEWEST = (7, 24), 5, 3  # residues; most and fewest peptides of a protein
+_LENGTHS, _PEPTIDES, _FEWEST = (7, 24), 5, 3  # range of residues; maximum and minimum number of peptides per protein
 _SHIFTED = (("Phospho", "STY", 60), ("Methyl", "DE", 25), ("Oxidation", "HW", 20), ("Nitro", "Y", 15), ("Acetyl", "ST", 10))
-"""Modifications, their residues, and numbers of peptides; none is named by the usual identification of TMT."""
+"""Modifications that the usual TMT identification does not search: name, residues, and number of modified peptides."""
 _N_FOREIGN = 60
 
 _MS2_PER_MS1, _SECONDS_PER_SPECTRUM = 6, 1.0
-_ELUTION = 8.0  # seconds, standard deviation
+_ELUTION = 8.0  # standard deviation of an elution peak in seconds
 _MS1_RANGE = (350.0, 1600.0)
 _FAINTEST_MS1, _FAINTEST_MS2 = 0.002, 0.004
 _PRECURSOR_PPM, _FRAGMENT_PPM, _SYSTEMATIC_PPM = 1.5, 3.0, 1.0
@@ -62,7 +62,7 @@ _INTENSITY_BITS = 6
 
 @dataclass(frozen=True)
 class Simulation:
-    """Texts of the files: the run (mzML), its design, and the planted changes."""
+    """Contents of the simulated files: the run (mzML), its design, and the planted changes."""
 
     run: str
     design: str
@@ -71,7 +71,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class _Precursor:
-    """A peptide as it is measured once; protein -1 and no amounts of its own for sequences of no protein."""
+    """A measured precursor of a peptide; for sequences that are in no protein, `protein` is -1 and there are no planted amounts."""
 
     sequence: str
     protein: int
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def simulate(database: str) -> Simulation:
-    """Simulate the run from the text of its database, FASTA."""
+    """Simulate the run from the FASTA text of its database."""
     generator = np.random.default_rng(_SEED)
     proteins = [(header, sequence) for header, sequence in _records(database) if "OS=Homo sapiens" in header]
     present = _peptides_of_proteins(database, proteins, generator)
@@ -121,7 +121,7 @@ def simulate(database: str) -> Simulation:
 
 
 def _database(text: str) -> str:
-    """Choose the entries of the database: a human protein for each gene, the longest, and evenly spaced ones of far organisms."""
+    """Choose the database entries: the longest human protein of each gene, and evenly spaced proteins of distant organisms."""
     human: dict[str, tuple[str, str]] = {}
     others = []
     for header, sequence in _records(text):
@@ -138,7 +138,7 @@ def _database(text: str) -> str:
 
 
 def _records(text: str) -> list[tuple[str, str]]:
-    """Return headers and sequences of FASTA."""
+    """Return the header and sequence of each entry in FASTA text."""
     records = (record.partition("\n") for record in text.split(">")[1:])
     return [(header, "".join(lines.split())) for header, _, lines in records]
 
@@ -150,7 +150,7 @@ def _wrapped(sequence: str) -> str:
 def _peptides_of_proteins(
     database: str, proteins: Sequence[tuple[str, str]], generator: np.random.Generator
 ) -> list[tuple[int, list[str]]]:
-    """Return proteins of the sample, by row, with tryptic peptides that no other entry holds, I and L being one."""
+    """Return the proteins of the sample: row index, and tryptic peptides that occur in no other entry (with I = L)."""
     whole = "|".join(sequence for _, sequence in _records(database)).replace("I", "L")
     result = []
     for row in generator.permutation(len(proteins)).tolist():
@@ -168,7 +168,7 @@ def _peptides_of_proteins(
 
 
 def _precursors(peptides: Sequence[Sequence[str]], generator: np.random.Generator) -> list[_Precursor]:
-    """Return what is measured, in the order of elution: peptides, modified peptides, and sequences that no protein holds."""
+    """Return the measured precursors by elution time: peptides, modified peptides, and sequences that are in no protein."""
     planted = [(sequence, protein, np.zeros(len(sequence))) for protein, some in enumerate(peptides) for sequence in some]
     plain = list(planted)
     for name, residues, count in _SHIFTED:
@@ -194,7 +194,7 @@ def _precursors(peptides: Sequence[Sequence[str]], generator: np.random.Generato
 
 
 def _spectra(precursors: Sequence[_Precursor], levels: NDArray[np.float64], generator: np.random.Generator) -> Iterator[str]:
-    """Yield the spectra of the run as mzML, an MS1 spectrum before each few MS2 spectra and at the end."""
+    """Yield the spectra of the run as mzML: an MS1 spectrum before every few MS2 spectra, and one at the end."""
     network = load_network(resources.path("fragmentation", "intensities.npz"))
     patterns = isotope_patterns(sequence_elements([precursor.sequence for precursor in precursors]), 5)
     time, index = 300.0, 0
@@ -211,7 +211,7 @@ def _spectra(precursors: Sequence[_Precursor], levels: NDArray[np.float64], gene
 def _survey(
     precursors: Sequence[_Precursor], patterns: NDArray[np.float64], time: float, generator: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the peaks of an MS1 spectrum: isotopes of what elutes, and stray peaks."""
+    """Return m/z and intensities of an MS1 spectrum: isotope peaks of the eluting precursors, and noise peaks."""
     mz, height = [generator.uniform(*_MS1_RANGE, _STRAY_MS1)], [generator.lognormal(np.log(2e4), 0.7, _STRAY_MS1)]
     for precursor, pattern in zip(precursors, patterns, strict=True):
         share = float(np.exp(-0.5 * ((time - precursor.apex) / _ELUTION) ** 2))
@@ -224,7 +224,7 @@ def _survey(
 def _fragments(
     network: object, precursor: _Precursor, amounts: NDArray[np.float64], generator: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the peaks of an MS2 spectrum: fragments, reporter ions, and stray peaks. `amounts` are those of the channels."""
+    """Return m/z and intensities of an MS2 spectrum: fragments, reporter ions for the channels' `amounts`, and noise peaks."""
     mz, height = fragment_ions(network, precursor.sequence, precursor.charge, precursor.masses)
     is_seen = (generator.random(len(mz)) >= _DROPPED) & (height > _FAINTEST_MS2)
     mz, height = mz[is_seen], height[is_seen] * np.exp(generator.normal(0, _SCATTER, int(is_seen.sum())))
@@ -242,14 +242,14 @@ def _fragments(
 def _measured(
     mz: NDArray[np.float64], height: NDArray[np.float64], ppm: float, generator: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return peaks in order of m/z, with errors of mass."""
+    """Return peaks sorted by m/z, after adding random mass errors: a systematic one, and one with standard deviation `ppm`."""
     mz = mz * (1 + (_SYSTEMATIC_PPM + generator.normal(0, ppm, len(mz))) * 1e-6)
     order = np.argsort(mz, kind="stable")
     return mz[order], height[order]
 
 
 def _spectrum(index: int, time: float, mz: NDArray[np.float64], height: NDArray[np.float64], precursor: _Precursor | None = None) -> str:
-    """Return a spectrum as mzML, an MS1 spectrum without a precursor."""
+    """Return a spectrum as mzML; without a precursor it is an MS1 spectrum."""
     ion, level = "", 1
     if precursor is not None:
         target = f"{precursor.mz * (1 + _SYSTEMATIC_PPM * 1e-6):.5f}"
@@ -281,7 +281,7 @@ def _spectrum(index: int, time: float, mz: NDArray[np.float64], height: NDArray[
 
 
 def _array(values: NDArray[np.float32], accession: str, name: str) -> str:
-    """Return an array, not compressed: the file is compressed as a whole, and its content is the same for every version of zlib."""
+    """Return an array as mzML without compression, so that its content does not depend on the version of zlib; the file is gzipped."""
     text = base64.b64encode(values.tobytes()).decode("ascii")
     return (
         f'<binaryDataArray encodedLength="{len(text)}"><cvParam cvRef="MS" accession="MS:1000521" name="32-bit float"/>'
@@ -311,7 +311,7 @@ def _mzml(spectra: Sequence[str]) -> str:
 
 
 def _design() -> str:
-    """Return the design: samples of the channels."""
+    """Return the design table, which assigns samples to channels."""
     channels = iter(label("tmt-10").channels)
     rows = [
         f"{SIMULATED}.mzML.gz\t{next(channels)}\t{condition}_{replicate}\t{condition}\t{replicate}"
@@ -322,7 +322,7 @@ def _design() -> str:
 
 
 def _truth(names: Sequence[str], change: NDArray[np.float64]) -> str:
-    """Return the planted log2 change of each protein in the sample, treated against control."""
+    """Return a table of the planted log2 change, treated versus control, of each protein in the sample."""
     rows = [f"{name.partition(' ')[0]}\t{value:.3f}" for name, value in zip(names, change.tolist(), strict=True)]
     return "\n".join(["protein\tlog2_change", *rows, ""])
 

@@ -1,4 +1,4 @@
-"""``proteoscope`` and ``python -m proteoscope``: the window, or the command line."""
+"""Entry point of ``proteoscope`` and ``python -m proteoscope``, which starts the window or the command line."""
 
 import sys
 
@@ -12,7 +12,7 @@ __all__ = ["main"]
 def main() -> int:
     """Run the program and return its exit status.
 
-    Ctrl-C while it is still being imported is reported in one line, as is a library that cannot be loaded.
+    Ctrl-C during imports, and a library that cannot be loaded, are reported in one line.
     """
     end_on_interrupt()
     try:
