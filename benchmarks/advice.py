@@ -1,14 +1,14 @@
-"""Time of a whole identification over the sum of its five steps, with few identifications. One JSON line per level of advice.
+"""Ratio of the time of an identification with few results to the sum of its five steps; one JSON line per level of advice.
 
     python -m benchmarks.advice --data FOLDER [--repeats 3] [--levels brief full none]
 
-FOLDER is the unpacked test data: 2,269 spectra (``bench_hires_2269.mgf``) are searched in yeast, on the CPU. A first command compiles
-kernels and makes the peptide index, and is not counted.
+FOLDER is the unpacked test data: 2,269 spectra (``bench_hires_2269.mgf``) are searched in yeast, on the CPU. A first command, which is not
+measured, compiles kernels and builds the peptide index.
 
 advice
-    of the repeat with the least ratio: `seconds` of the run, `five_steps`, `advice` (the step), and `ratio`, the seconds of the run over
-    those of the five steps: the start of the program, which is before the run, excluded. `ratios` of all repeats. `command_seconds` of the
-    process, with the start; `start_seconds` of ``proteoscope --version``.
+    for the repeat with the smallest ratio: `seconds` of the run (without the start of the program), seconds of the `five_steps` and of the
+    step `advice`, and `ratio` of the run to the five steps; `ratios` of all repeats; `command_seconds` of the whole process, including its
+    start; `start_seconds` of ``proteoscope --version``.
 """
 
 from __future__ import annotations

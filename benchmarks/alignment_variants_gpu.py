@@ -1,4 +1,4 @@
-"""Time of `AlignmentSearch.score` on a GPU by the division of a short database into launches.
+"""Time of `AlignmentSearch.score` on a GPU for different divisions of a short database into kernel launches.
 
     python -m benchmarks.alignment_variants_gpu --data FOLDER [--device 0] [--only short steps host all] > alignment_variants_gpu.txt
 
@@ -7,10 +7,10 @@ CPU's. It prints:
 
 short
     one query of 464 residues, and 20 queries, against 20,000 proteins: each variant's milliseconds for a whole call (median of many, the
-    GPU warm), those from the first kernel's begin to the last one's end, launches, and GCUPS of the whole call.
+    GPU warm), milliseconds from the start of the first kernel to the end of the last, number of launches, and GCUPS of the whole call.
 steps
-    cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole GPU when it is full of
-    sequences of one length. The constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to these.
+    cycles between two steps of a warp, for each shape of block: with one block alone on a multiprocessor, and with the whole GPU occupied
+    by sequences of equal length. The constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to these.
 host
     where the CPU's time goes in a call.
 all

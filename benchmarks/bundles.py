@@ -1,10 +1,10 @@
-"""Sizes of the bundles of a release, and CPU time of small commands of the folder.
+"""Sizes of the bundles of a release, and CPU time of small commands run from the bundled folder.
 
     bash installer/bundle.sh --out FOLDER
     python -m benchmarks.bundles FOLDER
 
-Each command runs once to fill the caches of the disk, and then `--times` times; the median is printed (seconds of CPU time,
-user and system). Sizes of folders are megabytes on the disk.
+Each command runs once to fill the disk cache, and then `--times` times; the median CPU time (user and system) is printed in seconds. Sizes
+of folders are in megabytes on disk.
 """
 
 from __future__ import annotations

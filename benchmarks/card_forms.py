@@ -1,4 +1,4 @@
-"""Forms of the CUDA sources that usual searches compile, recorded by running searches of every kind on a GPU.
+"""Record the macro sets with which usual searches compile the CUDA sources, by running searches of every kind on a GPU.
 
     python -m benchmarks.card_forms --data FOLDER [--write]
 

@@ -2,10 +2,10 @@
 
     python -m benchmarks.clustering_at_scale --data FOLDER [--copies 640] [--device auto] [--tables]
 
-MassBank's spectra, each as often as `--copies` says: every copy has other intensities (a factor of 2^N(0, 0.4) each), a tenth fewer
-peaks, m/z that are off by 3 ppm and a precursor that is off by 2 ppm (standard deviations). They are made as columns, before the
-clock starts. One JSON line: spectra, peaks, seconds of making vectors, of grouping, of describing clusters, of writing the tables (with
-``--tables``), of all of it; clusters, how well they agree with the labels, largest resident memory.
+Each spectrum of MassBank is copied `--copies` times. Every copy has perturbed intensities (factors of 2^N(0, 0.4)), a tenth of its peaks
+removed, and errors of 3 ppm in m/z and 2 ppm in the precursor (standard deviations). The copies are created as columns before the clock
+starts. One JSON line: numbers of spectra and peaks; seconds of making vectors, grouping, describing clusters and writing the tables (with
+``--tables``), and their total; number of clusters, their agreement with the labels, and peak resident memory.
 """
 
 from __future__ import annotations

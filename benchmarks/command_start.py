@@ -1,14 +1,14 @@
-"""Wall time of small commands of two versions of the program in turn, one JSON line per command.
+"""Time of small commands of two versions of the program, run in turn; one JSON line per command.
 
     python -m benchmarks.command_start --data FOLDER --against CHECKOUT [--pairs N] [--only NAME ...]
 
-FOLDER is the unpacked test data. The searches are those of `reference_tables.py --small`, of so little that most of their time is the
-start: loading libraries and kernels. The CPU computes. Kernels are compiled, bytecode is written and files are in memory before, by a
-turn that is not counted.
+FOLDER is the unpacked test data. The searches are those of `reference_tables.py --small`, on inputs so small that most of the time is the
+start: loading libraries and kernels. They run on the CPU. An unmeasured first turn compiles kernels, writes bytecode and fills the disk
+cache.
 
 command start
-    `processor_seconds` (of all threads, by the system too) and `seconds` of the process, the least of all turns: other programs of the
-    machine can only add. `before` are the other checkout's.
+    `processor_seconds` (user and system time of all threads) and `seconds` of the process, each the minimum of all turns, since other
+    programs on the machine can only add time; `before` has the same of the other checkout.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Search spectra in a library by a similarity of matchms: compare_with_matchms.py LIBRARY.mgf QUERIES.mgf TOLERANCE ppm|Da MEASURE POWER.
 
-Run by the peers' Python. Titles name the compounds of spectra. Candidates are those of the same polarity with a near precursor, found by
-bisection; the time is the CPU time of the comparisons only, including what numba compiles. MEASURE is a class of
-`matchms.similarity`, POWER the exponent of intensities. Prints the number of queries with the right reference first, and seconds.
+It is run by the Python of the peers. Titles of spectra name their compounds. Candidates of a query are the spectra of the same polarity
+with a precursor within the tolerance, found by bisection. The time is the CPU time of the comparisons only, including compilation by numba.
+MEASURE is a class of `matchms.similarity`, POWER the exponent of intensities. Prints the number of queries with the right reference first,
+and seconds.
 """
 
 import json

@@ -5,19 +5,19 @@
     python -m benchmarks.cost_model --part commands
 
 kernels
-    The GPU is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
-    five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole workload, with
-    all transfers and the host's work, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
-    that caches hold no more of a workload than in a single run. `card_error` is the error of kernels and transfers only. The
-    predicted share of transfers and the measured one, by the GPU's clock. And the problems of the thesis.
+    The GPU is calibrated (in `calibration_s` seconds, after compiling in `compiled_s`). Then follow samples of every kind of workload, in
+    five sizes over three decades that differ from those of the calibration: predicted and measured seconds of a whole workload, with all
+    transfers and the work of the host, the minimum of twelve turns (`turns_s` has all). Each turn goes through all samples of all kinds, so
+    that caches contain no more of a workload than in a single run. `card_error` is the error of kernels and transfers only. The predicted
+    and measured fractions of transfers, by the GPU's clock, and the problems of the thesis follow.
 plans
-    Forty shapes of tasks of the alignment with gaps that were not used for plans: seconds of each plan, and the excess of the selected plan
-    over the fastest.
+    Forty shapes of tasks of the gapped alignment that were not used for fitting: seconds of each plan, and how much slower the selected
+    plan is than the fastest.
 commands
-    Whole commands on files that are made here, in processes of their own. Of each the smaller ones are run first, so that the machine knows
-    how fast its host is; then the others are predicted, and run.
+    Whole commands on synthetic files, each in a separate process. Of each command the smaller inputs are run first, to measure the speed of
+    the host; the larger ones are then predicted and run.
 
-Sizes of the samples are made up like those that the machine is measured on, with other numbers at random. No figure of it is fitted to.
+The samples are generated like those of the calibration, but with other random numbers; no constant is fitted to them.
 """
 
 from __future__ import annotations

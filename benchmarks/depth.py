@@ -1,9 +1,9 @@
-"""Drawing time of the depth of coverage: a frame while a user zooms and moves.
+"""Time to draw a frame of the coverage depth while a user zooms and pans.
 
     xvfb-run -a -s "-screen 0 2600x1800x24" .venv/bin/python -m benchmarks.depth [--alignments N] >> figures.jsonl
 
-One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as the screen shows it, with the
-whole reference of three million bases in sight, a tenth of it, or a thousand bases; and the time to count the depth.
+One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as on the screen, with the whole
+reference of three million bases visible, a tenth of it, or a thousand bases; and the time to count the depth.
 """
 
 from __future__ import annotations

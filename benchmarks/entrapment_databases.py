@@ -1,10 +1,10 @@
 """Databases with recognisable wrong answers: a sample's own proteins and proteins that cannot be in it.
 
 paired
-    For each protein of the sample, another whose tryptic peptides are shuffled, so that each peptide has one partner of the same length and
-    mass (Wen et al. 2025, Nature Methods 22:1454). Matches to partners are false.
+    For each protein of the sample, a protein with its tryptic peptides shuffled, so that each peptide has one partner of the same length
+    and mass (Wen et al. 2025, Nature Methods 22:1454). Matches to partners are false.
 foreign
-    Proteins of other organisms. Peptides that a protein of the sample or a contaminant also holds (I = L) are not foreign.
+    Proteins of other organisms. Peptides that also occur in a protein of the sample or a contaminant (I = L) do not count as foreign.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Searches of entrapment databases by the program or a peer in a common form: q-values, and false discoveries."""
+"""Searches of entrapment databases with the program or a peer, whose results have a common form: q-values and false discoveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several files of one run, as replicates are: exact copies, and copies with noise; and samples of a run, as short runs are."""
+"""Spectrum files derived from one run: exact and noisy copies, which imitate replicates, and samples, which imitate short runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of an examination as printed tables, optionally compared with another examination."""
+"""Printed tables of the figures of an entrapment benchmark, optionally compared with those of an earlier one."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N]
 
-FOLDER is the unpacked test data; the samples that ship are used too. First the CPU is calibrated, as a user would do. Of each kind
-of command the first ones are run, so that the machine knows how fast its host is; `first_error` is how far the estimate of the very first
-was off, which knew nothing of the host. Then the others, of other files and sizes, are estimated and run: `error`. All are processes of
-their own, on two cores, with a cache of their own. With ``--busy`` the first ones are run while N processes keep the machine busy, four
-times each, and once more when these have ended (`sort` "loaded" and "idle"): the error of the others shows whether the load is forgotten.
+FOLDER is the unpacked test data; the shipped samples are used too. First the CPU is calibrated, as a user would do. The first commands of
+each kind are run to measure the speed of the host; `first_error` is the error of the estimate for the very first, made without this. Then
+the other commands, with other files and sizes, are estimated and run: `error`. Each command is a separate process on two cores; the cache
+is separate too. With ``--busy`` the first commands are run four times each while N processes keep the machine busy, and once more when
+these have ended (`sort` "loaded" and "idle"): the error of the others shows whether the load still affects the estimates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Peptides of many proteins on a database of chains: seconds of each step of ``proteoscope evidence``, as a process.
+"""Seconds of each step of ``proteoscope evidence`` for peptides of many proteins and a database of chains, in a separate process.
 
 ::
 

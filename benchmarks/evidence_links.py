@@ -1,4 +1,4 @@
-"""Time until a click in one part of the view of evidence shows in the others: 5,000 PSMs of a protein, and 20 superposed chains.
+"""Time until a click in one part of the evidence view shows in the other parts, for 5,000 PSMs of a protein and 20 superposed chains.
 
     xvfb-run -a -s "-screen 0 1920x1200x24" python -m benchmarks.evidence_links [--psms 5000] [--chains 20] [--repeats 15]
 

@@ -1,9 +1,9 @@
-"""Time and memory of pages of proteins: relatives of albumin with peptides, sites and contacts on the bundled structure.
+"""Time and memory to write evidence pages: relatives of albumin with peptides, sites and contacts on the bundled structure.
 
     python -m benchmarks.evidence_pages [--proteins 20]
 
-One JSON line: CPU time of all threads and megabytes for each protein, HTML and PDF together, and by how much the process grew when
-they were written a second time.
+One JSON line: CPU time of all threads and megabytes per protein, HTML and PDF together, and the growth of the process memory when the pages
+were written a second time.
 """
 
 from __future__ import annotations

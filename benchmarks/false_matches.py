@@ -1,4 +1,4 @@
-"""Causes of false matches of a library: nearly identical peptides, or peptides whose fragments are in the spectrum too."""
+"""Causes of false library matches: entries of nearly identical peptides, or of peptides whose fragments are also in the spectrum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured false discovery rate at 1 % in libraries of few peptides, by spectra of known truth.
+"""Measured false discovery rate at a reported 1 % in libraries of few peptides, with spectra whose peptides are known.
 
     python -m benchmarks.few_peptides --data FOLDER [--peptides 20 100 1000] [--trials 200] [--short]
 

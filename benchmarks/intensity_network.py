@@ -1,4 +1,4 @@
-"""Trains the model of fragment intensities, `intensities.npz`, on what MS2PIP predicts.
+"""Train the model of fragment intensities, `intensities.npz`, on predictions of MS2PIP.
 
     python -m venv TEACHER; TEACHER/bin/pip install ms2pip==4.0.0 pyarrow==17.0.0
     python -m venv TRAINER; TRAINER/bin/pip install numpy torch==2.13.0

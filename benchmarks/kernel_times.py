@@ -1,9 +1,9 @@
-"""Seconds of each spectrum kernel on a GPU, from made-up inputs: for comparing two versions of the program.
+"""Seconds of each spectrum kernel on a GPU with synthetic inputs, for comparing two versions of the program.
 
     for tree in BEFORE AFTER; do (cd $tree && PYTHONPATH=. python AFTER/benchmarks/kernel_times.py); done
 
-One JSON line for each workload: the median of the runs for each kernel by the device's clock (batches that are under way together slow each
-other down), and a digest of all answers, which is the same where the answers are the same to the last bit.
+One JSON line for each workload: for each kernel the median time of the runs by the device's clock (concurrent batches slow each other
+down), and a digest of all results, which is equal only for bit-identical results.
 """
 
 from __future__ import annotations

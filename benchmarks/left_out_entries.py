@@ -1,4 +1,4 @@
-"""Measured false discovery rate at 1 % in small libraries of real spectra, with half of a run's peptides left out of its library.
+"""Measured false discovery rate at a reported 1 % in small libraries of real spectra that lack half of the peptides of the run.
 
     python -m benchmarks.left_out_entries --data FOLDER [--sets ltq ecoli qe metaproteome velos hela nist] [--entries 20 50 100 300]
         [--trials 20] [--first 0] [--tolerance "10 ppm"] [--decoys 0] [--all] [--moved]

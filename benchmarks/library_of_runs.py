@@ -1,4 +1,4 @@
-"""A library made from runs, searched with these and with another run, compared with the identification of the same runs.
+"""Search of runs in a library made from the same or other runs, compared with the identification of these runs.
 
     python -m benchmarks.library_of_runs --data FOLDER [--consensus merged best]
 

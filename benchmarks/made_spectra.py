@@ -1,4 +1,4 @@
-"""Spectra that are made, of peptides that are known: for labels and replicates that no shared run has.
+"""Synthetic spectra of known peptides, for tests with labels and replicates for which there is no public run.
 
 Intensities are those of the model that ships (`proteoscope.engine.matches.fragment_intensities`), masses those of the peptide with a label
 (TMT) or without. The model knows no label: a labelled peptide has the intensities of the bare one here, so that a search of these spectra

@@ -1,4 +1,4 @@
-"""Speed of match scores on the CPU, by form: one JSON line for each figure.
+"""Speed of match scores on the CPU by implementation: one JSON line for each figure.
 
     python -m benchmarks.match_scores [--threads 2] [--shapes published spectra peptides] [--queries N] [--candidates N] [--repeats 3]
 

@@ -1,4 +1,4 @@
-"""Spectra with known modifications: identified ones, and planted shifts."""
+"""Spectra with known modifications: identified modifications, and mass shifts added to real spectra."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Latency of a cancel, and of steps that a user waits for. One JSON line a figure.
+"""Latency of cancellation and of steps for which a user waits; one JSON line per figure.
 
     python -m benchmarks.moments [--threads N] [--repeats 3] > figures.jsonl
 
-The tests count looks, lines and bytes instead, which do not depend on what else the machine does; these are the seconds, on the data that
-ships and on random data. `seconds` is the best of the repeats, `longest` the worst.
+Tests count checks, lines and bytes instead, which do not depend on the load of the machine. This benchmark measures seconds, on shipped and
+random data: `seconds` is the minimum of the repeats, `longest` the maximum.
 
 cancel
-    from the cancel to the end of the search, for each stage of `identify` (the house's bound is half a second), and for scoring and
+    time from cancellation to the end of the search, for each stage of `identify` (the target is half a second), and for scoring and
     aligning long sequences.
 control-c
-    from the signal to the end of a process that aligns.
+    time from the signal to the end of a process that aligns.
 step
-    of single steps: posterior errors of a million matches, groups of 100,000 peptides, 100,000 texts of peptidoforms, an
-    index of 300 MB that is verified.
+    time of single steps: posterior error probabilities of a million matches, protein groups of 100,000 peptides, texts of 100,000
+    peptidoforms, and verification of an index of 300 MB.
 """
 
 from __future__ import annotations

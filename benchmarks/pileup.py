@@ -1,4 +1,4 @@
-"""Drawing time of a pile-up of reads in a deep contig: a frame while a user zooms, moves and scrolls.
+"""Time to draw a frame of the pile-up of reads in a deep contig while a user zooms, pans and scrolls.
 
     xvfb-run -a -s "-screen 0 2600x1800x24" .venv/bin/python -m benchmarks.pileup [--alignments N] [--errors SHARE] >> figures.jsonl
 

@@ -1,4 +1,4 @@
-"""Peptides planted into the MS1 spectra (MS1) of real runs: isotope patterns, tailing profiles, noise, neighbours that co-elute."""
+"""Synthetic peptides added to the MS1 spectra of real runs: isotope patterns, tailing elution profiles, noise, co-eluting neighbours."""
 
 from __future__ import annotations
 

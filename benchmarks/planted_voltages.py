@@ -1,4 +1,4 @@
-"""Quantities in runs of FAIMS that cycle through compensation voltages, each with its own peptides."""
+"""Quantities in synthetic FAIMS runs that cycle through compensation voltages, each of which transmits other peptides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A library predicted from proteins: how fast it is made, and how fast many spectra are compared with it.
+"""Speed of predicting a library from proteins and of searching many spectra in it.
 
     python -m benchmarks.predicted_library --data FOLDER [--device cpu|cuda] [--entries N] [--threads N] [--narrow] [--write]
 

@@ -1,9 +1,10 @@
-"""Longest stalls of the view of a quantification with thousands of proteins in a dozen samples.
+"""Longest stalls of the quantification view with thousands of proteins in a dozen samples.
 
     xvfb-run -a python -m benchmarks.quantity_view [--proteins 5000] [--samples 12] [--where-above 40]
 
-Quantities are made up, a tenth of them missing, five peptides for each protein; all that the engine makes of them (changes, tables) is its
-own. One JSON line for each step: milliseconds between two beats of the window that it computed itself (`own_ms`), and that passed.
+The quantities are synthetic, with five peptides per protein and a tenth of the values missing; the engine calculates changes and tables
+from them. One JSON line for each step: longest interval between two timer events of the window in milliseconds, as CPU time of the window's
+thread (`own_ms`) and as wall time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Speed of the alignment with a bounded number of gaps on a GPU, of each of its plans, and how good the prediction of the fastest is.
+"""Speed of the alignment with a bounded number of gaps on a GPU, for each plan, and accuracy of predicting the fastest plan.
 
     python -m benchmarks.reads_gpu [--parts table plans laid] [--pairs 204800] [--shapes 40] [--repeats 3] [--processor-pairs 20480]
 

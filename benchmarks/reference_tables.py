@@ -1,4 +1,4 @@
-"""The tables of reference searches by their digests: two versions of the program, or two devices, give the same, byte for byte.
+"""Digests of the result tables of reference searches, to check that two program versions or devices give identical bytes.
 
     python -m benchmarks.reference_tables --data FOLDER [--checkout FOLDER] [--device DEVICE] > tables.json
     python -m benchmarks.reference_tables --data FOLDER --against tables.json

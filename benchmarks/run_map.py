@@ -1,4 +1,4 @@
-"""Drawing time of the map of a run: a frame while a user zooms and moves.
+"""Time to draw a frame of the map of a run while a user zooms and pans.
 
     xvfb-run -a .venv/bin/python -m benchmarks.run_map [--points 1000000] >> benchmarks/results/run_map.jsonl
 

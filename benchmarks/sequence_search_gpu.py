@@ -1,4 +1,4 @@
-"""Scoring of the sequence search on a GPU and on the CPU, in GCUPS (10^9 cells of the matrices in a second).
+"""Scoring speed of the sequence search on a GPU and on the CPU, in GCUPS (10^9 matrix cells per second).
 
     python -m benchmarks.sequence_search_gpu --data FOLDER [--device 0] [--figures all single ...] [--cudasw4 FOLDER]
         > sequence_search_gpu.jsonl

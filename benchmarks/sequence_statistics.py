@@ -1,4 +1,4 @@
-"""E-values of the sequence search measured on shuffled proteins of every composition: hits observed and expected.
+"""Observed and expected numbers of hits at E-values of the sequence search, for shuffled proteins of every composition.
 
     python -m benchmarks.sequence_statistics --data FOLDER [--every 8] shuffled [--queries 1000] > sequence_statistics.jsonl
     python -m benchmarks.sequence_statistics --data FOLDER [--every 8] peer [--queries 50] > peer.jsonl

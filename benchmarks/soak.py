@@ -1,4 +1,4 @@
-"""Long-running use: many jobs of all kinds in one process, some cancelled, and the resources that the process then holds.
+"""Resources that a process holds after long use: many jobs of all kinds, some of them cancelled.
 
     python -m benchmarks.soak [--jobs 500] [--minutes 60] [--threads N] [--device cpu] [--cancelled 10] [--seed 1]
 

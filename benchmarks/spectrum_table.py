@@ -1,4 +1,4 @@
-"""Longest stall of the window in each step of the list of all spectra of a run with a million of them.
+"""Longest stall of the window in each step of using the list of spectra of a run with a million spectra.
 
     xvfb-run -a python -m benchmarks.spectrum_table [--spectra 1000000] [--where-above 40]
 

@@ -1,4 +1,4 @@
-"""Time from a click on a PSM to the drawn spectrum, and to read single spectra.
+"""Time from a click on a PSM to the drawn spectrum, and time to read single spectra.
 
     xvfb-run -a .venv/bin/python -m benchmarks.spectrum_view [--peaks 2000] [--spectra 100000] > figures.jsonl
 

@@ -1,4 +1,4 @@
-"""Time of a frame while a stack of sequences is scrolled: the program's painting, and the same cells as pyqtgraph items.
+"""Time per frame while scrolling stacked sequences, with the program's own painting and with pyqtgraph items for the same cells.
 
     xvfb-run -a .venv/bin/python -m benchmarks.stack_painting [--hits 500] [--columns 2000] >> benchmarks/results/stack_painting.jsonl
 

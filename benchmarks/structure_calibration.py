@@ -1,4 +1,4 @@
-"""Calibration of E-values and probabilities of the same fold, and measurement of their accuracy.
+"""Calibration of the E-values and same-fold probabilities of the structure search, and measurement of their accuracy.
 
     python -m benchmarks.structure_calibration --data FOLDER [--modes sensitive published] [--machine WORDS] [--learn]
 

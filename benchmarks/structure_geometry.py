@@ -1,4 +1,4 @@
-"""Speed of shapes of chains, their colours and their pictures without OpenGL.
+"""Speed of building the shapes of chains, colouring them, and rendering them without OpenGL.
 
     .venv/bin/python -m benchmarks.structure_geometry [FILE] [--residues 300] [--chains 20] [--times 30] > figures.jsonl
 

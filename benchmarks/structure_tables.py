@@ -1,4 +1,4 @@
-"""Training of the sensitive mode of the structure search: centres of its alphabets, and log-odds of pairs of codes.
+"""Training of the sensitive mode of the structure search: centres of its structural alphabets, and log-odds of pairs of codes.
 
     python -m benchmarks.structure_tables --data FOLDER
 

@@ -1,4 +1,4 @@
-"""Quality and speed of the ranking of labelled chains by the structure search, all against all.
+"""Quality and speed of the structure search in ranking labelled chains, all against all.
 
     python -m benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
 

@@ -1,4 +1,4 @@
-"""Read files by the program of the working directory, and print the CPU seconds of each time.
+"""Read files with the program in the working directory, and print the CPU seconds of each reading.
 
     cd CHECKOUT; PYTHONPATH=CHECKOUT python timed_reader.py
 

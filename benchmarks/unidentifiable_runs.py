@@ -1,4 +1,4 @@
-"""Runs where half of the spectra are of ions that no protein of the database has, with scores of a search and its decoys.
+"""Synthetic runs in which half of the spectra are of ions from no protein of the database, with scores of a search and its decoys.
 
 Each such spectrum is matched to another sequence of the ion's composition, a target or a decoy, which are equally likely, with the score of
 a wrong match; the ion is in all runs, so that a wrong identification is found in the others as well as a right one. Error rates of matches,

@@ -1,4 +1,4 @@
-"""Time of whole commands of two versions of the program in turn.
+"""Time of whole commands of two versions of the program, run in turn.
 
     python -m benchmarks.versions --data FOLDER --old CHECKOUT [--device DEVICE] [--pairs 11] [--commands align]
 

@@ -1,4 +1,4 @@
-"""Wall time of whole commands, each a separate process from its start to its end. One JSON line a figure.
+"""Wall time of whole commands, each from start to end of a separate process; one JSON line per figure.
 
     python -m benchmarks.whole_command --data FOLDER [--kinds identify align structures] [--devices cpu cuda] [--repeats N]
         [--threads N] [--keep] [--remark WORDS]

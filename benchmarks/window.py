@@ -1,4 +1,4 @@
-"""The window as a user experiences it: time until it can be used, longest stalls, and memory after fifty results.
+"""Responsiveness of the window: time until it can be used, longest stalls, and memory after opening fifty results.
 
     xvfb-run -a python -m benchmarks.window [start memory stalls] [--rounds 50] [--where-above 40] [--unprepared]
 
