@@ -1,4 +1,4 @@
-"""Quantities in synthetic FAIMS runs that cycle through compensation voltages, each of which transmits other peptides."""
+"""Quantities in synthetic FAIMS runs that cycle through compensation voltages; each voltage transmits other peptides."""
 
 from __future__ import annotations
 

@@ -643,7 +643,7 @@ class Search:
         return self.pages()(project, run_id, folder, progress) if self.pages is not None else []
 
     def write_report(self, summary: Summary, folder: Path | None, formats: Mapping[str, str], progress: Progress) -> None:
-        """Write exports and pages of a finished run into a folder; does nothing if `folder` is None or the run is not recorded.
+        """Write exports and pages of a finished run into a folder; does nothing without a folder or a recorded run.
 
         Parameters
         ----------
