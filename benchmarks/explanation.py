@@ -2,10 +2,10 @@
 
     python -m benchmarks.explanation --data FOLDER [--trials 12]
 
-Each set is identified first (the shipped presets). In a trial a share of the sequences is left out, one spectrum of each other peptide
-and charge stays in the library, and all other spectra of the run are explained. One JSON line a set and share: rows with q <= 0.01 of all
-trials, of them spectra of peptides that were left out, and those of retained peptides that joined another sequence; with
-``--mass-difference`` also with other masses.
+Each set is first identified with a shipped preset. In each trial a fraction of the peptide sequences is left out, the library contains one
+spectrum of each other peptide and charge, and all other spectra of the run are explained. One JSON line per set and fraction: rows with
+q <= 0.01 in all trials, and among these the spectra of peptides that were left out, and those of retained peptides that joined another
+sequence; with ``--mass-difference`` also with other masses.
 """
 
 from __future__ import annotations

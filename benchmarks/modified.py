@@ -6,7 +6,7 @@
 One JSON line for each figure, all at 1 % FDR:
 
 * put back: spectra identified with an oxidation, a deamidation or an acetylated N-terminus are searched without naming it. `matched` to the
-  right peptide with the right shift, `found` of these at 1 %, `named` rightly, `sited` on the right residue. Left out, and counted as
+  right peptide with the right shift, `found` of these at 1 %, `named` correctly, `sited` on the right residue. Left out, and counted as
   `doubtful`, are those that are identified without the modification too, with an isotope error in its place. The last line counts only
   those where no isotope error was needed to find them: an isotope error may hide another modification.
 * planted: in half of the spectra that are identified without a modification, the peaks that hold a residue are moved, and the precursor.

@@ -1,4 +1,4 @@
-"""Workloads for timing the scoring kernels, from real spectra and sequences."""
+"""Workloads of real spectra and sequences for timing the scoring kernels."""
 
 from __future__ import annotations
 

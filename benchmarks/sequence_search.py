@@ -24,7 +24,8 @@ sensitivity
     each domain of SCOP (or every n-th) against all: share of the family's, the superfamily's and the fold's other members that rank
     before the first domain of another fold, averaged over the queries that have such members. Ranked by E-value.
 coverage
-    the same hits of all queries in one list: share of the pairs of one family, superfamily or fold at each rate of errors per query.
+    the same hits of all queries in one list: fraction of the pairs of the same family, superfamily or fold found at each rate of errors per
+    query.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
 
-`FOLDER/structures/bench_ca` holds chains with SCOPe classes; the single-domain ones up to 450 residues are searched with each other. The
-superfamilies are dealt to five folds, none to two. The sensitive mode is trained again without the superfamilies of a fold,
-and every figure of a fold is of its queries; the alphabets, which know no labels, are those that ship.
+`FOLDER/structures/bench_ca` contains chains with SCOPe classes; the single-domain chains of up to 450 residues are searched with each
+other. The superfamilies are divided into five folds for cross-validation. For each fold the sensitive mode is trained without the
+superfamilies of the fold, and evaluated on queries of the fold; the shipped alphabets are used, since they were trained without labels.
 
 Printed, and added to `benchmarks/results/structures.jsonl`, for each fold and for all queries: precision at 1 (same superfamily, of
 queries that have such a partner), and the share of true partners before the first chain of another fold, averaged over the queries that

@@ -7,8 +7,8 @@ The database is made of copies: the chains of `FOLDER/structures/bench_ca` over 
 copies. `--keep`: folder of the database, which is reused if it exists.
 
 structures at scale
-    `seconds` of the process, the median and the least of the runs; `describing_seconds`: of the first, which describes the chains and, in a
-    fresh checkout, compiles kernels. `steps`: seconds of the best run's steps from its run.json; `megabytes` of memory, at most.
+    `seconds`: median and minimum of the runs, for the whole process; `describing_seconds`: the first run, which describes the chains and,
+    in a fresh checkout, compiles kernels; `steps`: seconds of the steps of the fastest run, from its run.json; `megabytes`: peak memory.
 """
 
 from __future__ import annotations

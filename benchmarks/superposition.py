@@ -2,9 +2,9 @@
 
     python -m benchmarks.superposition --data FOLDER [--queries 60] [--pairs 10] [--machine WORDS]
 
-Chains of `FOLDER/structures/bench_ca` are searched with every so manieth of them; of the hundred candidates of each query some are drawn,
-without the query itself, and superposed again from the alignments by descriptors, on one thread, with each effort. Printed, and added to
-`benchmarks/results/superposition.jsonl`: CPU milliseconds a pair (the least of three), and, where TM-align is installed
+Chains of `FOLDER/structures/bench_ca` are searched with every n-th of them as a query; of the hundred candidates of each query some are
+drawn, without the query itself, and superposed again from the alignments by descriptors, on one thread, with each effort. Printed, and
+added to `benchmarks/results/superposition.jsonl`: CPU milliseconds a pair (the least of three), and, where TM-align is installed
 (`tests/peers/install.sh`), its TM-scores and ours: means of both lengths, how many of ours are more than 0.02 below and above, and the
 farthest below; the same of the pairs to which TM-align gives more than 0.5 by the shorter chain.
 """

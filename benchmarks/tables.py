@@ -4,8 +4,8 @@
 
 PROJECT holds a finished identification, whose real PSMs are repeated, with scores and masses that differ, until there are enough. One JSON
 line for each figure, in milliseconds: `median` and `longest` of several runs. `until_shown` is from the request to the moment when the view
-has been painted with the new rows; `held` is the longest time for which the window did not answer meanwhile. `rows of a filter` is only
-DuckDB's part of a filter; two versions are compared by its `least` (`least_before`: of the version of 2026-11-22) on a busy machine.
+has been painted with the new rows; `held` is the longest time during which the window did not respond. `rows of a filter` is only the
+time of DuckDB in filtering; two versions are compared by its `least` (`least_before`: of the version of 2026-11-22) on a busy machine.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     cd CHECKOUT; PYTHONPATH=CHECKOUT python timed_reader.py
 
-Each line on standard input is a JSON list: the kind of reading (see `READERS`) and the paths. The answer is a line with the seconds of all
-threads, or with the reason why this program cannot read them. Only modules of the standard library are imported, and those that the
-program itself needs: the program may be an earlier one, whose packages had no common name in front.
+Each line on standard input is a JSON list: the kind of reading (see `READERS`) and the paths. The answer is a line with the CPU seconds of
+all threads, or the reason why this program cannot read the files. Only the standard library and the modules of the program are imported,
+since the program may be an earlier version, whose packages were not in the package `proteoscope`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m benchmarks.versions --data FOLDER --old CHECKOUT [--device DEVICE] [--pairs 11] [--commands align]
 
-Each pair runs the older and this version one after the other, in changing order, with indexes and compiled kernels stored by each; one pair
-before is not counted. One JSON line for each command: medians of wall and of CPU seconds, and the median, least and greatest ratio of
-new to old of a pair. On a busy machine, compare CPU time.
+Each pair runs the older version and this one after the other, in alternating order; indexes and compiled kernels are stored by a first
+pair, which is not measured. One JSON line for each command: median wall and CPU seconds, and the median, minimum and maximum ratio of new
+to old in a pair. On a busy machine, compare CPU time.
 """
 
 from __future__ import annotations

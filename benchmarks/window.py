@@ -2,11 +2,11 @@
 
     xvfb-run -a python -m benchmarks.window [start memory stalls] [--rounds 50] [--where-above 40] [--unprepared]
 
-One JSON line a figure. On a busy machine the CPU's seconds are the honest ones.
+One JSON line per figure. On a busy machine, CPU seconds are more reliable than wall seconds.
 
 start
-    a process of its own, three times, from its first line to the window on the screen with all events done: seconds of the CPU and
-    of the clock, and modules imported.
+    a separate process, three times, from its first line to the window on the screen with all events processed: CPU and wall seconds, and
+    number of imported modules.
 memory
     megabytes after openings of results of every kind in turn, a row chosen in each table and each page shown: after each tenth, and
     after the eleventh, with which each of the eleven kinds was opened once; also objects of Python and of Qt. As in the program, pages
