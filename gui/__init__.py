@@ -1,4 +1,4 @@
-"""The user interface."""
+"""The user interface: the main window with its pages, docks and dialogs (PySide6)."""
 
 import lazy_loader
 

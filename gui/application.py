@@ -57,7 +57,7 @@ def run_window(files: Sequence[Path] = ()) -> int:
 
 
 class _ErrorHandler(QObject):
-    """Shows uncaught errors of any thread in the window; they are also printed to the terminal."""
+    """Shows uncaught exceptions of all threads in the window, in addition to the traceback in the terminal."""
 
     _met = Signal(str, str)
 

@@ -15,10 +15,10 @@ _MAXIMUM_MESSAGES = 200
 
 
 class JobBridge(QObject):
-    """Receives job events in any thread (`handle` is the queue's handler) and emits them as signals in the window's thread.
+    """Receives job events in any thread and emits them as Qt signals in the window's thread. `handle` is the event handler of the queue.
 
-    Events are delivered in batches, at most 14 times a second. Only the latest progress of a job is delivered; other events keep their
-    order, but only the last 200 messages between two deliveries are delivered.
+    Events are delivered in batches, at most 14 times a second. A batch contains only the latest progress of each job and the last 200
+    messages; all other events are delivered in order.
     """
 
     added = Signal(Job)
@@ -41,7 +41,7 @@ class JobBridge(QObject):
         self._arrived.connect(self._timer.start, Qt.ConnectionType.QueuedConnection)
 
     def handle(self, event: JobEvent) -> None:
-        """Queue an event and return immediately; called in the thread in which it occurred."""
+        """Queue an event and return immediately. May be called in any thread."""
         with self._lock:
             if not self._is_open:
                 return
@@ -57,7 +57,7 @@ class JobBridge(QObject):
                 self._arrived.emit()
 
     def deliver(self) -> None:
-        """Emit the pending events; called in the window's thread."""
+        """Emit the pending events. Must be called in the window's thread."""
         with self._lock:
             events, self._pending = self._pending, []
             self._is_awake = False

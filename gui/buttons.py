@@ -14,7 +14,7 @@ from proteoscope.gui.theme import colours
 __all__ = ["PrimaryButton", "text_button", "tool_button"]
 
 _HOVERED, _PRESSED = 112, 130
-"""Darkening of the background, in percent."""
+"""Factors of `QColor.darker` for the background under the pointer and of a pressed button; 112 is 12 % darker."""
 
 
 def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButton:

@@ -1,4 +1,4 @@
-"""Texts for the certainty of a count: the accepted decoys and the interval of the share of false targets."""
+"""Texts that describe how certain a count is: the number of accepted decoys and an interval for the fraction of false targets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["certainty_text", "nothing_text", "share_text"]
 def certainty_text(certainty: FalseShareInterval, locale: QLocale) -> str:
     """Return a text such as ``2 decoys; 0.1–2.6 % false``.
 
-    A short list also has its count at a larger error rate (``0 decoys; 0–15 % false; 41 at 5 % FDR``), an empty list only the counts
-    (``0 at 1 % FDR; 103 at 5 % FDR``).
+    The text for a short list also has its count at 5 % FDR (``0 decoys; 0–15 % false; 41 at 5 % FDR``). The text for an empty list has
+    only the two counts (``0 at 1 % FDR; 103 at 5 % FDR``).
     """
     decoys, low, high, at_5_percent, nothing_at = certainty
     if nothing_at is not None and at_5_percent is not None:
@@ -23,12 +23,12 @@ def certainty_text(certainty: FalseShareInterval, locale: QLocale) -> str:
 
 
 def nothing_text(at_5_percent: int, fdr: float, locale: QLocale) -> str:
-    """Return the counts at `fdr` and at 5 % of a list that is empty at `fdr`, as ``0 at 1 % FDR; 103 at 5 % FDR``."""
+    """Return a text such as ``0 at 1 % FDR; 103 at 5 % FDR`` for a list that is empty at `fdr`, a fraction."""
     return f"0 at {locale.toString(fdr * 100, 'g', 3)} % FDR; {locale.toString(at_5_percent)} at 5 % FDR"
 
 
 def share_text(low: float, high: float, locale: QLocale) -> str:
-    """Return an interval of shares as ``0.1–2.6 %``, with significant digits only."""
+    """Return an interval of fractions (0 to 1) in percent, such as ``0.1–2.6 %``, rounded to about two significant digits."""
     return f"{_percent(low, locale)}–{_percent(high, locale)} %"
 
 

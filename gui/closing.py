@@ -14,7 +14,7 @@ _MAXIMUM_MS_TO_STOP = 10_000
 
 
 class Closing(QObject):
-    """Requests confirmation, cancels the jobs, and closes the window when they have stopped or after ten seconds.
+    """Requests confirmation from the user, cancels the jobs, and closes the window when they have stopped or after ten seconds.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Closing(QObject):
         self.question: CloseDialog | None = None
         """The open confirmation dialog, or None."""
         self.is_agreed = False
-        """True if the window closes as soon as no job runs."""
+        """True if the user has confirmed, so that the window closes as soon as no job runs."""
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(_MAXIMUM_MS_TO_STOP)

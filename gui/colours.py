@@ -1,4 +1,4 @@
-"""Qt colours of the figures (`proteoscope.engine.views.palette`)."""
+"""Qt colours for the inks that figures use (`proteoscope.engine.views.palette`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PlotColours", "palette_of", "plot_colours", "qt_colour", "shade_colo
 
 @dataclass(frozen=True)
 class PlotColours:
-    """Colours of a plot. `ions` maps ion series, `LOSS`, `SHARED`, `SHIFTED` and `UNMATCHED` to colours."""
+    """Colours of a plot. The keys of `ions` are ion series, `LOSS`, `SHARED`, `SHIFTED` and `UNMATCHED`."""
 
     background: QColor
     text: QColor
@@ -28,7 +28,7 @@ class PlotColours:
 
 
 def palette_of(palette: QPalette) -> Palette:
-    """Return the light or dark surface of a widget."""
+    """Return the colours of a widget's Qt palette as the engine's `Palette`."""
     role = QPalette.ColorRole
     roles = (role.Base, role.Text, role.PlaceholderText, role.Mid, role.Highlight, role.HighlightedText)
     return Palette(*(palette.color(role).name() for role in roles))
@@ -36,7 +36,7 @@ def palette_of(palette: QPalette) -> Palette:
 
 @lru_cache(maxsize=1024)
 def qt_colour(ink: Ink, palette: Palette, opacity: float = 1.0) -> QColor:
-    """Return the colour of an ink on a surface. The object is shared: modify a copy."""
+    """Return the colour of an ink on the background of `palette`. The object is cached: modify only a copy."""
     colour = QColor(*rgb_of(ink, palette))
     colour.setAlphaF(opacity)
     return colour
@@ -56,5 +56,8 @@ def plot_colours(palette: QPalette) -> PlotColours:
 
 
 def shade_colour(part: float, background: QColor) -> QColor:
-    """Return the colour of a `Shade`, from the colour of the first series (-1) over the background to that of the second (1)."""
+    """Return the colour of a `Shade` on a background.
+
+    `part` is from -1 to 1: -1 is the colour of the first series, 0 the background, and 1 the colour of the second series.
+    """
     return qt_colour(Shade(part), replace(palettes.PAPER, background=background.name()))

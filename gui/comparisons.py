@@ -1,4 +1,4 @@
-"""The view that compares several runs; created on demand, and only one exists."""
+"""Creation of the view that compares several runs. At most one such view exists."""
 
 from __future__ import annotations
 

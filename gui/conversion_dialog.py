@@ -30,11 +30,11 @@ _WHICH = ("All", "Identified", "Unidentified")
 
 
 class ConversionDialog(JobDialog):
-    """Lets the user choose spectra and a file, runs a `ConversionTask` as a job of the window, and shows its result.
+    """Dialog for choosing spectra and an output file. It runs a `ConversionTask` as a job of the window and shows the result.
 
     Parameters
     ----------
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects files.
     bridge : JobBridge
         Reports job events.
@@ -80,7 +80,7 @@ class ConversionDialog(JobDialog):
         self.check()
 
     def validation_error(self) -> str:
-        """Return why nothing can be written, or ''."""
+        """Return why the conversion cannot start, or ''."""
         if self.is_running:
             return "Spectra are being written"
         if self.spectra.is_empty:
@@ -111,7 +111,7 @@ class ConversionDialog(JobDialog):
         return ConversionTask(self.request())
 
     def enable(self, missing: str) -> None:
-        """Enable the fields while nothing is written, and the project only if it is used."""
+        """Enable the fields unless the job is running; the project is enabled only if the selection uses it."""
         for widget in (self.spectra, self.out, self.which, *self._frames):
             widget.setEnabled(not self.is_running)
         self.project.setEnabled(not self.is_running and self.which.currentIndex() > 0)
@@ -129,7 +129,7 @@ class ConversionDialog(JobDialog):
         )
 
     def _wrong_choice(self) -> str:
-        """Return the error in charges, masses or times, or '', and mark the first invalid field."""
+        """Mark the first invalid field among charges, masses and times, and return its error, or ''."""
         problem = ""
         try:
             self._selection()

@@ -62,11 +62,11 @@ class SkippedChains(QAbstractTableModel):
 
 
 class DatabaseDialog(JobDialog):
-    """Lets the user choose structures and a folder, runs a `DatabaseTask` as a job of the window, and shows its result.
+    """Dialog for choosing structures and a folder. It runs a `DatabaseTask` as a job of the window and shows the result.
 
     Parameters
     ----------
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects files.
     bridge : JobBridge
         Reports job events.
@@ -116,7 +116,7 @@ class DatabaseDialog(JobDialog):
         self.check()
 
     def validation_error(self) -> str:
-        """Return why nothing can be built, or ''."""
+        """Return why the build cannot start, or ''."""
         if self.is_running:
             return "The database is being built"
         if self.sources.is_empty:
@@ -146,7 +146,7 @@ class DatabaseDialog(JobDialog):
             widget.setEnabled(not self.is_running)
 
     def result_text(self, result: StructureDatabase) -> str:
-        """Return a text with the size of the database, and list skipped chains in the table."""
+        """List the skipped chains in the table, and return a text with the size of the database."""
         skipped = result.skipped
         self.left_out.setModel(SkippedChains(skipped, self))
         self.left_out.setVisible(bool(skipped))

@@ -1,4 +1,4 @@
-"""Links to entries of public databases. Only a click opens one, in the browser of the system; nothing is fetched by the program."""
+"""Links to entries of public databases. A click opens the entry in the system's browser; the program itself downloads nothing."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["LinksButton", "link_actions", "open_link"]
 
 
 def open_link(link: DatabaseLink, report: Callable[[str], object]) -> None:
-    """Open an entry in the browser; `report` takes the message for a system without one."""
+    """Open an entry in the browser. If there is no browser, `report` is called with a message."""
     if not QDesktopServices.openUrl(QUrl(link.url)):
         report(f"No browser could be opened. The address is {link.url}")
 
 
 def link_actions(links: Iterable[DatabaseLink], report: Callable[[str], object], parent: QObject) -> list[QAction]:
-    """Return an action for each entry."""
+    """Return a menu action for each entry. If there is no browser, an action calls `report` with a message."""
     actions = []
     for link in links:
         action = QAction(f"Open {link.title} in the browser", parent)
@@ -36,14 +36,14 @@ def _open(link: DatabaseLink, report: Callable[[str], object], _: bool = False) 
 
 
 class LinksButton(QToolButton):
-    """A button with a menu of the entries that names refer to, hidden if they refer to none.
+    """A button with a menu of the database entries to which protein or structure names refer. It is hidden if there are none.
 
     Parameters
     ----------
     report : callable
-        Takes the message for a system without a browser.
+        Called with a message if there is no browser.
     is_structure : bool
-        True if the names are those of structures.
+        True if the names are structure names, False if they are protein names.
     """
 
     def __init__(self, report: Callable[[str], object], parent: QWidget | None = None, *, is_structure: bool = False) -> None:
@@ -58,7 +58,7 @@ class LinksButton(QToolButton):
         self.show_names(())
 
     def show_names(self, names: Iterable[str]) -> None:
-        """Offer the entries of some names."""
+        """Offer the database entries to which the given names refer."""
         self.links = links_of_names(names, is_structure=self._is_structure)
         menu = self.menu()
         menu.clear()

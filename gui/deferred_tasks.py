@@ -10,11 +10,11 @@ from PySide6.QtCore import QObject, QTimer
 __all__ = ["DeferredTasks"]
 
 _PAUSE_MS = 5
-"""Milliseconds between two steps. Without a pause, the timer would fire before user input and other timers."""
+"""Pause between two steps, in milliseconds. Without it, the timer would fire before user input is handled and before other timers."""
 
 
 class DeferredTasks(QObject):
-    """Runs steps of work one after the other, each from the event loop, so that user input is handled between them."""
+    """Runs steps of work in order. Each is called from the event loop, so that user input is handled between two steps."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -26,7 +26,7 @@ _STEPS = 1000
 
 
 class DeviceCard(Section):
-    """Panel with the facts of a device, or with the reason why no GPU is usable.
+    """Panel with the properties and the state of a device, or with the reason why no GPU is usable.
 
     Signals
     -------
@@ -76,17 +76,17 @@ class DeviceCard(Section):
         else:
             self._lay_out()
         for widget in (self.calibrated, self.use, self.jobs, self.earlier, self.calibrate_button, self.cancel_button, self.stage, self.bar):
-            if widget.parent() is None:  # an unusable device does not show these widgets, so nothing else would own and delete them
+            if widget.parent() is None:  # not in the layout of an unusable device, so without a parent Qt would not delete it
                 widget.setParent(self)
                 widget.hide()
         self.show_job(None)
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return the names and texts shown below the title and the state."""
+        """Return the pairs of name and value that are shown below the title and the state."""
         return [] if self.is_gap else [(self._name(row), self._value(row)) for row in range(1, self._row) if self._value(row)]
 
     def show_account(self, account: DeviceAccount) -> None:
-        """Show the calibration and the recorded speeds of the device."""
+        """Show the calibration of the device and its speeds in past runs."""
         locale = QLocale()
         if account.measured is None:
             outcome = "not yet; estimates use the calibration of another machine" if self.device.usable else "no"
@@ -197,7 +197,7 @@ class DeviceCard(Section):
 
 
 def speed_text(speed: float) -> str:
-    """Return a speed as ``34.3 billion per second``, in the unit of its workload."""
+    """Return a speed (work units per second) as a text such as ``34.3 billion per second``."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if speed >= size:
             return f"{QLocale().toString(speed / size, 'f', 1)} {word} per second"

@@ -33,7 +33,7 @@ _EXPLANATION = (
 _MS_OF_USE = 1000
 
 RunningJobs = Callable[[], list[tuple[Job, Any]]]
-"""Returns the running jobs with their tasks."""
+"""Type of a callable that returns the running jobs with their tasks."""
 
 
 class DeviceButton(QToolButton):
@@ -54,7 +54,7 @@ class DeviceButton(QToolButton):
 
 
 class DevicePage(QWidget):
-    """A page with a panel for each device. Devices are only inspected while the page is visible.
+    """A page with a panel for each device. The current use of devices is queried only while the page is visible.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class DevicePage(QWidget):
     def _read_use(self) -> None:
         self._show_use(self._uses)
         if not self._is_reading_use:
-            # A second query while a driver hangs would hang as well.
+            # If a driver hangs, further queries would hang too.
             self._is_reading_use = True
             self._worker.submit("use", partial(self._meter.uses, self._detector.devices), self._take_use, self._fail, is_urgent=False)
 
@@ -199,7 +199,7 @@ class DevicePage(QWidget):
             card.show_use(uses.get(name), jobs.get(name, []))
 
     def _devices_of(self, task: Any) -> tuple[str, ...]:
-        """Return the names of the devices that a task uses; none if remote workers compute it."""
+        """Return the names of the devices that a task uses; empty if remote workers run it."""
         if isinstance(task, CalibrationTask):
             return (task.device.name,)
         if isinstance(task, SearchTask) and not task.request.workers:

@@ -11,7 +11,7 @@ __all__ = ["DeviceDetector", "device_text", "device_title", "memory_text", "stat
 
 
 class DeviceDetector(QObject):
-    """The devices of this machine: only the CPU until `detect` has detected the GPUs.
+    """List of the devices of this machine, which contains only the CPU until `detect` has found the GPUs.
 
     Signals
     -------
@@ -41,7 +41,7 @@ class DeviceDetector(QObject):
         return [device for device in self.devices if device.numbers and device.usable]
 
     def detect(self, *, again: bool = False) -> None:
-        """Detect the GPUs in the background, once, or again if `again` is true."""
+        """Start detecting the GPUs in the background. Has no effect if they have been detected, unless `again` is true."""
         if self.is_detecting or (self.is_known and not again):
             return
 
@@ -67,12 +67,12 @@ class DeviceDetector(QObject):
 
 
 def memory_text(device: Device, locale: QLocale) -> str:
-    """Return the memory as ``139.8 GB``, or '' if it is unknown."""
+    """Return the memory of a device as a text such as ``139.8 GB``, or '' if it is unknown."""
     return f"{locale.toString(device.memory_bytes / 1e9, 'f', 1)} GB" if device.memory_bytes else ""
 
 
 def state_text(device: Device) -> str:
-    """Return whether the device is usable, with the reason if it is not."""
+    """Return a text that states that the device is usable, or why it is not."""
     return "usable" if device.usable else f"not usable: {device.reason}" if device.reason else "not usable"
 
 
@@ -82,6 +82,6 @@ def device_title(device: Device) -> str:
 
 
 def device_text(device: Device, locale: QLocale) -> str:
-    """Return a line with all facts of a device."""
+    """Return a line with all properties of a device, for bug reports and the clipboard."""
     parts = (device.name, device.description, memory_text(device, locale), state_text(device))
     return ", ".join(part for part in parts if part)

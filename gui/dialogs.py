@@ -19,13 +19,13 @@ __all__ = ["CloseDialog", "CrashDialog", "LostProjectDialog", "StructuresDialog"
 
 
 def report_text(error_report: str, log: str) -> str:
-    """Return the text of a bug report: versions, traceback and the last lines of the log."""
+    """Return the text of a bug report: the versions and traceback in `error_report`, and the last lines of the log."""
     versions = f"Proteoscope {VERSION}, Python {platform.python_version()}, Qt for Python {PySide6.__version__}, {platform.platform()}"
     return f"{versions}\n\n{error_report.strip()}\n\nLog:\n" + "\n".join(log.splitlines()[-60:])
 
 
 class CrashDialog(QDialog):
-    """Reports an unexpected error of the program, with a report to copy. The window stays usable."""
+    """Dialog that shows an unexpected error of the program, with a bug report to copy. The window stays usable."""
 
     def __init__(self, summary: str, report: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,11 +61,11 @@ class CrashDialog(QDialog):
         page.addWidget(buttons)
 
 
-_MAXIMUM_PATH = 300  # characters shown of a path
+_MAXIMUM_PATH = 300  # characters; longer paths are shortened
 
 
 class CloseDialog(QMessageBox):
-    """Confirms that the window is to be closed while jobs run."""
+    """Requests confirmation from the user before the window closes while jobs run."""
 
     def __init__(self, n_jobs: int, parent: QWidget) -> None:
         super().__init__(parent)
@@ -81,7 +81,7 @@ class CloseDialog(QMessageBox):
 
 
 class LostProjectDialog(QMessageBox):
-    """Requests the new location of the project of a queued search whose folder is missing."""
+    """Requests the new location of a missing project in which a queued search should run."""
 
     def __init__(self, folder: Path, parent: QWidget) -> None:
         super().__init__(parent)
@@ -103,7 +103,10 @@ class LostProjectDialog(QMessageBox):
 
 
 class StructuresDialog(QMessageBox):
-    """Confirms that an export may read structures outside the project, from the folders named in the project or from another folder."""
+    """Requests permission from the user for an export to read structures outside the project.
+
+    The structures are read from the folders named in the project, or from another folder that the user chooses.
+    """
 
     _SHOWN = 3
 

@@ -14,7 +14,7 @@ __all__ = ["AutomaticDock", "add_dock"]
 
 
 def add_dock(window: QMainWindow, title: str, content: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
-    """Add a dock to a window; its position is stored under its title."""
+    """Add a dock to a window and return it. Its title is also its object name, under which Qt stores its position."""
     dock = QDockWidget(title, window)
     dock.setObjectName(f"dock{title}")
     dock.setWidget(content)
@@ -31,12 +31,12 @@ class _DockTitle(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 3, 4, 3)
         row.addWidget(toned_label(title, wrap=False), 1)
-        # The action also reports that the user has closed it.
+        # The signal of the action also reports that the user has closed the dock.
         row.addWidget(tool_button("close", f"Close (View, {title})", dock.toggleViewAction().trigger))
 
 
 class AutomaticDock(QObject):
-    """Opens a dock when work begins and closes it when none is left, unless the user has opened or closed it.
+    """Opens a dock when work begins and closes it when no work is left, unless the user has opened or closed it.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class AutomaticDock(QObject):
         self.is_wanted = True
         """False if the user has closed the dock, so that it does not open automatically."""
         self._is_automatic = False
-        # The next job may be added by handlers of the end of the last one.
+        # Handlers that are called at the end of a job may add another one.
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._close_if_idle)
         dock.toggleViewAction().triggered.connect(self._take_choice)

@@ -29,16 +29,16 @@ def has_paths(content: QMimeData) -> bool:
 
 
 def dropped_paths(content: QMimeData) -> tuple[list[Path], int]:
-    """Return the paths of the dropped items, and the number of addresses that are not local files."""
+    """Return the paths of the dropped items, and the number of dropped URLs that are not local files."""
     urls = content.urls()
     paths = [path for path in map(_path_of, urls) if path is not None]
     return paths, len(urls) - len(paths)
 
 
 def _path_of(url: QUrl) -> Path | None:
-    """Return the absolute path of a local address, or None."""
+    """Return the absolute path of a local URL, or None for other URLs."""
     name = url.toLocalFile()
-    # Windows names network shares by their machine and reads them as files.
+    # On Windows, the URL of a network share has a host name, and the share can be read like local files.
     if not name or (os.name != "nt" and url.host() not in _THIS_MACHINE):
         return None
     path = Path(name.removeprefix("//localhost"))
@@ -52,7 +52,7 @@ class DropHandler(QObject):
     ----------
     searches : callable
         Returns all searches, starting with the current one.
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects files.
     bar : MessageBar
         Reports that nothing can be used.
@@ -88,7 +88,7 @@ class DropHandler(QObject):
         paths : sequence of Path
             Dropped files and folders.
         n_others : int
-            Number of addresses that are not local files.
+            Number of dropped URLs that are not local files.
         target : QWidget or None
             Widget on which they were dropped.
         """
@@ -118,7 +118,7 @@ class DropHandler(QObject):
         if takers:
             for taker in takers:
                 if not taker.form.isVisible():
-                    # Dropped files do not join content that the user does not see.
+                    # The form is not visible: do not add the files to content that the user does not see.
                     taker.form.begin_anew()
                 taker.form.take(inspection, target)
             self.page_requested.emit(takers[0].form)

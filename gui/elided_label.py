@@ -1,4 +1,4 @@
-"""Labels of one line that are elided if space is short."""
+"""Single-line labels that are shortened with an ellipsis if space is short."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["ElidedLabel", "ReadoutLabel", "TitleLabel"]
 
 
 class ElidedLabel(QLabel):
-    """A line of faint text, elided if necessary; the tooltip contains the whole text."""
+    """A line of faint text that never requires more width than available. A text that is cut is shown completely in the tooltip."""
 
     def __init__(self, parent: QWidget | None = None, *, role: QPalette.ColorRole = QPalette.ColorRole.PlaceholderText) -> None:
         super().__init__(parent)
@@ -46,7 +46,7 @@ class ElidedLabel(QLabel):
 
 
 class _ShorteningLabel(QLabel):
-    """A line as wide as its text, elided if space is short; the tooltip contains the whole text."""
+    """A line with the preferred width of its text, elided if space is short. The tooltip shows the complete text."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

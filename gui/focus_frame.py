@@ -13,9 +13,9 @@ _WIDTH = 2
 
 
 class FocusFrame(QObject):
-    """Follows the keyboard focus of the application while it is switched on.
+    """Draws a frame inside the widget that has the keyboard focus, while switched on.
 
-    Qt's own marks are one pixel wide, or absent in tables and plots.
+    Qt's own focus marks are only one pixel wide, and tables and plots have none.
     """
 
     def __init__(self, application: QApplication) -> None:
@@ -26,7 +26,7 @@ class FocusFrame(QObject):
         application.focusChanged.connect(lambda _, entered: self._follow(entered))
 
     def show(self, colour: str | None) -> None:
-        """Mark the focus in a colour, or no longer if None."""
+        """Mark the focused widget in the given colour (a name or ``#rrggbb``), or stop marking if None."""
         self._colour = None if colour is None else QColor(colour)
         self._follow(self._application.focusWidget())
 
@@ -40,7 +40,7 @@ class FocusFrame(QObject):
 
 
 class _Frame(QWidget):
-    """The frame, a child of the marked widget, which takes no mouse events."""
+    """The frame: a child of the marked widget, transparent to mouse events."""
 
     def __init__(self, marked: QWidget, colour: QColor) -> None:
         super().__init__(marked)

@@ -1,9 +1,9 @@
 """Collection of Python's cyclic garbage in the window's thread, at suitable moments.
 
-By default, Python collects in whichever thread allocates memory, including background threads. There it may destroy Qt objects, which only
-their own thread may do. A full collection also stops all threads while it inspects every object: 60-140 ms while the libraries of a search
-are imported, during which the window does not react. Collecting the second generation can take as long: during imports, hundreds of
-thousands of objects reach it before it is due.
+By default, Python collects in whichever thread allocates memory, including background threads. Such a thread may then destroy Qt objects,
+which only their own thread may do. A full collection also stops all threads while it inspects every object: it blocks the window for
+60-140 ms while the libraries of a search are imported. A collection of the second generation (number 1 of 0, 1, 2) can take as long,
+because imports move hundreds of thousands of objects into it before Python's threshold makes it due.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["GarbageCollector"]
 
 _INTERVAL_MS = 250
 _MOST_YOUNG = 60_000
-"""Maximum number of objects in the second generation; inspecting them takes about 15 ms."""
+"""Number of objects in the second generation at which it is collected early; inspecting that many takes about 15 ms."""
 
 
 class GarbageCollector(QObject):
-    """Collects young garbage a few times a second, and all garbage when it is due and `may_pause` returns True."""
+    """Collects young objects a few times a second. Collects all objects when that is due and `may_pause` returns True."""
 
     def __init__(self, may_pause: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
@@ -29,7 +29,7 @@ class GarbageCollector(QObject):
         self._n_young = 0
         """Upper bound on the number of objects in the second generation."""
         self._n_early = 0
-        """Number of early collections of the second generation since the last full one; they do not count towards the next full one."""
+        """Number of early collections of the second generation since the last full one. They do not make the next full one due sooner."""
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self.collect_if_due)
@@ -37,7 +37,7 @@ class GarbageCollector(QObject):
         gc.disable()
 
     def collect_if_due(self) -> None:
-        """Collect the garbage that Python would have collected by now, except that a full collection waits for an idle moment."""
+        """Collect the generations that Python would have collected by now. A full collection waits until `may_pause` returns True."""
         counts, limits = gc.get_count(), gc.get_threshold()
         if counts[0] <= limits[0]:
             return
@@ -52,6 +52,6 @@ class GarbageCollector(QObject):
         gc.collect(generation)
 
     def stop(self) -> None:
-        """Return garbage collection to Python."""
+        """Stop, and enable Python's automatic garbage collection again."""
         self._timer.stop()
         gc.enable()

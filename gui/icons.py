@@ -1,4 +1,4 @@
-"""The program's icons, in the colours of the palette and sharp at every scale."""
+"""The program's icons, drawn from SVG in the colours of the palette, at the resolution of each screen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ICONS_AT_ONCE = 12
 _SIZES = (16, 20, 24, 32, 40, 48, 64)
 
 ICON_COLOUR = QPalette.ColorRole.ButtonText
-"""Palette role of the default icon colour."""
+"""Palette role that provides the default icon colour."""
 
 
 class _HasIcon(Protocol):
@@ -29,26 +29,26 @@ class _HasIcon(Protocol):
 
 
 _drawn: dict[tuple[str, int, int], QIcon] = {}
-"""Icons by name and colours; a window shows hundreds of icons from about thirty drawings."""
+"""Icons drawn so far, by name and colours. A window shows hundreds of icons but only about thirty different ones."""
 qAddPostRoutine(_drawn.clear)
 
 _users: weakref.WeakKeyDictionary[_HasIcon, tuple[str, QColor | None]] = weakref.WeakKeyDictionary()
 
 
 def set_icon(user: _HasIcon, name: str, colour: QColor | None = None) -> None:
-    """Give an action or a button an icon that follows the palette, or has the given colour."""
+    """Set the icon of an action or a button, in the given colour or in the palette's, and redraw it after each palette change."""
     _users[user] = (name, colour)
     user.setIcon(icon(name, colour))
 
 
 def without_icons(buttons: Iterable[QAbstractButton]) -> None:
-    """Remove the style's own icons from the buttons of a dialog, which do not match the program's icons."""
+    """Remove the icons that the Qt style adds to the buttons of a dialog, because they do not match the program's icons."""
     for button in buttons:
         button.setIcon(QIcon())
 
 
 def refresh_icons() -> Iterator[None]:
-    """Redraw all icons given by `set_icon` after a palette change, yielding every few milliseconds."""
+    """Redraw all icons set by `set_icon` after a palette change. Yields every few milliseconds so that the caller can handle events."""
     _drawn.clear()
     users = sorted(_users.items(), key=lambda user: user[1][0])
     n_drawn = 0
@@ -59,7 +59,7 @@ def refresh_icons() -> Iterator[None]:
         try:
             user.setIcon(icon(name, colour))
         except RuntimeError:
-            # Qt has deleted the button, but Python has not yet.
+            # Qt has deleted the button while its Python object still exists.
             _users.pop(user, None)
 
 
@@ -78,8 +78,8 @@ def icon(name: str, colour: QColor | None = None) -> QIcon:
 
 
 def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
-    """Return the icon as a picture of `size` x `size` device-independent pixels with `ratio` device pixels each."""
-    # Qt clears its cache before the application ends.
+    """Return an icon as a pixmap of `size` x `size` device-independent pixels; `ratio` is the device pixel ratio."""
+    # Qt clears its own cache before the application ends; pixmaps in a Python cache would be deleted too late.
     key, drawn = f"proteoscope {name} {size} {colour.rgba()} {ratio}", QPixmap()
     if QPixmapCache.find(key, drawn):
         return drawn
@@ -96,7 +96,7 @@ def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
 
 @lru_cache(maxsize=2)
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    """Return a renderer for an icon in a colour; cached because an icon is drawn in all sizes and parsing takes longer than drawing."""
+    """Return an SVG renderer for an icon in a colour. Cached, since an icon is drawn in many sizes and parsing is slower than drawing."""
     return QSvgRenderer(QByteArray(_drawing(name).replace(b"currentColor", colour.encode())))
 
 

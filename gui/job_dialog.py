@@ -22,11 +22,11 @@ __all__ = ["JobDialog"]
 
 
 class JobDialog(QDialog):
-    """Status line, progress bar, buttons and file drops shared by job dialogs.
+    """Base class with the status line, progress bar and buttons of a job dialog, and the handling of dropped files.
 
     Parameters
     ----------
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects files.
     bridge : JobBridge
         Reports job events.
@@ -35,7 +35,7 @@ class JobDialog(QDialog):
     parent : QWidget or None
         Owner of the dialog.
     action, cancel, progress : str
-        Names of the start button, the cancel button and the progress bar.
+        Texts of the start button and the cancel button, and accessible name of the progress bar.
 
     Signals
     -------
@@ -50,7 +50,7 @@ class JobDialog(QDialog):
 
     stopping = "Stopping"
     cancelled = "Cancelled"
-    """Status texts while a job is being cancelled, and afterwards."""
+    """Status texts while a job is being cancelled and after it was cancelled."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class JobDialog(QDialog):
 
     @property
     def is_running(self) -> bool:
-        """True while the job is not over."""
+        """True while the job is queued or running."""
         return self._job is not None
 
     def validation_error(self) -> str:
@@ -101,19 +101,19 @@ class JobDialog(QDialog):
         raise NotImplementedError
 
     def task(self) -> Any:
-        """Return the task to run; all fields are valid."""
+        """Return the task to run. Only called if all fields are valid."""
         raise NotImplementedError
 
     def enable(self, missing: str) -> None:
-        """Enable the fields, which cannot be changed while the job runs."""
+        """Enable the fields unless the job is running. `missing` is the result of `validation_error`."""
         raise NotImplementedError
 
     def result_text(self, result: Any) -> str:
-        """Return the text shown when a job is done; may also show more of its result."""
+        """Return the status text for the result of a finished job. Derived classes may also show other parts of the result here."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Enable the widgets that can be used now, and show what is missing."""
+        """Enable the widgets that can be used in the current state, and show what is missing or invalid."""
         missing = self.validation_error()
         self.action_button.setEnabled(not missing)
         self.cancel_button.setEnabled(self.is_running)
@@ -145,7 +145,7 @@ class JobDialog(QDialog):
         self._inspector.all_within(paths, lambda inspection: self._files.take(inspection.files))
 
     def page(self) -> QVBoxLayout:
-        """Return the layout of the page, which scrolls on small screens while the buttons below stay visible."""
+        """Create the scrolling page above the buttons and return its layout. The buttons stay visible on small screens."""
         content = QWidget()
         page = QVBoxLayout(content)
         page.setContentsMargins(0, 0, 0, 0)

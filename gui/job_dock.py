@@ -22,7 +22,7 @@ __all__ = ["JobDock", "duration_text"]
 _STEPS = 1000
 _CLOCK_MS = 1000
 _SURE_SECONDS = 0.5
-"""Time after which the progress of a stage gives a usable estimate."""
+"""Seconds after which the progress of a stage gives a usable estimate of its duration."""
 _STATE_ICONS = {
     "done": ("done", "good"),
     "failed": ("failed", "wrong"),
@@ -40,7 +40,7 @@ class JobFacts(Protocol):
     """Source of outcomes and remaining times of jobs."""
 
     def outcome(self, job: Job) -> str:
-        """Return the outcome of a job as one line."""
+        """Return the outcome of a finished job as one line."""
 
     def seconds_left(self, job: Job) -> float | None:
         """Return the estimated remaining seconds of a running job, or None."""
@@ -54,7 +54,7 @@ class JobDock(QWidget):
     cancel_requested
         Job to cancel.
     moved
-        A queued job, and the job before which it is placed (None: last).
+        A queued job that the user has dragged, and the job before which it was placed (None: at the end).
     """
 
     MANUAL = "projects"
@@ -80,7 +80,7 @@ class JobDock(QWidget):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidget(content)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # A new row gets its position, and the list its length, only some events later.
+        # The layout sets the position of a new row and the length of the list only after further events.
         self._scroll.verticalScrollBar().rangeChanged.connect(self._show_running)
         self.clear_button = QPushButton("Clear finished")
         self.clear_button.clicked.connect(self.clear_finished)
@@ -107,7 +107,7 @@ class JobDock(QWidget):
         self._enable()
 
     def redraw(self) -> None:
-        """Redraw the parts that depend on the theme."""
+        """Redraw the elements that depend on the theme."""
         for row in self.rows.values():
             row.show_state()
 
@@ -121,7 +121,7 @@ class JobDock(QWidget):
         self._enable()
 
     def _drag(self, row: JobRow, y: int) -> None:
-        """Move a row to the pointer, among the queued jobs of its lane."""
+        """Move a row to the height `y` of the pointer, within the queued jobs of the same lane of the job queue."""
         for other in self._waiting_with(row):
             at, index = self._list.indexOf(other), self._list.indexOf(row)
             middle = other.geometry().center().y()
@@ -185,7 +185,7 @@ class JobRow(Card):
     Signals
     -------
     dragged
-        Height in the list under the pointer.
+        Vertical position of the pointer in the list, in pixels.
     dropped
         The row was released.
     """
@@ -242,7 +242,7 @@ class JobRow(Card):
             self.stage.setText(progress.stage if progress is not None and progress.stage else "Starting")
             self._show_progress(progress)
             self.show_time()
-        # A queued job can be dragged before another.
+        # A queued job can be dragged to another position.
         self.setCursor(Qt.CursorShape.OpenHandCursor if job.state == "queued" else Qt.CursorShape.ArrowCursor)
 
     def _show_progress(self, progress: ProgressEvent | None) -> None:
@@ -253,7 +253,7 @@ class JobRow(Card):
         self.bar.setValue(min(_STEPS, _STEPS * progress.done // progress.total))
 
     def show_time(self) -> None:
-        """Show the elapsed and the remaining time, of the whole job if known, otherwise of its stage."""
+        """Show the elapsed time and the remaining time: that of the whole job if known, otherwise that of its current stage."""
         job, left, of_what = self.job, self._tasks.seconds_left(self.job), ""
         if left is None and job.progress is not None and job.progress.seconds > _SURE_SECONDS:
             left, of_what = job.progress.seconds_left, " in this stage"
@@ -297,7 +297,7 @@ class _Elided(QLabel):
 
 
 def duration_text(seconds: float) -> str:
-    """Return seconds as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    """Return a duration in seconds as a text such as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"

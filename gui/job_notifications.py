@@ -38,7 +38,7 @@ class JobNotifications(QObject):
         super().__init__(window)
         self._window = window
         self.is_awaited = False
-        """True if the user has not touched a form since queueing a search, so its results are shown at once."""
+        """True if the user has not changed a form since queueing a search, so that its results are shown as soon as it ends."""
 
     def notify(self, job: Job, task: SearchTask | WritingTask) -> None:
         """Show the outcome of a job, unless it was cancelled."""
@@ -54,7 +54,7 @@ class JobNotifications(QObject):
                 self._notify_writing(job, task)
 
     def _notify_search(self, job: Job, task: SearchTask) -> None:
-        """Show the results, or offer them if the user has started something else."""
+        """Show the results of a search, or only offer them if the user has started something else."""
         window, show = self._window, partial(self.results_requested.emit, task.project_folder, job.result.run_id)
         if self.is_awaited and window.pages.currentWidget() not in window.made_results() and window.queue.is_idle:
             show()

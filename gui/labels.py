@@ -1,4 +1,4 @@
-"""Headings, labels in the tones of the theme, and tooltips."""
+"""Headings, labels in colours of the theme, and tooltips."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
 
 _Tone = Literal["faint", "wrong", "attention", "good"]
 _ROLES: dict[_Tone, QPalette.ColorRole] = {"faint": QPalette.ColorRole.PlaceholderText, "wrong": QPalette.ColorRole.BrightText}
-"""Tones that the palette has. Their labels follow a theme change without being updated individually."""
+"""Palette roles of tones. Labels in these tones follow a theme change without being updated individually."""
 _TIP_WIDTH, _TIP_LINES = 100, 30
 
 
 def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> QLabel:
-    """Return a label in a tone of the theme."""
+    """Return a label with the colour of a tone in the current theme."""
     role = _ROLES.get(tone)
     label = QLabel(text) if role is not None else _TonedLabel(text, tone)
     if role is not None:
@@ -34,7 +34,7 @@ def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> 
 
 
 class _TonedLabel(QLabel):
-    """A label in a tone that is not in the palette."""
+    """A label in a tone that has no palette role, so its colour is set after each theme change."""
 
     def __init__(self, text: str, tone: _Tone) -> None:
         super().__init__(text)
@@ -67,7 +67,7 @@ def heading(text: str, scale: float = 1.1) -> QLabel:
 @lru_cache(maxsize=500)  # forms share most of their tooltips
 def tip_text(text: str) -> str:
     """Return a tooltip that shows `text` literally, even if it looks like HTML, wrapped to lines that fit the screen."""
-    # Most lines fit, and a list of thousands of files has a tooltip for each.
+    # Lines that fit are not wrapped, to save time: a list of thousands of files has a tooltip for each.
     lines = [part for line in text.splitlines() for part in ([line] if len(line) <= _TIP_WIDTH else lines_of(line, _TIP_WIDTH) or [""])]
     shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])
     return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown or "&" in shown else shown

@@ -40,9 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def why_no_window() -> str:
-    """Return why no window can be opened and what to do, without a full stop, or ''.
+    """Return why no window can be opened and what the user can do, without a full stop, or '' if one can be opened.
 
-    Qt ends the process if it finds no display or lacks a library, so everything is checked beforehand.
+    Qt aborts the process if it finds no display or a library is missing, so this is checked beforehand.
     """
     has_x, has_wayland = bool(os.environ.get("DISPLAY")), bool(os.environ.get("WAYLAND_DISPLAY"))
     platform = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0].split(";")[0]
@@ -78,7 +78,7 @@ def _why_no_x_window(plugin: Path) -> str:
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:
-        # Qt has its own copy elsewhere and reports its own errors.
+        # Qt then uses a copy of the library from another folder and reports its own errors.
         return ""
     xcb.xcb_connect.restype = ctypes.c_void_p
     xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]

@@ -20,7 +20,7 @@ _TONES = {"info": "text", "warning": "attention", "error": "wrong"}
 
 
 class LogDock(QWidget):
-    """Messages of jobs and warnings of the program; only the last 5,000 lines are retained."""
+    """Log of messages from jobs and warnings from the program. Only the last 5,000 lines are retained."""
 
     MANUAL = "troubleshooting"
     """Manual page of the dock."""
@@ -68,7 +68,7 @@ class LogDock(QWidget):
         self.text.clear()
 
     def redraw(self) -> None:
-        """Write the lines again in the colours of the theme."""
+        """Redraw the lines in the colours of the theme."""
         self.text.clear()
         for line in self._lines:
             self._write(line)
@@ -92,7 +92,7 @@ class _Relay(QObject):
 
 
 class _Handler(logging.Handler):
-    """Passes warnings of any thread to the window's thread."""
+    """Logging handler that passes records from any thread to the window's thread."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -30,11 +30,11 @@ _THEMES: tuple[tuple[ThemeChoice, str], ...] = (
 
 
 _NEW_SHORTCUTS = ("Ctrl+N", "Ctrl+Shift+N")
-"""Shortcuts of the first searches."""
+"""Shortcuts that start the first two searches of the menu."""
 
 
 class MenuActions(Protocol):
-    """Callbacks of the actions."""
+    """Callbacks of the menu actions."""
 
     def new_search(self, kind: str) -> None:
         """Show the form of a search."""

@@ -33,7 +33,7 @@ class PredictionDialog(JobDialog):
 
     Parameters
     ----------
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects files.
     bridge : JobBridge
         Reports job events.

@@ -31,7 +31,7 @@ class RecentProjects:
     ----------
     settings : SettingsFile
         Stores the recent projects.
-    inspector : FileSurvey
+    inspector : FileInspector
         Checks in a thread which projects exist.
     searches : iterable of Search
         Names of the search kinds.

@@ -35,7 +35,7 @@ class SideDialogs(QObject):
         Returns all searches, starting with the current one.
     project : callable
         Returns the folder of the open project, or None.
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects files.
     tasks : TaskQueue
         Runs the tasks.

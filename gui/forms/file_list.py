@@ -59,7 +59,7 @@ class FileList(QWidget):
     ----------
     spec : Input
         The input.
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects the files.
     takes_broken : bool
         True if unreadable structures are skipped and hence no error.

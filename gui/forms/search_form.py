@@ -52,7 +52,7 @@ class SearchForm(QWidget):
     ----------
     search : Search
         Entry from which the page is generated.
-    inspector : FileSurvey
+    inspector : FileInspector
         Inspects files.
     devices : DeviceDetector
         Detects the devices.
