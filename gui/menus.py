@@ -95,28 +95,28 @@ class Menus:
     Parameters
     ----------
     window : QMainWindow
-        Receives the menus and the toolbar.
+        Window to which the menus and the toolbar are added.
     actions : MenuActions
         Callbacks of the actions.
     dialogs : DialogActions
         Callbacks of the actions that open a dialog.
     searches : iterable of Search
-        Available searches.
+        Searches that the menus offer, in order.
     docks : iterable of QDockWidget
         Docks to show and hide.
     undo_stack : UndoStack
-        Changes of the menu Edit.
+        Provides the Undo and Redo actions of the Edit menu.
 
     Attributes
     ----------
     new : dict of str to QAction
-        Actions that start a search, by kind.
+        Actions that show the empty form of a search, by search kind.
     themes : dict of str to QAction
         Actions that select a theme, by theme name.
     font_scales : dict of int to QAction
         Actions that select a font size, by percent.
     recent, help : QMenu
-        Menus of recent projects and of help.
+        The Recent projects menu and the Help menu.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Menus:
         self._make_toolbar()
 
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
-        """List recent projects in their menu. `notes` describes their content and date."""
+        """List recent projects in their menu. `notes` maps each folder to a text with its content and date."""
         self.recent.clear()
         for folder in folders:
             text = folder + (f"    {notes[folder]}" if notes.get(folder) else "")
@@ -211,7 +211,7 @@ class Menus:
         toolbar.setMovable(False)
         toolbar.setIconSize(QSize(20, 20))
         toolbar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        # One button per search would not leave enough space for the other buttons in a window of normal width.
+        # The searches share one menu button: a button for each would leave too little space for the others.
         searches = QMenu("New search", self._window)
         searches.addActions(list(self.new.values()))
         set_icon(searches.menuAction(), "new")

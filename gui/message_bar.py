@@ -1,6 +1,6 @@
-"""The message about errors and finished work, in the status bar, which reserves its space: no other control moves when it appears.
+"""A message about an error or finished work, shown in the status bar until it is closed.
 
-It stays until it is closed and does not interrupt the user.
+It does not interrupt the user, and its space is reserved, so that no other control moves when it appears.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["MessageBar"]
 _ICONS = {"wrong": "failed", "attention": "warning", "good": "done"}
 _LINES = 2
 _WIDTH_OF_WHOLE = 520
-"""Width in pixels of the whole text of a long message."""
+"""Width of the box that shows the whole text of a long message, in pixels."""
 
 
 class MessageBar(QWidget):
-    """Shows one message in two lines, and offers its whole text if it is longer; hidden if there is no message."""
+    """Shows a message in two lines, with a button for the whole text if it does not fit. Hidden if there is no message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,19 @@ class MessageBar(QWidget):
     def show_message(
         self, text: str, tone: Literal["wrong", "attention", "good"], action: str = "", clicked: Callable[[], None] | None = None
     ) -> None:
-        """Show a message, replacing the previous one, optionally with a button for an action."""
+        """Show a message in place of the previous one.
+
+        Parameters
+        ----------
+        text : str
+            The message.
+        tone : str
+            Colour and icon: ``wrong`` (error), ``attention`` (warning) or ``good``.
+        action : str
+            Text of a button, or '' for no button.
+        clicked : callable, optional
+            Called when the button is clicked.
+        """
         self._tone, self._clicked, self._is_hint = tone, clicked, False
         self.label.setText(text)
         self.button.setText(action)
@@ -67,17 +79,17 @@ class MessageBar(QWidget):
         self._offer_whole()
 
     def hint(self, text: str) -> None:
-        """Show what is missing until `clear_hint` is called."""
+        """Show a hint about missing input until `clear_hint` is called."""
         self.show_message(text, "attention")
         self._is_hint = True
 
     def clear_hint(self) -> None:
-        """Remove a hint; other messages stay."""
+        """Remove the message if it is a hint."""
         if self._is_hint:
             self.clear()
 
     def clear_complaint(self) -> None:
-        """Remove a warning or an error; good news stays."""
+        """Remove the message if it is a warning or an error."""
         if self._tone != "good":
             self.clear()
 
@@ -88,7 +100,7 @@ class MessageBar(QWidget):
         self.hide()
 
     def redraw(self) -> None:
-        """Draw the icon in the colours of the palette."""
+        """Redraw the icon in the colours of the current palette."""
         self._icon.setPixmap(pixmap(_ICONS[self._tone], 18, QColor(getattr(colours(), self._tone)), self.devicePixelRatioF()))
         self.update()
 
@@ -97,7 +109,7 @@ class MessageBar(QWidget):
         self._offer_whole()
 
     def _offer_whole(self) -> None:
-        """Offer the whole text if it does not fit next to the other buttons."""
+        """Show the button for the whole text if the text does not fit."""
         layout = self.layout()
         assert layout is not None
         self.more_button.hide()
@@ -105,7 +117,7 @@ class MessageBar(QWidget):
         self.more_button.setVisible(self.label.is_cut())
 
     def _show_whole(self) -> None:
-        """Show the whole text above the bar, until the next click or key."""
+        """Show the whole text in a box above the bar, until the next click or key press."""
         whole = QFrame(self, Qt.WindowType.Popup)
         whole.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         whole.setFrameShape(QFrame.Shape.StyledPanel)
@@ -135,7 +147,7 @@ class MessageBar(QWidget):
 
 
 class _LinesLabel(QLabel):
-    """A text in two lines, elided if space is short; the tooltip contains the whole text."""
+    """A label with two lines of text, elided if space is short. The tooltip shows the whole text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +169,7 @@ class _LinesLabel(QLabel):
         return self.sizeHint()
 
     def is_cut(self) -> bool:
-        """Return True if the lines do not contain the whole text."""
+        """Return True if the text is elided."""
         return " ".join(self._lines()) != " ".join(self.text().split())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name

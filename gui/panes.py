@@ -1,4 +1,4 @@
-"""Panes: parts of a page that can be collapsed, maximised, and moved into a window of their own."""
+"""Panes: areas of a page that can be collapsed, maximised, and detached into a separate window."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = ["Pane", "PaneView", "TitledPage", "add_half", "halve", "split"]
 _MAXIMUM = 16_777_215
 """Qt's maximum size of a widget."""
 _WINDOW = QSize(900, 640)
-"""Initial size of a window of its own, in pixels."""
+"""Initial size of the window of a detached pane, in pixels."""
 _ICON = 16
 
 
 class Pane(QWidget):
-    """A part of a page with a title.
+    """An area of a page with a title and a content.
 
-    A click on the title or on its arrow collapses the pane. A double-click on the title, or F11, maximises it within its view; again, or
-    Escape, restores it. Pictures also have buttons for this, and one that moves them into a window of their own, from which they return
-    when it is closed.
+    A click on the title or on its arrow collapses the pane. A double-click on the title, or F11, maximises the pane within its view; a
+    second double-click, F11 or Escape restores it. Panes with pictures also have buttons to maximise and to detach. A detached pane has
+    a separate window and returns to its view when this window is closed.
 
-    The buttons are placed in the bar of the content (see `PaneBar`), in the bar of its tabs, or in a bar that is added.
+    The buttons are in the bar of the content (see `PaneBar`), next to its tabs, or in a new bar above the content.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ class Pane(QWidget):
     content : QWidget
         Content.
     is_picture : bool
-        True for the buttons of pictures.
+        True to add the buttons that maximise and detach a picture.
     tabs : QTabWidget, optional
-        Tabs at the top of the content, if it does not consist of tabs only.
+        Tabs at the top of the content, if `content` is not itself a tab widget.
     """
 
     def __init__(self, title: str, content: QWidget, *, is_picture: bool = False, tabs: QTabWidget | None = None) -> None:
         super().__init__()
         self.title, self.content, self.is_picture = title, content, is_picture
         self._extent = 0
-        """Size in its splitter before it was collapsed, in pixels."""
+        """Size along its splitter before the pane was collapsed, in pixels."""
         self._is_collapsed = False
         self._window: _PaneWindow | None = None
         self._holder: PageScroll | None = None
@@ -117,7 +117,7 @@ class Pane(QWidget):
 
     @property
     def is_detached(self) -> bool:
-        """True if the content is in a window of its own."""
+        """True if the content is in a separate window."""
         return self._window is not None
 
     @property
@@ -139,7 +139,7 @@ class Pane(QWidget):
             self.view.stateChanged.emit()
 
     def toggle_maximised(self) -> None:
-        """Fill the view with the content, or return it to its place."""
+        """Maximise the content within its view, or restore it."""
         self._click.stop()
         if self.is_maximised:
             self.restore()
@@ -149,16 +149,16 @@ class Pane(QWidget):
             focused = self._focused
             self._holder = self.view.show_maximised(self._frame)
             self._show_state()
-            # Escape needs the focus.
+            # Escape only works while the content has the keyboard focus.
             (focused or self._frame).setFocus()
 
     def restore(self) -> None:
-        """Return maximised content to its place."""
+        """Return maximised content to its pane."""
         if self._holder is not None and self.view is not None:
             holder, self._holder = self._holder, None
             focused = self._focused
             holder.takeWidget()
-            # Otherwise the holder would resize the content until it is deleted.
+            # Otherwise the holder would go on resizing the content until Qt deletes the holder.
             self._frame.removeEventFilter(holder)
             self._place.addWidget(self._frame, 1)
             self._frame.show()
@@ -168,7 +168,7 @@ class Pane(QWidget):
                 focused.setFocus()
 
     def detach(self) -> None:
-        """Move the content into a window of its own, on another screen if there is one."""
+        """Move the content into a separate window, on another screen if there is one."""
         if self.is_detached:
             self.attach()
             return
@@ -180,7 +180,7 @@ class Pane(QWidget):
         self._window.show()
 
     def attach(self) -> None:
-        """Return the content from its own window."""
+        """Return detached content to its pane and close its window."""
         if self._window is not None:
             window, self._window = self._window, None
             self._place.addWidget(self._frame, 1)
@@ -190,7 +190,7 @@ class Pane(QWidget):
             window.deleteLater()
 
     def fit_strip(self) -> None:
-        """Arrange the title of a collapsed pane after its splitter was turned."""
+        """Adapt the title of a collapsed pane after the orientation of its splitter has changed."""
         if not self._strip.isHidden():
             self._strip.is_upright = self._is_across
             self._limit(True)
@@ -199,7 +199,7 @@ class Pane(QWidget):
         """Collapse the pane after a click on its title, and maximise it after a double-click."""
         if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.LeftButton:
             if event.type() == QEvent.Type.MouseButtonPress:
-                # A second click in time makes it a double-click.
+                # Wait: a second click within Qt's interval makes it a double-click.
                 self._click.start()
                 return True
             if event.type() == QEvent.Type.MouseButtonDblClick:
@@ -228,7 +228,7 @@ class Pane(QWidget):
 
     @property
     def _focused(self) -> QWidget | None:
-        """The widget of the content that has the focus, which it loses when it is moved."""
+        """The widget within the content that has the keyboard focus, or None. Moving the content takes the focus away."""
         focused = QApplication.focusWidget()
         return focused if focused is not None and self._frame.isAncestorOf(focused) else None
 
@@ -239,11 +239,11 @@ class Pane(QWidget):
 
     @property
     def _is_across(self) -> bool:
-        """True if the pane is next to others, so that its title is upright while it is collapsed."""
+        """True if the panes of the splitter are side by side, so that the title of a collapsed pane is vertical."""
         return self._splitter is not None and self._splitter.orientation() == Qt.Orientation.Horizontal
 
     def _show_strip(self, is_shown: bool, text: str) -> None:
-        """Show only a strip with a text in place of the content, or the content again."""
+        """Replace the content by a strip with a text, or show the content again."""
         splitter = self._splitter
         if is_shown and splitter is not None:
             self._extent = splitter.sizes()[splitter.indexOf(self)]
@@ -262,7 +262,7 @@ class Pane(QWidget):
     def _limit(self, is_strip: bool) -> None:
         strip = self._strip.sizeHint()
         is_across = self._is_across
-        # Outside a splitter, the strip is at the top of the free space.
+        # Outside a splitter, the size is not limited, and the strip is at the top of the free space.
         is_limited = is_strip and self._splitter is not None
         self.setMaximumSize(
             strip.width() if is_limited and is_across else _MAXIMUM, strip.height() if is_limited and not is_across else _MAXIMUM
@@ -270,7 +270,7 @@ class Pane(QWidget):
 
 
 class _Frame(QWidget):
-    """The part of a pane that can be moved: its bar and its content."""
+    """The movable contents of a pane: its bar and its content widget."""
 
     def __init__(self, pane: Pane) -> None:
         super().__init__()
@@ -278,7 +278,7 @@ class _Frame(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
 
     def event(self, event: QEvent) -> bool:
-        """Take Escape before shortcuts of the content while it is maximised."""
+        """Handle Escape before any shortcut of the content while the pane is maximised."""
         if event.type() == QEvent.Type.ShortcutOverride and self.pane.is_maximised:
             assert isinstance(event, QKeyEvent)
             if event.key() == Qt.Key.Key_Escape:
@@ -287,7 +287,7 @@ class _Frame(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Restore the pane."""
+        """Restore a maximised pane when Escape is pressed."""
         if event.key() == Qt.Key.Key_Escape and self.pane.is_maximised:
             self.pane.restore()
         else:
@@ -295,7 +295,7 @@ class _Frame(QWidget):
 
 
 class _Strip(QAbstractButton):
-    """The title of a collapsed pane, which opens it; it is upright if the pane is next to others."""
+    """Button with the title of a collapsed pane. A click opens the pane. The text is vertical if panes are side by side."""
 
     def __init__(self, pane: Pane) -> None:
         super().__init__(pane)
@@ -312,13 +312,13 @@ class _Strip(QAbstractButton):
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        """Return the size of a line, horizontal or upright."""
+        """Return the size of the title, horizontal or vertical."""
         metrics = self.fontMetrics()
         size = QSize(metrics.horizontalAdvance(self.text()) + _ICON + 16, max(metrics.height(), _ICON) + 8)
         return size.transposed() if self.is_upright else size
 
     def minimumSizeHint(self) -> QSize:
-        """Return the size of a line of any length."""
+        """Return the minimum size, at which the title may be cut."""
         size = self.sizeHint()
         return QSize(size.width(), _ICON) if self.is_upright else QSize(_ICON, size.height())
 
@@ -333,7 +333,7 @@ class _Strip(QAbstractButton):
             ink = palette.color(QPalette.ColorRole.ButtonText)
             arrow = pixmap("folded", _ICON, ink, self.devicePixelRatioF())
             if self.is_upright:
-                # The text reads downwards.
+                # Turn the text by 90 degrees, so that it reads from top to bottom.
                 painter.translate(self.width(), 0)
                 painter.rotate(90)
             painter.drawPixmap(QPoint(4, (across - _ICON) // 2), arrow)
@@ -347,7 +347,7 @@ class _Strip(QAbstractButton):
 
 
 class _PaneWindow(QWidget):
-    """The window of a detached pane; closing it returns the content."""
+    """The window of a detached pane. Closing it returns the content to its view."""
 
     def __init__(self, pane: Pane, frame: QWidget) -> None:
         super().__init__(pane, Qt.WindowType.Window)
@@ -371,12 +371,12 @@ class _PaneWindow(QWidget):
 
 
 class PaneView(QWidget):
-    """Base class of views that consist of panes in splitters, or of a text in their place.
+    """Base class of views that show either panes in splitters or a text instead.
 
     Signals
     -------
     stateChanged
-        Sizes or collapsed panes have changed, so that they should be stored.
+        The sizes of panes, or the set of collapsed panes, have changed and should be stored.
     """
 
     stateChanged = Signal()
@@ -412,14 +412,14 @@ class PaneView(QWidget):
         return self.findChildren(Pane)
 
     def restore_panes(self) -> None:
-        """Return maximised and detached content to its place."""
+        """Return all maximised and detached content to its pane."""
         for pane in self.panes:
             pane.restore()
             pane.attach()
 
     def show_maximised(self, frame: QWidget) -> PageScroll:
-        """Fill the view with the content of a pane; return the widget that holds it."""
-        # Small windows and large fonts need scrolling.
+        """Fill the view with the frame of a pane, and return the scroll area that now holds the frame."""
+        # In small windows or with large fonts, the content may need scrolling.
         holder = PageScroll(frame)
         self._stack.addWidget(holder)
         self._stack.setCurrentWidget(holder)
@@ -434,7 +434,7 @@ class PaneView(QWidget):
         holder.deleteLater()
 
     def _maximise_focused(self) -> None:
-        """Maximise or restore the innermost pane with the focus."""
+        """Maximise or restore the innermost pane that has the keyboard focus."""
         widget = QApplication.focusWidget()
         while widget is not None and not isinstance(widget, _Frame):
             widget = widget.parentWidget()
@@ -442,11 +442,11 @@ class PaneView(QWidget):
             widget.pane.toggle_maximised()
 
     def _pane_of(self, content: QWidget) -> Pane:
-        """Return the pane of a content."""
+        """Return the pane that has the given content."""
         return next(pane for pane in self.panes if pane.content is content)
 
     def _add_panes(self, page: QWidget, splitters: Mapping[str, QSplitter]) -> None:
-        """Add the page with the panes; the sizes of the splitters are stored by name."""
+        """Add the page with the panes. `splitters` are the splitters whose sizes are stored, by name."""
         self._splitters = dict(splitters)
         for splitter in self._splitters.values():
             splitter.setChildrenCollapsible(False)
@@ -455,7 +455,7 @@ class PaneView(QWidget):
         self._stack.addWidget(page)
 
     def _show_text(self, text: str) -> None:
-        # Windows of their own stay open, since the next run is shown in them.
+        # Windows of detached panes stay open because they will show the next run.
         for pane in self.panes:
             pane.restore()
         self._text.setText(text)
@@ -465,14 +465,14 @@ class PaneView(QWidget):
         self._stack.setCurrentWidget(self._shown)
 
     def _panes_state(self) -> dict[str, Any]:
-        """Return sizes and collapsed panes, to be stored."""
+        """Return the splitter sizes and the titles of collapsed panes as JSON values."""
         return {
             "sizes": {name: splitter.sizes() for name, splitter in self._splitters.items()},
             "collapsed": [pane.title for pane in self.panes if pane.is_collapsed],
         }
 
     def _restore_panes_state(self, state: Mapping[str, Any]) -> None:
-        """Restore sizes and collapsed panes; values that do not fit are ignored."""
+        """Restore splitter sizes and collapsed panes from `_panes_state`. Invalid values are ignored."""
         sizes, collapsed = state.get("sizes"), state.get("collapsed")
         for name, splitter in self._splitters.items():
             stored = sizes.get(name) if isinstance(sizes, dict) else None
@@ -488,7 +488,7 @@ class PaneView(QWidget):
 
 
 class TitledPage(QWidget):
-    """A bar with a title and some widgets above a content.
+    """A page with a bar (title and widgets) above a content.
 
     Parameters
     ----------
@@ -499,7 +499,7 @@ class TitledPage(QWidget):
     *widgets : QWidget
         Widgets in the bar.
     stretched : QWidget
-        The one of them that takes the free space.
+        The widget of the bar that takes the free space.
     """
 
     def __init__(self, title: str, content: QWidget, *widgets: QWidget, stretched: QWidget) -> None:
@@ -515,7 +515,7 @@ class TitledPage(QWidget):
 
 
 def split(orientation: Qt.Orientation, parts: Mapping[QWidget, int]) -> QSplitter:
-    """Return a splitter with widgets and their relative sizes."""
+    """Return a splitter with the widgets in `parts`, which maps widgets to relative sizes."""
     splitter = QSplitter(orientation)
     for at, (widget, part) in enumerate(parts.items()):
         splitter.addWidget(widget)
@@ -525,9 +525,9 @@ def split(orientation: Qt.Orientation, parts: Mapping[QWidget, int]) -> QSplitte
 
 
 def add_half(splitter: QSplitter, pane: Pane) -> None:
-    """Add a pane to a splitter, as large as all others together."""
+    """Add a pane to a splitter and give it half of the space."""
     splitter.addWidget(pane)
-    # A hidden widget gets no size.
+    # A splitter gives no space to a hidden widget.
     pane.show()
     splitter.setStretchFactor(splitter.count() - 1, 1)
     splitter.setCollapsible(splitter.count() - 1, False)
@@ -535,10 +535,10 @@ def add_half(splitter: QSplitter, pane: Pane) -> None:
 
 
 def halve(splitter: QSplitter) -> None:
-    """Make the last part of a splitter as large as all others together."""
+    """Give the last widget of a splitter half of the space, and divide the rest equally among the others."""
     n_others = splitter.count() - 1
     space = splitter.width() if splitter.orientation() == Qt.Orientation.Horizontal else splitter.height()
-    # Qt distributes only what is left of the space by relative sizes.
+    # Pixel sizes: Qt uses stretch factors only to distribute extra space.
     half = max(space // 2, 100 * n_others)
     splitter.setSizes([half // n_others] * n_others + [half])
 

@@ -29,7 +29,9 @@ _PROTEINS = Input(
 
 
 class PredictionDialog(JobDialog):
-    """Lets the user choose proteins, digestion and a file, runs a `PredictionTask` as a job of the window, and shows its result.
+    """Dialog for choosing proteins, digestion settings and an output file.
+
+    It runs a `PredictionTask` as a job of the window and shows the result.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class PredictionDialog(JobDialog):
         self.check()
 
     def validation_error(self) -> str:
-        """Return why nothing can be predicted, or ''."""
+        """Return why the prediction cannot start, or ''."""
         if self.is_running:
             return "The library is being predicted"
         if self.proteins.is_empty:

@@ -1,4 +1,4 @@
-"""Pages are created step by step while the window is idle, so that it opens at once and remains responsive."""
+"""Creation of pages in small steps while the window is idle, so that the window opens quickly and remains responsive."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Preparation"]
 
 _INTERVAL_MS = 40
 _FIRST: tuple[Callable[[], ModuleType], ...] = (lambda: views.run_account, lambda: views.run_comparison)
-"""Modules needed by the first opened project."""
+"""Modules needed when the first project is opened."""
 _ALSO: tuple[Callable[[], ModuleType], ...] = (lambda: results.run_page, lambda: results.comparison_view)
 """Modules of pages that are created on first use."""
 
 
 class Preparation(QObject):
-    """Imports the modules of pages in a thread, then creates the pages part by part in the window's thread.
+    """Imports the modules of pages in a background thread, then creates the pages step by step in the window's thread.
 
     Parameters
     ----------
@@ -53,19 +53,19 @@ class Preparation(QObject):
         self._timer.timeout.connect(self.step)
 
     def begin(self) -> None:
-        """Start importing modules, those of pages before those of searches."""
+        """Start importing modules: first those needed by projects and pages, then those of searches."""
         self._thread.start()
         self._timer.start()
 
     def end(self) -> None:
-        """Stop, after waiting for the module that is being imported, which must not be incomplete when the program ends."""
+        """Stop, after waiting for the current import: the program must not end during an import."""
         self._is_wanted = False
         self._timer.stop()
         if self._thread.is_alive():
             self._thread.join()
 
     def step(self) -> None:
-        """Create the next part, if there is one and the window is idle."""
+        """Do the next step of creating a page, if any is left and the window is idle."""
         if not self._is_imported.is_set() or not self._may_work():
             return
         if not any(search.prepare() for search in self._searches):

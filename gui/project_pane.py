@@ -57,11 +57,11 @@ _RUN, _IS_RESUMABLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _MARGIN = 6
 _EDGE, _MINIMUM_WIDTH = 8, 200
 _MADE_AT_ONCE = 20
-"""Number of run titles computed at once, about as many as are visible."""
+"""Number of run titles that are computed immediately, about as many as are visible."""
 
 
 class ProjectPane(QWidget):
-    """The runs of a project, newest first.
+    """List of the runs of a project, newest first, with buttons for actions on them.
 
     Signals
     -------
@@ -72,7 +72,7 @@ class ProjectPane(QWidget):
     resume_requested
         Record of a stopped run to resume.
     about_requested, discard_requested
-        Record of the run whose page is to be shown, or that is to be deleted.
+        Record of the run whose details page is to be shown, or which is to be deleted.
     """
 
     MANUAL = "projects"
@@ -88,7 +88,10 @@ class ProjectPane(QWidget):
         super().__init__()
         self.project: Project | None = None
         self.is_resuming: Callable[[Path, str], bool] = lambda folder, run_id: False
-        """Returns True while a job of the window resumes a run; the project only records this once the job writes to it."""
+        """Returns True while a job of the window resumes a run (arguments: project folder, run id).
+
+        The project itself records the new status only when the job first writes to it.
+        """
         self.name = heading("")
         self.name.setWordWrap(True)
         self.state = toned_label()
@@ -102,7 +105,7 @@ class ProjectPane(QWidget):
         self.runs.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.runs.setAccessibleName("Runs of the project")
         self.runs.itemSelectionChanged.connect(self._choose)
-        # A click on the selected run leads back to its results.
+        # A click on the selected run returns from another page to its results.
         self.runs.itemClicked.connect(lambda item: self._choose())
         self.compare_action = QAction("&Compare runs", self)
         self.compare_action.setEnabled(False)
@@ -131,7 +134,7 @@ class ProjectPane(QWidget):
         page.addWidget(self.about_button)
         page.addWidget(self.compare_button)
         page.addWidget(self.resume_button)
-        # Takes the space of the list while that is hidden.
+        # Takes the space of the list while the list is hidden.
         page.addStretch(0)
         self.show_project(None)
 
@@ -141,7 +144,7 @@ class ProjectPane(QWidget):
         return tuple(self._records)
 
     def show_project(self, project: Project | None) -> None:
-        """Show the runs of a project, or that none is open, without selecting a run."""
+        """Show the runs of a project without selecting one. None means that no project is open."""
         self.project, self._records, self._titles = project, [], {}
         self.name.setText("No project open" if project is None else project.folder.name)
         self.name.setToolTip("" if project is None else tip_text(str(project.folder)))
@@ -153,7 +156,7 @@ class ProjectPane(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the runs again and restore the selection. If they cannot be read, the previous list and the reason are shown."""
+        """Read the runs again and restore the selection. If this fails, the previous list stays, with the error."""
         problem = self._read()
         records = self._records
         selected = {record.id for record in self.selected_runs}
@@ -167,7 +170,7 @@ class ProjectPane(QWidget):
             status = CAN_BE_RESUMED if is_resumable else record.status
             if reason := self.missing_checkpoint(record):
                 status += f", {reason}"
-            # Further titles are computed when they are scrolled into view: each takes a millisecond or two.
+            # Computing a title takes a millisecond or two, so other titles are computed when they are scrolled into view.
             title = self.title_of(record) if self.runs.count() < _MADE_AT_ONCE else record.id
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}, {record.id}, {status}, {record.message}")
             item.setToolTip(tip_text(f"{title}\n{_tip(record, status)}"))
@@ -196,13 +199,13 @@ class ProjectPane(QWidget):
         except ProteoscopeError as error:
             if is_project(self.project.folder):
                 return str(error)
-            # Runs in a missing folder cannot finish.
+            # The folder is missing, so unfinished runs cannot finish.
             self._records = [_failed(record) if record.status in ("queued", "running") else record for record in self._records]
             return "The folder of this project is missing: it was deleted or moved, or its disk was disconnected."
         return ""
 
     def _as_resumed(self, record: RunRecord) -> RunRecord:
-        """Return the record of a stopped run as running while a job resumes it."""
+        """Return a copy of the record with the status "running" if a job is resuming this stopped run, otherwise the record."""
         assert self.project is not None
         if record.status in ("failed", "cancelled") and self.is_resuming(self.project.folder, record.id):
             return replace(record, status="running", message="resuming", finished=None)
@@ -221,7 +224,7 @@ class ProjectPane(QWidget):
         return [item.data(_RUN) for item in items]
 
     def select(self, run_id: str) -> None:
-        """Select a run as a click on it does."""
+        """Select a run by its id, with the same effect as a click on it."""
         for i in range(self.runs.count()):
             item = self.runs.item(i)
             if item.data(_RUN).id == run_id:
@@ -229,7 +232,7 @@ class ProjectPane(QWidget):
                 self.runs.scrollToItem(item)
 
     def _offer_actions(self) -> None:
-        """Enable the actions that apply to the selected runs."""
+        """Enable the actions that can be applied to the selected runs."""
         self._offer_comparison()
         record = self.selected_run
         is_resumable = record is not None and record.id in self._resumable
@@ -238,11 +241,11 @@ class ProjectPane(QWidget):
         self.resume_action.setToolTip("Continue this run from where it stopped, with the same files and parameters")
 
     def missing_checkpoint(self, record: RunRecord) -> str:
-        """Return why a stopped run cannot be resumed, as the end of a sentence; empty for other runs."""
+        """Return why a stopped run cannot be resumed, worded as the end of a sentence, or '' if it can be or is not stopped."""
         return missing_checkpoint(record, self._resumable)
 
     def title_of(self, record: RunRecord) -> str:
-        """Return the title of a run, either assigned by the user or describing the search and its results."""
+        """Return the title that the user gave to a run, otherwise a description of the search and its results."""
         key = record.id, record.status
         if key not in self._titles:
             if self.project is None:
@@ -269,7 +272,7 @@ class ProjectPane(QWidget):
             signal.emit(self.selected_run)
 
     def _offer_comparison(self) -> None:
-        """Offer the comparison if two or more comparable runs are selected."""
+        """Enable the comparison if two or more comparable runs are selected."""
         records = self.selected_runs
         run = self.selected_run
         self.about_action.setEnabled(run is not None)
@@ -306,7 +309,7 @@ class ProjectPane(QWidget):
 
 
 class _RunDelegate(QStyledItemDelegate):
-    """Draws a run in three lines: state and title, date, result."""
+    """Item delegate that draws a run in three lines: state and title, date, result."""
 
     def __init__(self, parent: QWidget, title_of: Callable[[RunRecord], str]) -> None:
         super().__init__(parent)
@@ -360,7 +363,7 @@ def _when(moment: datetime) -> str:
 
 
 def _wide_button(action: QAction) -> QToolButton:
-    """Return a button below the list, hidden until its action applies."""
+    """Return a button for the space below the list. It is hidden until its action can be applied."""
     button = QToolButton()
     button.setDefaultAction(action)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)

@@ -1,4 +1,4 @@
-"""Recent projects, listed with their content and date; missing ones are greyed out."""
+"""The list of recent projects with their content and date; missing projects are greyed out."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["RecentProjects"]
 
 class _List(Protocol):
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
-        """List recent projects. `notes` maps their folders to their content and date."""
+        """List recent projects. `notes` maps each folder to a text with its content and date."""
 
     def show_missing(self, folders: frozenset[str]) -> None:
         """Grey out recent projects that do not exist."""
 
 
 class RecentProjects:
-    """Updates the recent projects of the settings and the lists that show them.
+    """Maintains the list of recent projects in the settings and in the widgets that show it.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class RecentProjects:
     inspector : FileInspector
         Checks in a thread which projects exist.
     searches : iterable of Search
-        Names of the search kinds.
+        Searches, whose names are used in the notes on projects.
     lists : iterable
         Widgets that list recent projects.
     """
@@ -45,7 +45,7 @@ class RecentProjects:
         self._lists = tuple(lists)
 
     def remember(self, folder: Path, runs: Iterable[RunRecord]) -> None:
-        """Put a project first, with a summary of its runs (given newest first)."""
+        """Move a project to the top of the lists and store a summary of its runs, which are given newest first."""
         done = [run for run in runs if run.status == "done"]
         kinds = tuple(dict.fromkeys(run.kind for run in done))
         self._values.remember_project(folder, RecentProject(kinds=kinds, last_run=done[0].started.isoformat() if done else ""))
@@ -57,7 +57,7 @@ class RecentProjects:
         self.show()
 
     def knows(self, folder: Path) -> bool:
-        """Return True if a project is among the recent ones."""
+        """Return True if a project is among the recent projects."""
         return str(folder) in self._values.recent_projects
 
     def show(self) -> None:

@@ -11,12 +11,12 @@ __all__ = ["resume_task"]
 
 
 def resume_task(project: Project, run_id: str) -> tuple[SearchTask, str]:
-    """Return the search that resumes a run of a project, and a sentence if files outside the project are not written.
+    """Return the task that resumes a run, and a sentence about output files outside the project that it will not write, or ''.
 
     Raises
     ------
     InputError, ParameterError
-        The run cannot be resumed.
+        If the run cannot be resumed.
     """
     stopped = stopped_run(project, run_id)
     search = search_of_kind(stopped.kind)

@@ -40,17 +40,17 @@ class RunActions(QObject):
     Signals
     -------
     page_made
-        A new page of run details.
+        The page of run details has been created.
     page_shown
-        The page is to be shown.
+        The page of run details is to be shown.
     results_requested
         Run whose results are to be shown.
     comparison_requested
         Runs to compare.
     form_shown
-        Kind of the search whose form is to be shown.
+        Search kind of the form that is to be shown.
     deleted
-        The run, before its results are released.
+        A deleted run. Its results are still open.
     failed
         Error text.
     message
@@ -82,7 +82,7 @@ class RunActions(QObject):
         self._reader = TableWorker(None, self)
         self._deleted: dict[Path, list[str]] = {}
         self._deletion_text = ""
-        """Message about the last deletion."""
+        """Text of the message that offers to undo the last deletion."""
         self._report_folder = ""
         pane.about_requested.connect(self.show_page)
         pane.resume_requested.connect(self.resume)
@@ -119,7 +119,7 @@ class RunActions(QObject):
             self._reader.submit("account", lambda: self._read(project, run), self._show, lambda error: self.failed.emit(str(error)))
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
-        """Read the details of a run and the runs comparable with it; called in a thread."""
+        """Return the details of a run, the runs comparable with it, and True if the project is writable. Called in a background thread."""
         pages = self._searches.get(run.kind)
         names = [result.name for result in project.results(run.id)]
         others = []
@@ -136,7 +136,7 @@ class RunActions(QObject):
         self.page_shown.emit()
 
     def save_note(self) -> None:
-        """Store the title and note that are being typed."""
+        """Store the edited title and note of the shown run."""
         if self.made_page is not None:
             self.made_page.save_note()
 
@@ -163,7 +163,7 @@ class RunActions(QObject):
         self._undo_stack.add(Change(what, self, before, note, partial(self._restore_note, project, run), field=(run.id, field)))
 
     def _restore_note(self, project: Project, run: RunRecord, note: RunNote) -> None:
-        """Store an earlier title and note, and show them."""
+        """Store and show an earlier title and note (undo and redo)."""
         project.set_note(run.id, note)
         self._pane.refresh_titles()
         self.show_page(run)
@@ -181,7 +181,7 @@ class RunActions(QObject):
             self._bar.show_message(f"This run has no results: {why}", "attention")
 
     def resume(self, run: RunRecord) -> None:
-        """Queue a stopped run of the open project for resuming."""
+        """Queue a job that resumes a stopped run of the open project."""
         project = self._pane.project
         if project is None or self._tasks.is_resuming(project.folder, run.id):
             return
@@ -197,7 +197,7 @@ class RunActions(QObject):
         self._pane.refresh()
 
     def search_again(self, run: RunRecord) -> None:
-        """Fill the form of a run's search with its files and parameters, and show it."""
+        """Show the search form, filled with the files and parameters of a run."""
         project, pages = self._pane.project, self._searches.get(run.kind)
         if project is None or pages is None:
             return
@@ -223,7 +223,7 @@ class RunActions(QObject):
         self.form_shown.emit(run.kind)
 
     def prompt_for_report(self, run: RunRecord) -> None:
-        """Ask for a folder for the report of a run."""
+        """Open a dialog for the folder of a report on a run."""
         project, pages = self._pane.project, self._searches.get(run.kind)
         if project is None or pages is None:
             return
@@ -246,7 +246,7 @@ class RunActions(QObject):
             self.message.emit(f"The folder is {account.folder}")
 
     def delete(self, run: RunRecord) -> None:
-        """Delete a run and offer to undo it."""
+        """Delete a run and show a message with an Undo button."""
         project = self._pane.project
         if project is None:
             return
@@ -269,7 +269,7 @@ class RunActions(QObject):
         self._bar.show_message(self._deletion_text, "attention", "Undo", lambda: self._undo_stack.take_back(change))
 
     def _set_deleted(self, project: Project, run: RunRecord, is_deleted: bool) -> None:
-        """Delete a run, or restore and select it."""
+        """Delete a run, or restore and select a deleted run."""
         deleted = self._deleted.setdefault(project.folder, [])
         if is_deleted:
             project.delete_run(run.id)
@@ -287,7 +287,7 @@ class RunActions(QObject):
             self._pane.select(run.id)
 
     def close(self) -> None:
-        """Save an edited note, and remove deleted runs permanently."""
+        """Save an edited note, and erase deleted runs, which can no longer be restored."""
         self.save_note()
         self._reader.close()
         for folder, runs in self._deleted.items():
@@ -295,7 +295,7 @@ class RunActions(QObject):
                 if runs:
                     Project.open(folder).remove_deleted(runs)
             except ProteoscopeError:
-                # They are removed when the project is opened next.
+                # Opening the project the next time removes them.
                 continue
         self._deleted.clear()
 

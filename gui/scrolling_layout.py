@@ -1,4 +1,4 @@
-"""Layouts that scroll or fold when space is short, as in a small window with a large font."""
+"""Layouts that scroll or wrap when space is short, for example in a small window with a large font."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLabel, 
 __all__ = ["FoldingBar", "PageScroll", "PaneBar", "bar_of", "fill_page", "fit_dialog", "scaled_pixels"]
 
 _FRAME = QSize(8, 36)
-"""Space for the title bar and borders of a window."""
+"""Space reserved for the title bar and borders of a window, in pixels."""
 _USUAL_HEIGHT = 15
 """Line height of the default font, in pixels."""
 
 
 def scaled_pixels(widget: QWidget, pixels: int) -> int:
-    """Scale pixels designed for the default font to the font of a widget."""
+    """Return a length in pixels, chosen for the default font, scaled up to the font of a widget."""
     return max(pixels, round(pixels * widget.fontMetrics().height() / _USUAL_HEIGHT))
 
 
@@ -35,7 +35,7 @@ def fill_page(page: QWidget, *items: QWidget | QLayout, filling: QWidget) -> Non
 
 
 def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
-    """Return a bar above a figure or a table, whose first widget takes the free space."""
+    """Return a layout for the bar above a figure or a table. Its first widget takes the free space."""
     bar = QHBoxLayout()
     bar.setContentsMargins(8, 3, 6, 3)
     bar.setSpacing(spacing)
@@ -45,7 +45,10 @@ def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
 
 
 class PaneBar(NamedTuple):
-    """The bar of a content, offered as its attribute `pane_bar`: layouts for the arrow and for the other buttons, and the title."""
+    """The bar that a content widget shares with its pane, as its attribute `pane_bar`.
+
+    `start` is the layout for the arrow, `end` that for the other buttons, and `title` the label with the title, or None.
+    """
 
     start: QHBoxLayout
     end: QHBoxLayout
@@ -53,10 +56,10 @@ class PaneBar(NamedTuple):
 
 
 class PageScroll(QScrollArea):
-    """Shows a page at the available size, and scrolls if its layout needs more.
+    """Scroll area that gives its page the available size, or the minimum size of the page if that is larger.
 
-    Qt's own resizable area gives a page with wrapped texts its preferred height instead of its minimum height, so that it scrolls
-    without need.
+    With `QScrollArea.widgetResizable`, a page with wrapped texts would get its preferred height instead of its minimum height and would
+    scroll unnecessarily.
     """
 
     def __init__(self, page: QWidget, parent: QWidget | None = None) -> None:
@@ -72,7 +75,7 @@ class PageScroll(QScrollArea):
         return self._page.layout()
 
     def minimumSizeHint(self) -> QSize:
-        """Return a minimal size: the area scrolls at any size."""
+        """Return a very small size, since the area can scroll at any size."""
         return QSize(1, 1)
 
     def sizeHint(self) -> QSize:
@@ -113,7 +116,7 @@ class PageScroll(QScrollArea):
 
 
 class FoldingBar(QWidget):
-    """Two groups of widgets in a line; the second group moves below the first if space is short.
+    """A bar with two groups of widgets. The second group moves below the first if they do not fit into one line.
 
     Parameters
     ----------
@@ -149,11 +152,11 @@ class FoldingBar(QWidget):
         return sum(widths) + margins.left() + margins.right()
 
     def want(self, width: int) -> None:
-        """Set the width that the first group needs before the second group may be placed next to it."""
+        """Set the minimum width, in pixels, of the first group next to the second; if less is available, the second group moves below."""
         self._wanted = width
 
     def minimumSizeHint(self) -> QSize:
-        """Return the size needed by the wider group, since the other may be placed below it."""
+        """Return the minimum size of the folded bar, which is as wide as the wider group."""
         margins = self._lines.contentsMargins()
         width = max(item.minimumSize().width() for item in (self.first, self.second))
         return QSize(width + margins.left() + margins.right(), self._lines.totalMinimumSize().height())
@@ -164,7 +167,7 @@ class FoldingBar(QWidget):
         direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
         if direction != self._lines.direction():
             self._lines.setDirection(direction)
-            # The parent layout is active now and only notices a changed height later.
+            # The parent layout is being applied and would ignore a change of height now.
             self._later.start()
 
 

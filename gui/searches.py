@@ -1,4 +1,4 @@
-"""The searches of the window, each with a form and a results view."""
+"""The searches in the window. Each has a form and a results view, created when needed."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _OWN_VIEWS: Mapping[str, Callable[[], Callable[..., RunView]]] = {
     "library": lambda: results_package.library_view.LibraryView,
     "quantify": lambda: results_package.quantity_view.QuantityView,
 }
-"""Result views by search kind, where the standard view does not suffice.
+"""Functions that import the results view of a search kind. Other kinds use the standard view.
 
-Each is imported on first use, since importing plots takes longer than opening the window. This is the only place where the window
-distinguishes searches.
+Views are imported on first use, since importing plots takes longer than opening the window. Only the tables of this module distinguish
+searches in the window.
 """
 
 
@@ -59,13 +59,16 @@ _DRAWING: tuple[Callable[[], ModuleType], ...] = (
     lambda: structure.drawn_renderer,
 )
 _PARTS: Mapping[str, tuple[Callable[[], ModuleType], ...]] = {"structures": _DRAWING, "evidence": _DRAWING}
-"""Modules of parts that a view creates on demand."""
+"""Modules of widgets that a view creates on demand, by search kind."""
 _SPECTRA: Mapping[str, Callable[[], Callable[[], QWidget]]] = {
     "spectrum": lambda: spectrum.spectrum_view.SpectrumView,
     "mirror": lambda: spectrum.mirror_view.MirrorView,
 }
 _MADE_BEFORE = {"identify": _SPECTRA, "import": _SPECTRA, "modified": _SPECTRA}
-"""Slow parts of a view, by the name of its constructor argument; each takes as long to create as all other parts together."""
+"""Widgets that are created before a view and passed to its constructor, by search kind and argument name.
+
+Creating each takes as long as creating the rest of the view.
+"""
 
 _Page = Literal["form", "results"]
 
@@ -80,13 +83,13 @@ _FOLLOW_UPS = (
     *((kind, "quantify", "&Quantify…") for kind in ("identify", "import", "library", "modified", "explain")),
     *((kind, "evidence", "Map onto s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),
 )
-"""Follow-up searches offered by the results: search, follow-up search, menu text."""
+"""Follow-up searches in the results views: kind of the search, kind of the follow-up search, menu text."""
 
 
 class SearchPages(QObject):
-    """A search with its form and results view, each created on first use.
+    """A search with its form and results view, which are created on first use.
 
-    Creating a form takes a third of a second, and most of the window's forms are never used.
+    Creating a form takes a third of a second, and most forms of the window are never used.
 
     Signals
     -------
@@ -106,11 +109,11 @@ class SearchPages(QObject):
         """The results view, or None before its first use."""
         self._inspector, self._devices = inspector, devices
         self._making: dict[_Page, Iterator[None]] = {}
-        """Iterators that create the pages step by step."""
+        """Unfinished iterators that create the pages step by step, by page name."""
         self._fields: dict[str, Field] = {}
         self._parameters: ParameterForm | None = None
         self._parts: dict[str, QWidget] = {}
-        """Finished parts of an incomplete form or view, by name."""
+        """Finished widgets of an incomplete form or view, by name."""
         self._failed: set[_Page] = set()
         """Pages whose creation failed."""
 
@@ -121,23 +124,23 @@ class SearchPages(QObject):
 
     @property
     def form(self) -> SearchForm:
-        """The form, created on first use. An error of its creation is raised at each use."""
+        """The form, created on first use. If creating it fails, each later access tries again and may raise the error."""
         while self.made_form is None:
             self._go_on("form")
         return self.made_form
 
     @property
     def results(self) -> RunView:
-        """The results view, created on first use. An error of its creation is raised at each use."""
+        """The results view, created on first use. If creating it fails, each later access tries again and may raise the error."""
         while self.made_results is None:
             self._go_on("results")
         return self.made_results
 
     def prepare(self) -> bool:
-        """Create the next part of the pages and return True, or return False if they are complete.
+        """Do the next step of creating the pages and return True, or return False if nothing is left to create.
 
-        Pages are thus ready before they are needed, and the window is never blocked for the time of a whole page. A page that could not be
-        created is skipped until it is used.
+        Pages are thus ready before they are needed, and the window is never blocked while a whole page is created. A page whose creation
+        has failed is skipped until it is used.
         """
         pages: tuple[tuple[_Page, QWidget | None], ...] = (("form", self.made_form), ("results", self.made_results))
         for page, made in pages:
@@ -147,7 +150,7 @@ class SearchPages(QObject):
         return False
 
     def _go_on(self, page: _Page) -> None:
-        """Create the next part of a page; a failed part is retried at the next use."""
+        """Do the next step of creating a page. A failed step marks the page as failed; using the page starts its creation again."""
         making = self._making.pop(page, None) or (self._make_form() if page == "form" else self._make_results())
         self._failed.add(page)
         next(making, None)
@@ -155,7 +158,7 @@ class SearchPages(QObject):
         self._making[page] = making
 
     def modules(self) -> Iterator[Callable[[], object]]:
-        """Yield callables that import the modules of the pages; they may be called in any thread."""
+        """Yield functions that import the modules of the pages. They may be called in any thread."""
         yield lambda: forms.search_form
         yield lambda: _view_of(self.kind)
         yield from _PARTS.get(self.kind, ())
@@ -190,7 +193,7 @@ class SearchPages(QObject):
         self.results_made.emit(results)
 
     def knows_preset(self, path: Path) -> bool:
-        """Return True if a preset file is for this search."""
+        """Return True if a preset file contains parameters of this search."""
         try:
             return set(read_preset(self.kind, str(path))) <= set(self.search.model.model_fields)
         except ProteoscopeError:

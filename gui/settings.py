@@ -41,15 +41,15 @@ class SearchSettings(BaseModel):
     Attributes
     ----------
     workers, certificates : str
-        Remote workers that compute instead of the program, and their certificates.
+        Value of ``--workers`` for remote workers, and the folder of their certificates; '' for none.
     folders : dict
-        Start folder of the file dialog of each input.
+        Start folder of the file dialog, by input name.
     files : dict
-        Files retained for each input.
+        Files of the last search, by input name.
     results_layout : str
-        Layout of the results view, in its own format.
+        Layout of the results view, as a text that only this view interprets.
     stage_seconds : dict
-        Seconds of each stage of the last finished run.
+        Durations of the stages of the last finished run, in seconds, by stage name.
     """
 
     model_config = ConfigDict(validate_assignment=True)
@@ -66,7 +66,10 @@ class SearchSettings(BaseModel):
 
 
 class RecentProject(BaseModel):
-    """Stored facts of a recent project: kinds of its finished runs, and start of the last one in ISO 8601."""
+    """Stored summary of a recent project.
+
+    `kinds` are the search kinds of its finished runs, `last_run` is the start time of the last run in ISO 8601.
+    """
 
     kinds: tuple[str, ...] = ()
     last_run: str = ""
@@ -86,9 +89,9 @@ class Settings(BaseModel):
     geometry, layout : str
         Window geometry and layout as saved by Qt, in base 64.
     comparison_layout : str
-        Layout of the comparison view, in its own format.
+        Layout of the comparison view, as a text that only this view interprets.
     recent_runs : dict
-        Facts of recent projects by folder.
+        Summaries of recent projects, by folder.
     searches : dict
         Settings by kind of search.
     """
@@ -107,7 +110,7 @@ class Settings(BaseModel):
     searches: dict[str, SearchSettings] = {}
 
     def remember_project(self, folder: Path, runs: RecentProject | None = None) -> None:
-        """Put a project first among the recent ones, with a summary of its runs."""
+        """Move a project to the top of the recent projects, and store a summary of its runs if given."""
         self.recent_projects = (str(folder), *(recent_project for recent_project in self.recent_projects if recent_project != str(folder)))[
             :_N_RECENT
         ]
@@ -115,7 +118,7 @@ class Settings(BaseModel):
         self.recent_runs = {name: of_project for name, of_project in projects.items() if name in self.recent_projects}
 
     def forget_project(self, folder: str) -> None:
-        """Remove a project from the recent ones."""
+        """Remove a project from the recent projects."""
         self.recent_projects = tuple(recent_project for recent_project in self.recent_projects if recent_project != folder)
 
 
@@ -125,10 +128,10 @@ def default_settings_path() -> Path:
 
 
 def sample_project(data: SampleData = "measured") -> Path:
-    """Return the default project of runs of sample data; the shipped files are in a folder that may be read-only."""
+    """Return the default project folder for runs on sample data. It is in the user's home, since the shipped files may be read-only."""
     try:
         home = Path.home()
-    except RuntimeError:  # HOME is '~', or a user without a name has no HOME
+    except RuntimeError:  # the home folder is unknown
         home = Path.cwd()
     return home.absolute() / ("proteoscope_sample" if data == "measured" else f"proteoscope_sample_{data}")
 
@@ -136,9 +139,9 @@ def sample_project(data: SampleData = "measured") -> Path:
 class SettingsFile:
     """The settings and their file.
 
-    Settings never cause an error: a damaged file, or a file of another version, is renamed and the defaults are used; failures to write are
-    logged. A thread writes the file because disks can be slow; it ends when there is nothing to write, and the program waits for it
-    before it exits.
+    Reading and writing never raise an error: a damaged file, or a file of another version, is renamed and the defaults are used; failures
+    to write are logged. A thread writes the file because disks can be slow. The thread ends when everything is written, and the program
+    waits for it before it exits.
     """
 
     def __init__(self, path: Path) -> None:
@@ -149,7 +152,7 @@ class SettingsFile:
         self.values = self._read()
 
     def save(self) -> None:
-        """Write the current settings atomically in a thread; `flush` waits for it."""
+        """Start writing the current settings atomically in a background thread. `flush` waits until it has finished."""
         content = {"version": _VERSION, **self.values.model_dump()}
         written = json.dumps(content, indent=2).encode() + b"\n"  # ASCII, because folder names need not be UTF-8
         with self._lock:
@@ -165,7 +168,7 @@ class SettingsFile:
             writer.join()
 
     def _write(self) -> None:
-        """Write the last saved settings until there are no newer ones; runs in a thread."""
+        """Write the most recently saved settings, and repeat if newer settings arrive meanwhile. Runs in a background thread."""
         while True:
             with self._lock:
                 content, self._unwritten = self._unwritten, None

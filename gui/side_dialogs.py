@@ -27,7 +27,7 @@ Dialog = TypeVar("Dialog", bound=QDialog)
 
 
 class SideDialogs(QObject):
-    """Opens one instance of each dialog, and queues its tasks.
+    """Opens dialogs, at most one of each kind, and queues their tasks.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class SideDialogs(QObject):
     task_requested
         A task is about to be queued.
     help_requested
-        Manual page and description of a setting whose help is requested.
+        Manual page and parameter description of the setting for which the user requests help.
     """
 
     task_requested = Signal()
@@ -65,7 +65,7 @@ class SideDialogs(QObject):
         self._searches, self._project, self._inspector, self._tasks, self._window = searches, project, inspector, tasks, window
 
     def new_database(self) -> None:
-        """Open the dialog that builds a structure database, for the first form that takes one."""
+        """Open the dialog that builds a structure database. The finished database is passed to the first form with a suitable input."""
         for search in self._searches():
             for input_spec in search.search.inputs:
                 if input_spec.also == "structure database":
@@ -73,7 +73,7 @@ class SideDialogs(QObject):
                     return
 
     def prompt_for_database(self, search: SearchPages, name: str) -> None:
-        """Open the dialog that builds a structure database for an input of a search."""
+        """Open the dialog that builds a structure database. The finished database is passed to the input `name` of a search."""
 
         def made() -> gui.database_dialog.DatabaseDialog:
             dialog = gui.database_dialog.DatabaseDialog(self._inspector, self._tasks.bridge, self._window)
@@ -85,7 +85,7 @@ class SideDialogs(QObject):
         self._show(gui.database_dialog.DatabaseDialog, made)
 
     def convert_spectra(self) -> None:
-        """Open the dialog that writes spectra in another format, with the open project for selecting identified spectra."""
+        """Open the dialog that writes spectra in another format. The open project provides the identified spectra for its filter."""
 
         def made() -> gui.conversion_dialog.ConversionDialog:
             dialog = gui.conversion_dialog.ConversionDialog(self._inspector, self._tasks.bridge, self._project(), self._window)

@@ -1,4 +1,4 @@
-"""Durations of the stages of a job, and the estimate of its remaining time from the previous job of its kind."""
+"""Durations of the stages of a job, and an estimate of its remaining time based on the previous job of the same kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from proteoscope.engine.jobs import ProgressEvent
 __all__ = ["StageTimes"]
 
 _SURE_SECONDS = 0.5
-"""Time after which the progress of a stage gives a usable estimate."""
+"""Seconds after which the progress of a stage gives a usable estimate of its duration."""
 
 
 class StageTimes:
@@ -18,7 +18,7 @@ class StageTimes:
     Parameters
     ----------
     earlier : mapping of str to float
-        Seconds of each stage of the last finished job of this kind, in order; may be empty.
+        Durations of the stages of the last finished job of this kind, in seconds and in order; may be empty.
     """
 
     def __init__(self, earlier: Mapping[str, float]) -> None:
@@ -28,21 +28,21 @@ class StageTimes:
         self._began = 0.0
 
     def begin(self, stage: str, now: float) -> None:
-        """Start a stage and end the previous one; `now` is in seconds of any clock."""
+        """Start a stage and end the previous one. `now` is the time in seconds of any monotonic clock."""
         if self._stage:
             self._done[self._stage] = self._done.get(self._stage, 0.0) + now - self._began
         self._stage, self._began = stage, now
 
     def end(self, now: float) -> dict[str, float]:
-        """End the last stage and return the seconds of each stage in order."""
+        """End the last stage and return the durations of all stages, in seconds and in order."""
         self.begin("", now)
         return self._done
 
     def left(self, progress: ProgressEvent | None, now: float) -> float | None:
         """Return the estimated remaining seconds of the job, or None.
 
-        Stages to come are estimated from the earlier job, scaled by the ratio of the finished stages' durations; the running stage is
-        estimated from its own progress, or else from the earlier job.
+        Future stages are estimated from the durations in the earlier job, scaled by the ratio of the two jobs' finished stages. The running
+        stage is estimated from its own progress, or from the earlier job until that is known. None if the earlier job had no such stage.
         """
         stages = list(self._earlier)
         if self._stage not in self._earlier:
@@ -54,7 +54,7 @@ class StageTimes:
         return of_stage + self._pace() * sum(self._earlier[stage] for stage in to_come)
 
     def _pace(self) -> float:
-        """Return the ratio of this job's to the earlier job's durations of the finished stages."""
+        """Return how many times longer the finished stages took in this job than in the earlier job, or 1 if that is uncertain."""
         both = [stage for stage in self._done if stage in self._earlier]
         before, now = sum(self._earlier[stage] for stage in both), sum(self._done[stage] for stage in both)
         return now / before if min(before, now) > _SURE_SECONDS else 1.0

@@ -1,4 +1,4 @@
-"""The start page, shown before anything is open."""
+"""The start page, shown until a project or a form is opened."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _MAXIMUM_WIDTH = 1000
 """Maximum width of the page, in pixels."""
 _RECENT_HEIGHTS = (112, 66)
 _FIRST_SAMPLE = "identify"
-"""Kind of the search whose sample is offered above the others."""
+"""Kind of the search whose sample data is offered first, at the top of the page."""
 
 
 class _Group(NamedTuple):
-    """A card: picture, title, a line about it, and the kinds of its searches, the main one first."""
+    """Content of a card: name of its picture, title, a line of description, and search kinds, starting with the main search."""
 
     picture: str
     title: str
@@ -62,12 +62,12 @@ _GROUPS = (
 
 
 class StartPage(QWidget):
-    """Offers recent projects, a new search of each kind, sample data, and a drop target.
+    """Page with the recent projects, a button for a new search of each kind, sample data, and a drop target for files.
 
     Signals
     -------
     new_requested, sample_requested
-        Kind of the search to start with the user's files or with sample data.
+        Kind of the search to start with the user's files, or with sample data.
     open_requested
         A project is to be opened.
     project_chosen
@@ -111,7 +111,7 @@ class StartPage(QWidget):
         self._n_columns = 0
         in_cards = {kind for group in _GROUPS for kind in group.kinds}
         self._more = self._more_searches([search for kind, search in by_kind.items() if kind not in in_cards])
-        # The scroll area learns the new height some events later.
+        # The scroll area knows its new height only after further events.
         self._scroll_soon = QTimer(self, singleShot=True, interval=0)
         self._content = QWidget()
         self._content.setMaximumWidth(_MAXIMUM_WIDTH)
@@ -125,7 +125,7 @@ class StartPage(QWidget):
         page.addLayout(sample_line)
         page.addWidget(self._more)
         page.addStretch(2)
-        # Small screens and large fonts need scrolling.
+        # On small screens or with large fonts, the page needs scrolling.
         self.scroll_area = QScrollArea()
         self.scroll_area.setWidget(self._content)
         self.scroll_area.setWidgetResizable(True)
@@ -154,7 +154,7 @@ class StartPage(QWidget):
         return line
 
     def _sample_line(self, search: Search | None) -> QHBoxLayout:
-        """Return the line that offers the first sample and explains how to begin with files."""
+        """Return the line that offers the first sample and explains how to start with the user's files."""
         line = QHBoxLayout()
         line.setSpacing(10)
         if search is not None and search.demo is not None:
@@ -176,7 +176,7 @@ class StartPage(QWidget):
         return card
 
     def _more_searches(self, searches: list[Search]) -> QWidget:
-        """Return the rows of the searches without a card: question, purpose and buttons."""
+        """Return the rows of the searches that have no card: the question they answer, their purpose, and buttons."""
         widget = QWidget()
         widget.setObjectName("more")
         grid = QGridLayout(widget)
@@ -187,7 +187,7 @@ class StartPage(QWidget):
             lines = QVBoxLayout()
             lines.setSpacing(0)
             for label in (heading(search.question, 1.0), toned_label(search.purpose)):
-                # The text wraps in a narrow window.
+                # In a narrow window, the text must wrap.
                 label.setWordWrap(True)
                 label.setMinimumWidth(1)
                 lines.addWidget(label)
@@ -209,7 +209,7 @@ class StartPage(QWidget):
         return button
 
     def _sample_button(self, search: Search, text: str) -> QAbstractButton | None:
-        """Return the button of a search's sample, or None if it has none or if it is offered above."""
+        """Return a button for the sample data of a search, or None if there is none or if it is offered at the top."""
         if search.demo is None or search.kind in self.sample_buttons:
             return None
         button = text_button(text, "", partial(self.sample_requested.emit, search.kind))
@@ -235,7 +235,7 @@ class StartPage(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Arrange the cards in one or two columns, and show more of the recent projects if there is space."""
+        """Arrange the cards in one or two columns, and enlarge the list of recent projects if there is space."""
         margins = self._column.contentsMargins()
         space = (
             min(self.width(), _MAXIMUM_WIDTH) - margins.left() - margins.right() - self.scroll_area.verticalScrollBar().sizeHint().width()
@@ -250,7 +250,7 @@ class StartPage(QWidget):
             self._card_grid.setColumnStretch(1, n_columns - 1)
         for height in _RECENT_HEIGHTS:
             self.recent.setFixedHeight(min(height, self._list_height))
-            # Nested layouts cache their sizes until they are activated.
+            # Nested layouts return cached sizes until they are activated.
             self._column.invalidate()
             self._column.activate()
             if self._column.totalHeightForWidth(min(self.width(), _MAXIMUM_WIDTH)) <= self.height():
@@ -262,7 +262,7 @@ class StartPage(QWidget):
         return self.recent.count() * max(self.recent.sizeHintForRow(0), 1) + 2 * self.recent.frameWidth()
 
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
-        """List recent projects, newest first. `notes` maps their folders to their content and date."""
+        """List recent projects, newest first. `notes` maps each folder to a text with its content and date."""
         self._folders, self._notes = folders, dict(notes)
         self.recent.clear()
         for folder in folders:
@@ -287,12 +287,12 @@ class StartPage(QWidget):
             self.show_recent(self._folders, self._notes)
 
     def redraw(self) -> None:
-        """Redraw the parts that depend on the theme."""
+        """Redraw the elements that depend on the theme."""
         self._mark.setPixmap(pixmap("proteoscope", 44, QColor(colours().accent), self.devicePixelRatioF()))
         self.show_recent(self._folders, self._notes)
 
     def event(self, event: QEvent) -> bool:
-        """Redraw at the resolution of another screen."""
+        """Redraw the icons if the window moves to a screen with another resolution."""
         if event.type() == QEvent.Type.DevicePixelRatioChange:
             self.redraw()
         return super().event(event)
@@ -302,7 +302,7 @@ class StartPage(QWidget):
 
 
 class _StartCard(Card):
-    """A picture with the title and the buttons of a group of searches.
+    """Card with a picture, a title and the buttons of a group of searches.
 
     Signals
     -------
@@ -350,5 +350,5 @@ class _StartCard(Card):
 
 
 def _goes_on(search: Search) -> bool:
-    """Return True if the search only takes results of another search."""
+    """Return True if the search builds on results of another search and stores its own results in the same project."""
     return search.writes == "given project"

@@ -1,6 +1,6 @@
 """Pictures on the cards of the start page, drawn in the colours of the theme.
 
-They are drawn without the modules of the figures, which are not loaded at the start.
+They do not use the modules of the figures, which are slow to import and not needed when the window opens.
 """
 # ruff: noqa: N802 - Qt gives these names
 
@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT = 120.0, 90.0
 _FAINT_PEAKS = ((8, 14), (15, 9), (30, 18), (41, 8), (54, 12), (70, 20), (83, 9), (97, 13), (112, 7))
 _FIRST_PEAKS = ((22, 34), (37, 52), (62, 40), (90, 22))
 _SECOND_PEAKS = ((47, 70), (57, 28), (76, 58), (104, 36))
-"""Positions and heights of peaks."""
+"""Peaks of the drawn spectrum, each as horizontal position and height, in units of the picture (`_WIDTH` x `_HEIGHT`)."""
 
 
 class StartPicture(QWidget):
@@ -48,7 +48,7 @@ class StartPicture(QWidget):
         return QSize(round(_WIDTH / 2), round(_HEIGHT / 2))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the picture as large as fits, in the middle."""
+        """Paint the picture, centred and as large as possible."""
         scale = min(self.width() / _WIDTH, self.height() / _HEIGHT)
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)

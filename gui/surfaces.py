@@ -1,6 +1,7 @@
-"""Raised cards, which a palette alone cannot draw.
+"""Raised cards with rounded corners, which a palette cannot define.
 
-An application-wide style sheet could draw them, but it makes every widget several times slower to create, and a theme change takes seconds.
+They are painted in code: an application-wide style sheet would make the creation of every widget several times slower, and a theme change
+would take seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _RADIUS = 6.0
 
 
 class Card(QFrame):
-    """A raised part of a page with rounded corners."""
+    """Frame around an area of a page, raised and with rounded corners."""
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
         with QPainter(self) as painter:

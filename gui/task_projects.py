@@ -1,4 +1,4 @@
-"""Opens or creates the project of a search, and requests its new location if its folder is missing."""
+"""Opening or creating the project of a search, and a dialog for its new location if the folder is missing."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def project_dialog(parent: QWidget, title: str, folder: str) -> QFileDialog:
 
 
 class TaskProjects(QObject):
-    """Opens the projects of tasks.
+    """Opens or creates the project in which a task runs.
 
     Parameters
     ----------
     is_known : callable
-        Returns True if the project in a folder existed before.
+        Returns True if the program has used a project in the given folder before.
     window : QWidget
         Owner of the dialogs.
 
@@ -59,7 +59,7 @@ class TaskProjects(QObject):
         """The open dialog for the location of a project, or None."""
 
     def open_for(self, task: SearchTask) -> None:
-        """Open the project of a task, or ask for its location."""
+        """Open the project of a task and emit `opened`. If a known project is missing, open a dialog for its location instead."""
         if self._is_known(task.project_folder) and not is_project(task.project_folder):
             self._prompt(task)
         else:

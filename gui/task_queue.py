@@ -19,7 +19,7 @@ __all__ = ["TaskQueue"]
 
 
 class TaskQueue(QObject):
-    """Owns the job queue and its bridge, logs job events, and emits signals about them.
+    """Owner of the job queue and of the bridge that delivers its events. It logs the events and emits signals about tasks.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class TaskQueue(QObject):
         self.stages: dict[int, str] = {}
         """Stage of each running job, by job number."""
         self.stage_seconds: dict[str, dict[str, float]] = {}
-        """Seconds of each stage of the last finished search, by search kind."""
+        """Durations in seconds of the stages of the last finished search, by search kind and stage name."""
         self._times: dict[int, StageTimes] = {}
         self.bridge.started.connect(self._on_started)
         self.bridge.progressed.connect(self._on_progress)
@@ -64,7 +64,7 @@ class TaskQueue(QObject):
     def add(self, task: SearchTask | WritingTask) -> Job:
         """Queue a task and return its job."""
         self.queued.emit()
-        # The "added" event arrives while the queue is being called, before the job number is known.
+        # The queue emits the "added" event before it returns the job.
         work = task.run if isinstance(task, WritingTask) else task.run_in_project
         job = self.jobs.add(task.title, work, task.lane)
         self._tasks[job.id] = task
@@ -72,7 +72,7 @@ class TaskQueue(QObject):
         return job
 
     def outcome(self, job: Job) -> str:
-        """Return the outcome of a job as one line."""
+        """Return the outcome of a finished job as one line."""
         took = f" after {duration_text(job.seconds)}" if job.started is not None else ""
         if job.state == "cancelled":
             return f"Cancelled{took}"

@@ -49,7 +49,7 @@ _NAME_DIGITS = 12
 
 @dataclass(frozen=True)
 class SearchTask:
-    """A search to run in the project named by its request.
+    """A search to run in the project of its request.
 
     Attributes
     ----------
@@ -83,12 +83,15 @@ class SearchTask:
         return replace(self, request=replace(self.request, project=folder, inputs=inputs))
 
     def run(self, progress: Progress) -> Any:
-        """Run the search in the background thread, where the computing modules are imported, and return the engine's summary."""
+        """Run the search in the background thread and return the engine's summary. The computing modules are imported there."""
         progress.stage("Starting")
         return self.search.run(self.whole_request(), progress)
 
     def whole_request(self) -> SearchRequest:
-        """Return the request with pasted texts and tables written to files; advice is left to `advice`."""
+        """Return the complete request, with files for pasted texts and tables.
+
+        The check for causes of a low yield is switched off if `advice` can do it later.
+        """
         written = {name: self._written(name, "pasted", text, ".fasta") for name, text in self.pasted.items() if text}
         inputs = {name: [*paths, *([written[name]] if name in written else [])] for name, paths in self.request.inputs.items()}
         made = {name: self._written(name, "made", text, ".tsv") for name, text in self.tables.items()}
@@ -107,7 +110,7 @@ class SearchTask:
         Raises
         ------
         StorageError
-            The project folder is missing.
+            If the project folder is missing.
         """
         if not is_project(self.project_folder):
             raise gone_error(self.project_folder)
@@ -115,11 +118,11 @@ class SearchTask:
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
-        """Return the results as one line."""
+        """Return a summary of the results as one line."""
         return counts_text(summary.counts(), locale)
 
     def _written(self, name: str, how: str, text: str, ending: str) -> Path:
-        """Write a text to a file of the project, so that the run's record can name it."""
+        """Write a text to a file in the project, so that the record of the run can refer to this file."""
         content = text.encode()
         path = inside(self.project_folder, name, f"{how}-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}{ending}")
         with atomic_file(path) as file:
@@ -128,14 +131,17 @@ class SearchTask:
 
 
 class WrittenLibrary(NamedTuple):
-    """A new spectral library with the inputs and parameters of a library search that uses it."""
+    """Inputs and parameters of a library search that uses a new spectral library."""
 
     inputs: Mapping[str, tuple[Path, ...]]
     parameters: Mapping[str, Any]
 
 
 class WritingTask:
-    """Base class of tasks that write files outside projects. They do not wait for searches unless they use the same resources."""
+    """Base class of tasks that write files outside projects.
+
+    They run at the same time as searches, unless a derived class uses the lane of the searches.
+    """
 
     lane: ClassVar[Lane] = "writing"
 
@@ -154,7 +160,7 @@ class WritingTask:
         raise NotImplementedError
 
     def library_search(self) -> WrittenLibrary | None:
-        """Return the inputs of a search of the written library, or None if no library was written."""
+        """Return the inputs and parameters of a search in the written library, or None if no library was written."""
         return None
 
 
@@ -177,7 +183,7 @@ class AdviceTask(WritingTask):
         return self.searched.project_folder
 
     def run(self, progress: Progress) -> tuple[str, ...]:
-        """Check the run in the background thread and return the warnings, which are then part of the run's record."""
+        """Check the run in the background thread, add the warnings to the record of the run, and return them."""
         progress.stage("Starting")
         advise_later = self.searched.search.advise_later
         assert advise_later is not None
@@ -185,7 +191,7 @@ class AdviceTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return the first warning and the number of others."""
+        """Return the first warning and the number of further warnings as one line."""
         if not written:
             return "No cause found"
         return written[0] + (f" ({locale.toString(len(written) - 1)} more on the run's page)" if len(written) > 1 else "")
@@ -193,7 +199,7 @@ class AdviceTask(WritingTask):
 
 @dataclass(frozen=True)
 class ExportTask(WritingTask):
-    """Export of results of a finished run to a file or a folder."""
+    """Task that exports results of a finished run to a file or a folder."""
 
     search: Search
     project_folder: Path
@@ -215,7 +221,7 @@ class ExportTask(WritingTask):
         return f"{', '.join(path.name for path in written)} written"
 
     def library_search(self) -> WrittenLibrary | None:
-        """Return a search of the run's spectra against the exported library, or None."""
+        """Return inputs and parameters for searching the run's spectra in the exported library, or None if no library was exported."""
         export = self.search.exported_as(self.request.format)
         if export is None or not export.is_library:
             return None
@@ -224,7 +230,7 @@ class ExportTask(WritingTask):
             source = project.record(run).get("source_run", run)
             spectra = tuple(record.path for record in project.inputs(str(source)) if record.kind == "spectra")
             parameters = next((recorded_parameters(project, run) for run in project.runs() if run.id == source), {})
-        except ProteoscopeError:  # the project is missing or invalid, but the library exists
+        except ProteoscopeError:  # the library was written, but the project can no longer be read
             return None
         tolerances: dict[str, Any] = {
             name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters
@@ -234,7 +240,7 @@ class ExportTask(WritingTask):
 
 @dataclass(frozen=True)
 class ReportTask(WritingTask):
-    """Report of a finished run, written as a page into a folder with the additional pages of its search."""
+    """Task that writes the report of a finished run, with the additional pages of its search, into a folder."""
 
     search: Search
     project_folder: Path
@@ -247,7 +253,7 @@ class ReportTask(WritingTask):
         return f"Report of {self.run_record.id} in {self.folder.name}"
 
     def run(self, progress: Progress) -> list[Path]:
-        """Write the report in the background thread and return its files and the index of additional pages."""
+        """Write the report in the background thread and return its files and, if there are additional pages, the page that lists them."""
         report, pages = views.run_report.write_report_and_pages(
             Project.open(self.project_folder), self.run_record, self.search, self.folder, progress
         )
@@ -261,18 +267,18 @@ class ReportTask(WritingTask):
 
 @dataclass(frozen=True)
 class SuperpositionTask(WritingTask):
-    """Export of a superposed hit of a structure search: coordinates, table, alignment and scripts.
+    """Task that exports a superposed hit of a structure search: coordinates, table, alignment and scripts.
 
     Attributes
     ----------
     inputs, minimum_plddt, models
-        Inputs and parameters of the run.
+        Input files of the run and two of its parameters.
     hit : mapping
         Row of the hit, with the residues of its query.
     folder : Path
         Target folder, created if missing.
     check : callable
-        Rejects structure files that may not be read.
+        Raises an error if the given structure file may not be read.
     """
 
     inputs: tuple[tuple[str, Path], ...]
@@ -302,13 +308,13 @@ class SuperpositionTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return the folder and the programs that read its files."""
+        """Return a text with the folder and the programs that can open its files."""
         return f"coordinates, alignment and scripts for PyMOL and ChimeraX written into {written}"
 
 
 @dataclass(frozen=True)
 class ConversionTask(WritingTask):
-    """Conversion of spectra to another format."""
+    """Task that converts spectra to another format."""
 
     request: ConversionRequest
 
@@ -331,7 +337,7 @@ class ConversionTask(WritingTask):
 
 @dataclass(frozen=True)
 class PredictionTask(WritingTask):
-    """Prediction of a spectral library from proteins."""
+    """Task that predicts a spectral library from proteins."""
 
     proteins: tuple[Path, ...]
     out: Path
@@ -353,13 +359,13 @@ class PredictionTask(WritingTask):
         return f"{locale.toString(written.n_entries)} entries of {locale.toString(written.n_peptides)} peptides written"
 
     def library_search(self) -> WrittenLibrary:
-        """Return a search against the library."""
+        """Return inputs and parameters of a search in the predicted library."""
         return WrittenLibrary({"library": (self.out,)}, {})
 
 
 @dataclass(frozen=True)
 class CalibrationTask(WritingTask):
-    """Calibration of a device, queued with the searches because they would use the device at the same time."""
+    """Task that calibrates a device. It shares the lane of the searches, so that no search uses the device during the measurement."""
 
     lane = "searches"
     device: Device
@@ -370,19 +376,19 @@ class CalibrationTask(WritingTask):
         return f"Calibrate {self.device.name}"
 
     def run(self, progress: Progress) -> int:
-        """Measure the device and return the number of measured devices."""
+        """Measure the device and return 1, or 0 if it could not be measured."""
         progress.stage("Starting")
         return engine.calibration.calibrate([self.device], progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return whether the device was measured."""
+        """Return a text that states whether the device was measured."""
         return "done; estimates now use it" if written else "the device could not be measured; see the log"
 
 
 @dataclass(frozen=True)
 class DatabaseTask(WritingTask):
-    """Build of a structure database.
+    """Task that builds a structure database.
 
     Attributes
     ----------
@@ -391,7 +397,7 @@ class DatabaseTask(WritingTask):
     folder : Path
         Folder of the database.
     minimum_plddt : float
-        Minimum pLDDT of residues of predicted structures.
+        Minimum pLDDT (0 to 100) of residues in predicted structures.
     """
 
     lane = "searches"
@@ -412,7 +418,7 @@ class DatabaseTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return the size of the database and the number of skipped chains."""
+        """Return a text with the size of the database and the number of skipped chains."""
         chains, skipped = written.chains, len(written.skipped)
         held = f"{locale.toString(len(chains))} chains, {locale.toString(int(chains.offsets[-1]))} residues"
         return held + (f"; {locale.toString(skipped)} skipped" if skipped else "")

@@ -1,4 +1,4 @@
-"""Handling of termination signals: the window state is saved before the process ends."""
+"""Handling of termination signals such as SIGTERM: the window state is saved before the process ends."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Termination"]
 
 
 class Termination(QObject):
-    """Calls a function before a signal ends the program, then lets the signal end it, as its parent expects.
+    """Calls a function when the process receives a termination signal, then ends the process by this signal.
 
-    Python only handles signals between two of its own instructions, but there are none while Qt waits for events. A socket therefore turns
-    the signal into an event.
+    The parent process thus sees the signal as the exit reason. Python runs signal handlers only between two Python instructions, and
+    executes none while Qt waits for events. Python's wake-up socket (`signal.set_wakeup_fd`) therefore turns the signal into a Qt event.
 
     Parameters
     ----------
     before : callable
-        Called in the window's thread, from the event loop.
+        Called before the process ends, in the window's thread, from the event loop.
     parent : QObject
         Owner of this object.
     """
@@ -43,7 +43,7 @@ class Termination(QObject):
             signal.signal(number, self._note)
 
     def close(self) -> None:
-        """Return signals to Python, after the window has closed normally."""
+        """Restore the default signal handlers. Called after the window has closed normally."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(-1)
         for number in END_SIGNALS:
@@ -58,7 +58,7 @@ class Termination(QObject):
         self._reading.recv(4096)
         if self._number is None:
             return
-        # A second signal ends the program at once.
+        # A second signal ends the process immediately.
         for number in END_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         try:

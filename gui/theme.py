@@ -1,7 +1,7 @@
 """Light, dark and high-contrast palettes for Qt's Fusion style, and switching between them.
 
-Every text colour has a contrast of at least 4.5 : 1 on its surfaces, marks and outlines at least 3 : 1 (WCAG 2.1, level AA, success
-criteria 1.4.3 and 1.4.11); in high contrast, text has at least 7 : 1 (level AAA, 1.4.6).
+Text has a contrast of at least 4.5 : 1 on every background on which it is shown; marks and outlines have at least 3 : 1 (WCAG 2.1, level
+AA, success criteria 1.4.3 and 1.4.11). In the high-contrast theme, text has at least 7 : 1 (level AAA, 1.4.6).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["DARK", "HIGH_CONTRAST", "LIGHT", "Colours", "Theme", "ThemeChoice", 
 
 _FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
 _ALSO_FRAMED = ("QPushButton", "QToolButton", "QTabBar", "QProgressBar", "QMenu")
-"""Widgets that also have visible frames in high contrast."""
+"""Widget classes that have visible frames only in high contrast, in addition to those in `_FRAMED`."""
 _FRAME_DARKER = 1.4
 
 ThemeChoice = Literal["system", "light", "dark", "contrast"]
@@ -126,7 +126,7 @@ def colours() -> Colours:
 
 
 def contrast(first: str, other: str) -> float:
-    """Return the contrast of two colours, 1 to 21, as defined by WCAG 2.1 from relative luminance."""
+    """Return the contrast ratio of two colours (``#rrggbb``), from 1 to 21, as defined by WCAG 2.1."""
     dark, light = sorted((_luminance(QColor(first)), _luminance(QColor(other))))
     return (light + 0.05) / (dark + 0.05)
 
@@ -138,7 +138,7 @@ def _luminance(colour: QColor) -> float:
 
 
 def scale_font(application: QApplication, percent: int) -> None:
-    """Set the font size in percent of the system's size. Call it before creating widgets, which compute their sizes from the font."""
+    """Set the font size in percent of the system's size. Must be called before widgets are created: they compute sizes from the font."""
     font = application.font()
     font.setPointSizeF(font.pointSizeF() * percent / 100)
     application.setFont(font)
@@ -161,11 +161,11 @@ class Theme(QObject):
         self._deferred = DeferredTasks(self)
         self._focus_frame = FocusFrame(application)
         self._has_more_frames = False
-        """True while the palettes of `_ALSO_FRAMED` and of scroll bars are those of high contrast."""
+        """True while the widgets in `_ALSO_FRAMED` and scroll bars have their high-contrast palettes."""
         self._whole: Colours | None = None
-        """Colours of the fully applied theme, or None during a change."""
+        """Colours of the current theme, or None while a change is incomplete."""
         self._held: list[QWidget] = []
-        """Windows that show the previous theme until the change is complete."""
+        """Windows whose painting is suspended, so that they show the previous theme until the change is complete."""
         application.setStyle("Fusion")
         application.styleHints().colorSchemeChanged.connect(self._follow)
         self._apply()
@@ -177,7 +177,7 @@ class Theme(QObject):
 
     @property
     def is_dark(self) -> bool:
-        """True if the current theme is dark, as high contrast is."""
+        """True if the current theme has a dark background. This includes the high-contrast theme."""
         if self._choice != "system":
             return self._choice != "light"
         return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
@@ -194,21 +194,21 @@ class Theme(QObject):
         return self._deferred.is_busy
 
     def choose(self, choice: ThemeChoice) -> None:
-        """Apply a theme at once, for use before many widgets exist. Has no effect if it is already applied."""
+        """Apply a theme immediately. Intended for use before many widgets exist. Has no effect if the theme is already applied."""
         if choice != self._choice:
             self._take(choice)
             if self._whole is not self._chosen or self.is_changing:
                 self._apply()
 
     def change(self, choice: ThemeChoice) -> None:
-        """Apply a theme in steps, since thousands of widgets change. Windows show it once it is complete."""
+        """Start applying a theme in steps, because thousands of widgets change. Windows show the new theme when all steps are done."""
         if choice != self._choice:
             self._hold()
             self._take(choice)
             self._apply_deferred()
 
     def finish(self) -> None:
-        """Complete a pending change."""
+        """Complete a pending change of theme immediately."""
         self._deferred.finish()
 
     def _take(self, choice: ThemeChoice) -> None:
@@ -233,7 +233,7 @@ class Theme(QObject):
         for window in self._held:
             if isValid(window):
                 window.setUpdatesEnabled(True)
-                # Qt drops a pending update request while updates are disabled, so it is posted again.
+                # Qt discards update requests while updates are disabled, so post another one.
                 QApplication.postEvent(window, QEvent(QEvent.Type.UpdateRequest), Qt.EventPriority.LowEventPriority.value)
         self._held.clear()
 
@@ -252,7 +252,7 @@ class Theme(QObject):
             try:
                 is_over = next(steps, self) is self
             finally:
-                # Windows are released even if a step fails: otherwise they would stay frozen.
+                # Resume painting even if a step fails: otherwise the windows would stay frozen.
                 if is_over:
                     self._let_go()
             if not is_over:
@@ -321,7 +321,7 @@ def _palette(chosen: Colours) -> QPalette:
 
 
 def _palette_of_scroll_bars(chosen: Colours) -> QPalette:
-    """Return a palette whose handle is visible: in high contrast it would be as dark as its groove."""
+    """Return a palette in which the handle of a scroll bar is visible: by default, high contrast draws it as dark as the groove."""
     palette = _palette(chosen)
     if chosen is HIGH_CONTRAST:
         palette.setColor(QPalette.ColorRole.Button, QColor(chosen.outline))
@@ -329,7 +329,7 @@ def _palette_of_scroll_bars(chosen: Colours) -> QPalette:
 
 
 def _palette_of_fields(chosen: Colours) -> QPalette:
-    """Return a palette for fields: Fusion darkens their frames 1.4 times, which would be invisible on a dark surface."""
+    """Return a palette for input fields, with brighter frames: Fusion darkens them by 1.4, which hides them on a dark background."""
     palette = _palette(chosen)
     frame = QColor(chosen.frame)
     value = min(255, round(frame.value() * _FRAME_DARKER))

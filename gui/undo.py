@@ -1,4 +1,4 @@
-"""The undo history of the window: one stack of changes, for Edit > Undo and Redo and for the Undo buttons of its parts."""
+"""The undo history of the window: a single stack of changes, used by Edit > Undo and Redo and by the Undo buttons of pages."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ __all__ = ["Change", "UndoStack", "forget_changes", "last_change", "record", "ta
 
 _MAXIMUM_CHANGES = 200
 _MERGEABLE, _SINGLE = 1, -1
-"""Qt's ids of commands that may be merged with the previous one, and of others."""
+"""Command ids for `QUndoCommand.id`: commands with id 1 may be merged with the previous command, those with -1 never."""
 
 
 class Change(QUndoCommand):
-    """A change that has already been made.
+    """Undo command for a change that has already been made.
 
     Parameters
     ----------
     text : str
-        What was done, which follows "Undo" in the menu: ``delete run 3``.
+        Description shown after "Undo" in the menu, such as ``delete run 3``.
     owner : QObject
         The object whose content has changed.
     before, after : object
         The content before and after the change.
     show : callable
-        Makes its argument the content of the owner. It raises `ProteoscopeError` if that is no longer possible.
+        Sets its argument as the content of the owner. Raises `ProteoscopeError` if this is no longer possible.
     field : object, optional
-        The changed field. Successive changes of a field are undone together if the keyboard focus has not moved between them.
+        The changed field. Successive changes of the same field are undone together if the keyboard focus has not moved between them.
     read : callable, optional
-        Returns the present content. If given, later edits that were not recorded are restored too: by redo those before an undo.
+        Returns the present content of the owner, including edits that were not recorded. If given, undo stores this content for the next
+        redo, and redo stores it for the next undo.
     note : str, optional
         Text for the owner to show next to its Undo button.
     """
@@ -59,19 +60,19 @@ class Change(QUndoCommand):
         self._is_new = True
 
     def join(self, stack: UndoStack, visit: int) -> None:
-        """Note the stack to which the change is added, and the number of the visit of the keyboard focus."""
+        """Store the stack to which the change is added, and a number that increases whenever the keyboard focus moves."""
         self._stack, self._visit = stack, visit
 
     def id(self) -> int:
-        """Return Qt's id, which allows merging of changes of a field."""
+        """Return the command id, with which Qt decides whether to call `mergeWith`."""
         return _SINGLE if self._field is None else _MERGEABLE
 
     def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
-        """Take in the next change if it is of the same field during the same visit of the keyboard focus."""
+        """Merge the next change into this one if it is a change of the same field and the keyboard focus has not moved between them."""
         if not isinstance(other, Change) or (other.owner, other._field, other._visit) != (self.owner, self._field, self._visit):
             return False
         self._after = other._after
-        # A change that was reversed by hand leaves nothing to undo.
+        # Nothing to undo if the user has restored the previous value.
         self.setObsolete(self._before == self._after)
         return True
 
@@ -82,7 +83,7 @@ class Change(QUndoCommand):
         self._apply(self._before)
 
     def redo(self) -> None:
-        """Make the change again; Qt also calls this when the change, already made, is added to the stack."""
+        """Apply the change again. The first call does nothing: Qt makes it when the change is added, although it is already applied."""
         if self._is_new:
             self._is_new = False
             return
@@ -105,18 +106,18 @@ class Change(QUndoCommand):
 
 
 class UndoStack(QUndoStack):
-    """The changes of a window that can be undone, and those that can be made again.
+    """The changes of a window that can be undone or redone.
 
-    A text field keeps the keys of Undo and Redo while it has the keyboard focus, unless nothing was typed in it.
+    While a text field has the keyboard focus and a text history, it handles the shortcuts of Undo and Redo itself.
 
     Signals
     -------
     stepping
-        A change is about to be undone or made again, so that edits in progress are to be recorded now.
+        A change is about to be undone or redone. Receivers should record edits in progress now.
     applied
-        The owner of a change that was undone or made again.
+        Owner of a change that was undone or redone.
     failed
-        Why a change can no longer be undone or made again, once; it is removed.
+        Reason why a change could not be undone or redone. The change is removed.
     """
 
     stepping = Signal()
@@ -137,13 +138,13 @@ class UndoStack(QUndoStack):
         self.redo_action = self._action("&Redo", ["Ctrl+Y", "Ctrl+Shift+Z"], self.step_forward, self.canRedoChanged, self.redoTextChanged)
 
     def add(self, change: Change) -> None:
-        """Add a change that has been made; changes made by undo and redo are not added."""
+        """Add a change that has been made. Has no effect during undo and redo."""
         if not self._is_stepping:
             change.join(self, self._visit)
             self.push(change)
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """Call a function after each change of the stack."""
+        """Register a function that is called after each change of the stack."""
         if follower not in self._followers:
             self._followers.append(follower)
             self.indexChanged.connect(lambda: follower())
@@ -153,11 +154,11 @@ class UndoStack(QUndoStack):
         self._step(self.undo)
 
     def step_forward(self) -> None:
-        """Make the last undone change again."""
+        """Redo the change that was undone last."""
         self._step(self.redo)
 
     def take_back(self, change: Change) -> None:
-        """Undo a change even if others were made after it. Has no effect if it is already undone."""
+        """Undo a change, even if other changes were made after it. Has no effect if the change is already undone."""
         if not isValid(change) or change not in self._done():
             return
         if self._done()[0] is change:
@@ -168,11 +169,11 @@ class UndoStack(QUndoStack):
         self.indexChanged.emit(self.index())
 
     def last_of(self, owner: QObject) -> Change | None:
-        """Return the last change of an object, or None."""
+        """Return the last change that was made to an object and can be undone, or None."""
         return next((change for change in self._done() if change.owner is owner), None)
 
     def forget(self, owner: QObject) -> None:
-        """Remove the changes of an object, which now has another content."""
+        """Remove the changes of an object because its content has been replaced."""
         changes = [self.command(i) for i in range(self.count())]
         for change in changes:
             if isinstance(change, Change) and change.owner is owner:
@@ -180,7 +181,7 @@ class UndoStack(QUndoStack):
         self.indexChanged.emit(self.index())
 
     def _done(self) -> list[Change]:
-        """Return the changes that can be undone, last first."""
+        """Return the changes that can be undone, in reverse order."""
         changes = [self.command(i) for i in reversed(range(self.index()))]
         return [change for change in changes if isinstance(change, Change) and not change.isObsolete()]
 
@@ -193,7 +194,7 @@ class UndoStack(QUndoStack):
             self._is_stepping = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Leave the keys of Undo and Redo to the window if nothing was typed in the focused text field."""
+        """Let the focused text field handle the shortcuts of Undo and Redo if it has a text history, otherwise the window."""
         if event.type() not in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) or not isinstance(event, QKeyEvent):
             return False
         keys = QKeySequence(event.keyCombination())
@@ -204,7 +205,7 @@ class UndoStack(QUndoStack):
         if event.type() == QEvent.Type.ShortcutOverride:
             event.setAccepted(history.isUndoAvailable() or history.isRedoAvailable())  # type: ignore[attr-defined]
             return True
-        # Qt's fields do not know all of these keys on every system.
+        # Call the field directly, since Qt's fields do not handle all of these shortcuts on every platform.
         edit.undo() if keys in self.undo_action.shortcuts() else edit.redo()  # type: ignore[attr-defined]
         return True
 
@@ -216,9 +217,9 @@ class UndoStack(QUndoStack):
             entered.installEventFilter(self)
 
     def _drop_obsolete(self) -> None:
-        """Remove obsolete changes next to the present state, so that the menu names one that can be undone.
+        """Remove obsolete changes next to the current position, so that the menu shows a change that can be undone or redone.
 
-        Qt removes an obsolete change, without calling it, when its turn comes.
+        `QUndoStack.undo` and `redo` delete an obsolete change. Signals are blocked meanwhile, and emitted once at the end.
         """
         self.blockSignals(True)
         while self.canUndo() and self.command(self.index() - 1).isObsolete():
@@ -232,7 +233,7 @@ class UndoStack(QUndoStack):
         self.redoTextChanged.emit(self.redoText())
 
     def _action(self, name: str, keys: list[str], step: Callable[[], None], can: Any, text: Any) -> QAction:
-        """Return an action of the menu that names the next change; Qt's own does not record edits in progress."""
+        """Return a menu action with the text of the next change. Qt's own undo action would not record edits in progress first."""
         action = QAction(name, self)
         action.setShortcuts([QKeySequence(key) for key in keys])
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
@@ -244,7 +245,7 @@ class UndoStack(QUndoStack):
 
 
 def undo_stack(owner: QObject) -> UndoStack | None:
-    """Return the stack of the window that an object belongs to, or None outside the window."""
+    """Return the undo stack of the window that contains an object, or None if no main window contains it."""
     place: QObject | None = owner
     while place is not None:
         stack = place.findChild(UndoStack, options=Qt.FindChildOption.FindDirectChildrenOnly)
@@ -255,7 +256,10 @@ def undo_stack(owner: QObject) -> UndoStack | None:
 
 
 def record(change: Change, follower: Callable[[], None] | None = None) -> None:
-    """Add a change to the stack of its owner's window. `follower` is called now and after each further change of the stack."""
+    """Add a change to the undo stack of its owner's window.
+
+    `follower` is called now and after each later change of the stack.
+    """
     stack = undo_stack(change.owner)
     if stack is None:
         return
@@ -271,7 +275,7 @@ def last_change(owner: QObject) -> Change | None:
 
 
 def take_back_last(owner: QObject) -> bool:
-    """Undo the last change of an object and return True, or False if there is none."""
+    """Undo the last change of an object and return True, or return False if there is no such change."""
     stack = undo_stack(owner)
     change = None if stack is None else stack.last_of(owner)
     if stack is None or change is None:
@@ -281,7 +285,7 @@ def take_back_last(owner: QObject) -> bool:
 
 
 def forget_changes(owner: QObject) -> None:
-    """Remove the changes of an object from the stack."""
+    """Remove the changes of an object from the undo stack."""
     stack = undo_stack(owner)
     if stack is not None:
         stack.forget(owner)

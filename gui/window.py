@@ -1,4 +1,4 @@
-"""The main window: project pane, pages, job dock and log, and their interaction."""
+"""The main window, which connects project pane, pages, job dock and log."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ __all__ = ["MainWindow"]
 
 
 class MainWindow(WindowFrame):
-    """The main window. It owns the job queue and shuts it down when it closes."""
+    """The main window. It owns the job queue and shuts the queue down when it closes."""
 
     def __init__(self, settings: SettingsFile, theme: Theme) -> None:
         super().__init__()
         self.settings, self.theme = settings, theme
         self.closing = Closing(self, self.queue)
         self._outdated: set[RunView] = set()
-        """Views that still show a run of the previous project, until a deferred task clears them."""
+        """Views that still show a run of the previous project and will be cleared by deferred tasks."""
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self.undo_stack, self)
         self.comparisons = Comparisons(self.pages, settings, self)
@@ -107,7 +107,7 @@ class MainWindow(WindowFrame):
             return
         self.message_bar.clear_complaint()
         self._clear_outdated(search.results)
-        # Results that are already shown retain their filter, selection and scroll position.
+        # Results that are already shown are not loaded again, so that filter, selection and scroll position stay.
         if search.results.run != run:
             search.results.show_run(project, run.id)
         self.show_page(search.results)
@@ -120,7 +120,7 @@ class MainWindow(WindowFrame):
             self.show_page(self.comparisons.begin(self.project_pane.project, runs))
 
     def _show_changed(self, owner: QObject) -> None:
-        """Show the page on which a change was undone or made again, and select its run."""
+        """Show the page that contains the owner of an undone or redone change, and select its run."""
         place: QObject | None = owner
         while place is not None and not (isinstance(place, QWidget) and self.pages.indexOf(place) >= 0):
             place = place.parent()
@@ -147,13 +147,13 @@ class MainWindow(WindowFrame):
         self.assistance.samples.begin(kind)
 
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
-        """Show the form of a search that uses the results of a run of the open project."""
+        """Show the form of a follow-up search that uses the results of a run of the open project."""
         if self.project_pane.project is not None:
             self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
             self.show_search_form(kind)
 
     def search_library(self, prefill: FormPrefill) -> None:
-        """Show the form of the library search with a new library."""
+        """Show the form of the library search, filled with a new library."""
         self.searches["library"].form.begin_with(prefill)
         self.show_search_form("library")
 
@@ -166,7 +166,7 @@ class MainWindow(WindowFrame):
             self.searches[run.kind].results.show_peptide(peptide)
 
     def run_form(self) -> None:
-        """Run the current form, or show why it is incomplete and focus the invalid field."""
+        """Start the search of the current form. If the form is incomplete or invalid, show why and focus the field."""
         self.form.check()
         missing = self.form.validation_error()
         if missing:
@@ -177,7 +177,7 @@ class MainWindow(WindowFrame):
             self.form.run()
 
     def _run(self, task: SearchTask, project: Project) -> None:
-        """Queue a search; its project becomes the open one."""
+        """Queue a search and make its project the open project."""
         self.message_bar.clear()
         self._take_project(project)
         self.form.set_project_folder(project.folder)
@@ -208,15 +208,15 @@ class MainWindow(WindowFrame):
         self.tasks.add(task)
 
     def prompt_for_export(self) -> None:
-        """Ask for a file to export the shown results of the current search."""
+        """Open a dialog for a file to which the shown results of the current search are exported."""
         self.results.prompt_for_export()
 
     def load_preset(self) -> None:
-        """Open a dialog for a preset file to load into the form."""
+        """Open a dialog for a preset file to be loaded into the current form."""
         self.form.presets.prompt_for_file()
 
     def save_preset(self) -> None:
-        """Open a dialog for a preset file to save the form."""
+        """Open a dialog for a preset file to which the parameters of the current form are saved."""
         self.form.presets.prompt_for_path()
 
     def cancel_running(self) -> None:
@@ -239,7 +239,7 @@ class MainWindow(WindowFrame):
         self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
     def open_files(self, paths: Sequence[Path]) -> None:
-        """Open a project, given by its folder or its project.sqlite, or pass files to the matching forms."""
+        """Open a project, or add files to the matching forms. A project is given by its folder or by its file project.sqlite."""
         folder = paths[0].parent if paths[0].name == "project.sqlite" else paths[0]
         if len(paths) == 1 and (folder / "project.sqlite").is_file():
             self.open_project(folder)
@@ -265,7 +265,7 @@ class MainWindow(WindowFrame):
         self.tasks.close()
         self.log.detach()
         for results in self.made_results():
-            # Windows of single pictures would remain open.
+            # Otherwise windows of detached panes would stay open.
             results.restore_panes()
             results.clear()
         event.accept()
@@ -280,14 +280,14 @@ class MainWindow(WindowFrame):
         self.notifications.notify(job, task)
         if job.state != "done":
             return
-        # Results are shown first: the next job checks for causes of a low yield.
+        # Queued only after the results are shown: this job checks for causes of a low yield.
         if isinstance(task, SearchTask) and (advice := task.advice(job.result)) is not None:
             self.tasks.add(advice)
         elif isinstance(task, AdviceTask):
             self._show_advice(task, job.result)
 
     def _show_advice(self, task: AdviceTask, warnings: tuple[str, ...]) -> None:
-        """Add warnings to the results of their run, if these are shown."""
+        """Add warnings to the results view of their run, if it is shown."""
         project = self.project_pane.project
         results = self.searches[task.searched.search.kind].made_results
         if project is not None and project.folder == task.project_folder and results is not None:
@@ -303,7 +303,7 @@ class MainWindow(WindowFrame):
                 return
         run = self.project_pane.selected_run
         if run is not None and run.id == run_id:
-            # Selecting the same run again emits no signal.
+            # Selecting the selected run again emits no signal, so show the results here.
             self.show_run(run)
         else:
             self.project_pane.select(run_id)
@@ -312,7 +312,7 @@ class MainWindow(WindowFrame):
         values = self.settings.values
         self.theme.choose(values.theme)
         self.window_state.restore()
-        # Nothing runs yet.
+        # No job is running yet.
         self.dock_jobs.hide()
         self.job_strip.is_wanted = not values.jobs_closed
         self.recent_projects.show()
@@ -327,10 +327,10 @@ class MainWindow(WindowFrame):
         else:
             self.deferred.finish()
             self.project_pane.show_project(project)
-            # Changes and complaints belong to the previous project.
+            # Undo steps and error messages belong to the previous project.
             self.undo_stack.clear()
             self.message_bar.clear_complaint()
-            # The visible page changes now. All other changes are deferred because together they would block the window.
+            # Update the visible page now and defer all other updates, because together they would block the window.
             self._outdated = {results for results in self.made_results() if results.is_used}
             in_sight = self.pages.currentWidget()
             for form in self.made_forms():
@@ -365,7 +365,7 @@ class MainWindow(WindowFrame):
         self.window_state.save_soon()
 
     def set_font_scale(self, percent: int) -> None:
-        """Store the font size for the next start."""
+        """Store the font size, which is applied when the program starts next."""
         self.settings.values.font_scale = percent
         self.message_bar.show_message(f"The font size will be {percent} % after the next start of the program.", "good")
         self.window_state.save_soon()
@@ -428,7 +428,7 @@ class MainWindow(WindowFrame):
         self.closing.stopping.connect(lambda: self.statusBar().showMessage("Cancelling jobs"))
 
     def _take_form(self, search: SearchPages, form: SearchForm) -> None:
-        """Add a new form to the pages, with its settings and the open project."""
+        """Add a new form to the pages, restore its settings, and offer it the open project."""
         self.pages.addWidget(form)
         form.restore(self.window_state.of_search(search))
         if self.project_pane.project is not None:
@@ -454,7 +454,7 @@ class MainWindow(WindowFrame):
 
     def _note_touch(self, search: SearchPages) -> None:
         if search is not self.search:
-            # Updating a form to the open project is not a user's change.
+            # The form is being updated for another project, not by the user.
             return
         self.message_bar.clear_hint()
         self.notifications.is_awaited = False

@@ -1,4 +1,4 @@
-"""The parts of the main window: message bar, pages, docks and status bar, and which page is shown."""
+"""Base class of the main window: message bar, pages, docks and status bar, and switching between pages."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ __all__ = ["WindowFrame"]
 
 _MESSAGE_MS = 8_000
 _PART_FOR_MESSAGES = 0.6
-"""Part of the width of the status bar for the message bar."""
+"""Maximum width of the message bar, as a fraction of the width of the status bar."""
 
 
 class WindowFrame(QMainWindow):
-    """The widgets of the window and the pages of all searches. Project handling is in the derived main window.
+    """The widgets of the window and the pages of all searches. The derived class `MainWindow` handles projects.
 
     Signals
     -------
     page_shown
         Another page is shown.
     files_dropped
-        Dropped paths, number of addresses that are not local files, and the target widget or None.
+        Dropped paths, number of dropped URLs that are not local files, and the target widget or None.
     frame_changed
         The window was moved or resized.
     """
@@ -77,7 +77,7 @@ class WindowFrame(QMainWindow):
         self.inspector = FileInspector(self)
         self.searches = search_pages(self.inspector, self.devices, self)
         self.search = next(iter(self.searches.values()))
-        """The current search, to which form, run and result actions apply."""
+        """The current search, to which the menu actions for forms, runs and results apply."""
         self._left_results: RunView | None = None
         """The results view shown last."""
         self.start_page = StartPage(search.search for search in self.searches.values())
@@ -123,12 +123,12 @@ class WindowFrame(QMainWindow):
         return [self.search, *(search for search in self.searches.values() if search is not self.search)]
 
     def new_search(self, kind: str) -> None:
-        """Show the form of a search, empty."""
+        """Show the form of a search after emptying it."""
         self.searches[kind].form.begin_anew()
         self.show_search_form(kind)
 
     def show_search_form(self, kind: str) -> None:
-        """Show the form of a search as it is."""
+        """Show the form of a search with its present content."""
         self.deferred.finish()
         self.show_page(self.searches[kind].form)
 
@@ -142,13 +142,13 @@ class WindowFrame(QMainWindow):
         self.show_page(self.form)
 
     def show_results(self) -> None:
-        """Show the results of the current search, or those shown last if it has none."""
+        """Show the results of the current search, or the results view shown last if the search has no results."""
         made = self.search.made_results
         is_empty = made is None or not (made.is_busy or made.run is not None)
         self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)
 
     def show_page(self, page: QWidget) -> None:
-        """Show a page; its search becomes the current one."""
+        """Show a page. If it belongs to a search, this becomes the current search."""
         self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
         left = self.pages.currentWidget()
         self._left_results = next(
@@ -169,7 +169,7 @@ class WindowFrame(QMainWindow):
         self.log.add(text, "error")
 
     def show_unexpected_error(self, summary: str, error_report: str) -> None:
-        """Show an unexpected error of the program, with a report to copy."""
+        """Open a dialog about an unexpected error of the program, with a bug report to copy."""
         self.log.add(f"{summary}\n{error_report}", "error")
         if any(dialog.summary == summary for dialog in self.findChildren(CrashDialog)):
             # A repeated error is shown once; the log contains all of them.
@@ -185,7 +185,7 @@ class WindowFrame(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
         super().resizeEvent(event)
-        # The rest is for brief messages, progress and devices.
+        # The rest of the status bar shows brief messages, progress and devices.
         self.message_bar.setMaximumWidth(round(_PART_FOR_MESSAGES * self.width()))
         self.frame_changed.emit()
 

@@ -16,14 +16,14 @@ __all__ = ["WindowState"]
 
 _LAYOUT_VERSION = 1
 _FRAME = QSize(8, 36)
-"""Space for the title bar and borders of a window."""
+"""Space reserved for the title bar and borders of a window, in pixels."""
 _USUAL_SIZE, _SMALLEST_SIZE = QSize(1280, 860), QSize(830, 520)
 _MS_TO_SAVE = 700
-"""Delay after the last change, for example while the window is being resized."""
+"""Delay in milliseconds between the last change and saving, so that resizing the window does not save continuously."""
 
 
 class WindowState(QTimer):
-    """Writes the settings shortly after a change.
+    """Timer that saves the window state to the settings shortly after a change.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class WindowState(QTimer):
         super().__init__(window)
         self._window, self._settings, self._searches, self._tasks = window, settings, searches, tasks
         self._is_begun = False
-        """True if changes are saved; False while the window restores or closes."""
+        """True if changes are saved; False while the window state is being restored and after `end`."""
         self.setSingleShot(True)
         self.setInterval(_MS_TO_SAVE)
         self.timeout.connect(self._save)
@@ -69,7 +69,7 @@ class WindowState(QTimer):
         self._settings.flush()
 
     def save_soon(self) -> None:
-        """Save changes shortly."""
+        """Restart the delay after which changes are saved."""
         if self._is_begun:
             self.start()
 

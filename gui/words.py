@@ -1,4 +1,4 @@
-"""Composition of phrases."""
+"""Functions that compose phrases for messages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["counts_text", "in_sentence", "with_article"]
 
 
 def with_article(noun: str) -> str:
-    """Return a noun with its article, as ``an identification``."""
+    """Return a noun with its indefinite article, such as ``an identification``."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def in_sentence(title: str) -> str:
-    """Return a title as used inside a sentence: ``proteins``, but ``PSMs``."""
+    """Return a title in lower case for use inside a sentence, such as ``proteins``; abbreviations such as ``PSMs`` stay unchanged."""
     return title if title[1:2].isupper() else title.lower()
 
 
 def counts_text(counts: Sequence[Count], locale: QLocale) -> str:
-    """Return the counts of a search as one line: ``12 PSMs (2 decoys; 0.1–2.6 % false), 9 peptides ...``, or ``no hits``."""
+    """Return the counts of a search as one line such as ``12 PSMs (2 decoys; 0.1–2.6 % false), 9 peptides``, or ``no hits``."""
     if counts and not counts[0].number and counts[0].certainty is None:
         return f"no {counts[0].plural}"
     return ", ".join(_count_text(count, locale) for count in counts)
