@@ -1,4 +1,4 @@
-"""Forms generated from the description of a search's parameters."""
+"""The forms of the searches, generated from the declared inputs, options and parameters."""
 
 import lazy_loader
 

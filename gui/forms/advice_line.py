@@ -1,4 +1,4 @@
-"""A line next to the Run button that warns of settings that do not suit the files, with a button for a suitable preset."""
+"""A line next to the Run button with a warning about settings that do not suit the files, and a button for a suitable preset."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["AdviceLine"]
 
 
 class AdviceLine(QWidget):
-    """Advice on settings; hidden if there is none.
+    """Line with advice on settings, hidden if there is no advice.
 
     Signals
     -------
     taken
-        Name of the preset that the user applies.
+        Name of the preset. The user has clicked the button that applies it.
     """
 
     taken = Signal(str)

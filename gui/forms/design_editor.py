@@ -53,9 +53,9 @@ _STANDARD = QKeySequence.StandardKey
 
 
 class DesignView(QTableView):
-    """Table view with keys for editing.
+    """View of the design table with keyboard shortcuts for editing.
 
-    Typing edits a cell; Ctrl+D fills down, Ctrl+C and Ctrl+V copy and paste, Delete empties.
+    Typing edits a cell, Ctrl+D copies the topmost selected cells down, Ctrl+C and Ctrl+V copy and paste, Delete empties cells.
     """
 
     def __init__(self, model: DesignModel) -> None:
@@ -89,12 +89,12 @@ class DesignView(QTableView):
         return sorted((index.row(), index.column()) for index in self.selectionModel().selectedIndexes())
 
     def fill_down(self) -> None:
-        """Fill the selection from its topmost cells."""
+        """Copy the topmost selected cell of each column to the selected cells below it."""
         if cells := self.selected():
             self._model.fill_down(cells)
 
     def copy(self) -> None:
-        """Copy the selected cells to the clipboard in spreadsheet format."""
+        """Copy the selected cells to the clipboard as tab-separated text."""
         rows: dict[int, list[str]] = {}
         for row, column in self.selected():
             rows.setdefault(row, []).append(self._model.table.rows[row][column])
@@ -102,7 +102,7 @@ class DesignView(QTableView):
             QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))
 
     def paste(self) -> None:
-        """Paste the clipboard into the table, starting at the topmost selected cell."""
+        """Paste the text of the clipboard into the table, see `DesignModel.paste`."""
         cells = self.selected()
         self._model.paste(pasted_cells(QGuiApplication.clipboard().text()), cells[0] if cells else (0, 0), cells)
 
@@ -111,14 +111,14 @@ class DesignView(QTableView):
         self._model.set_cells((cell, "") for cell in self.selected())
 
     def event(self, event: QEvent) -> bool:
-        """Give the table's keys precedence over shortcuts of the form, such as Save table."""
+        """Give the shortcuts of the table precedence over those of the form, such as Save table."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._action_of(event) is not None:
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Trigger the action of a key."""
+        """Trigger the action that has the pressed key as its shortcut."""
         action = self._action_of(event)
         if action is not None:
             action.trigger()
@@ -148,12 +148,12 @@ class DesignView(QTableView):
 
 
 class DesignEditor(QWidget):
-    """The design of the files of an identification; its use is optional.
+    """Editor of the optional experimental design, which assigns the files of an identification to samples and conditions.
 
     Signals
     -------
     changed
-        The design, or whether it is used, has changed.
+        The design has changed, or it was switched on or off.
     """
 
     changed = Signal()
@@ -165,7 +165,7 @@ class DesignEditor(QWidget):
         self._label: LabelName | None = None
         self._wanted: tuple[Path | DesignTable | None] | None = None
         self._parameters: tuple[tuple[str, ...], str] = ((), "")
-        """Compared conditions and reference, as set in the form."""
+        """The conditions to compare and the reference condition, as set in the form."""
         self._validated: Design | DesignIssue | None = None
         self._compared = ComparedConditions(())
         self._worker = TableWorker(None, self)
@@ -224,13 +224,13 @@ class DesignEditor(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """True while the files are being determined."""
+        """True while the list of files is being read in the background."""
         return self._worker.is_busy
 
     def show_files(self, folder: Path | None, parameters: Mapping[str, Any]) -> None:
-        """Show the files of the identifications named by the parameters of a quantification, with the channels of their label.
+        """Show the files of the identifications that the parameters of a quantification refer to, with their label channels.
 
-        A design of the same files is retained.
+        If the files are the same as before, their design is retained.
         """
         kit = parameters["label"] if parameters["method"] == "tmt" else None
         if kit != self._label:
@@ -251,7 +251,7 @@ class DesignEditor(QWidget):
             self._worker.submit("files", lambda: list_run_files(*runs_key), self._take, self._take_none)
 
     def reload_files(self) -> None:
-        """Read the files again at the next `show_files`, since the project may have changed."""
+        """Make the next `show_files` read the files again, since the project may have changed."""
         self._runs_key = None
 
     def text(self) -> str:
@@ -264,7 +264,7 @@ class DesignEditor(QWidget):
         return self._validated.text if self.is_used.isChecked() and isinstance(self._validated, DesignIssue) else ""
 
     def guess(self) -> None:
-        """Fill the table by guessing from the file names."""
+        """Fill the table with a design guessed from the file names."""
         self.model.replace_table(guessed_design(self._files, self._label))
 
     def load(self, path: Path) -> None:
@@ -282,7 +282,7 @@ class DesignEditor(QWidget):
         return self.model.table if self.is_used.isChecked() else None
 
     def restore(self, design: Path | DesignTable | None) -> None:
-        """Restore a design, given by its file or table, once the files are known; None restores that no design was used."""
+        """Restore a design from a file or a table as soon as the files are known. None restores the state without a design."""
         self._wanted = (design,)
         if not self.is_busy:
             self._take_wanted()
@@ -305,11 +305,11 @@ class DesignEditor(QWidget):
             self._show_error(f"The design was not saved. {error}")
 
     def prompt_to_load(self) -> None:
-        """Ask for a file and load it."""
+        """Open a dialog for a file and load the design from it."""
         self._open_file_dialog(QFileDialog.AcceptMode.AcceptOpen, "Load a design").fileSelected.connect(lambda name: self.load(Path(name)))
 
     def prompt_to_save(self) -> None:
-        """Ask for a file and save to it."""
+        """Open a dialog for a file and save the design to it."""
         dialog = self._open_file_dialog(QFileDialog.AcceptMode.AcceptSave, "Save the design")
         dialog.setDefaultSuffix("tsv")
         dialog.selectFile("design.tsv")
@@ -331,11 +331,11 @@ class DesignEditor(QWidget):
         self._show_state()
 
     def _take_none(self, error: Exception) -> None:
-        """Show no files; the reason is shown at the project field."""
+        """Show an empty table. The project field shows the error."""
         self._take([])
 
     def _begin_anew(self) -> None:
-        """Guess a design, and use it if it allows comparing conditions."""
+        """Guess a design from the file names, and switch it on if it has conditions that can be compared."""
         self.model.open(guessed_design(self._files, self._label))
         self.is_used.setChecked(isinstance(self._validated, Design) and bool(self._compared.groups))
 
@@ -382,7 +382,7 @@ class DesignEditor(QWidget):
 
 
 def _summary(design: Design, compared: ComparedConditions) -> str:
-    """Return a summary of a design and its compared conditions."""
+    """Return a text that summarises a design and the conditions that are compared."""
     count = {name: sum(sample.condition == name for sample in design.samples) for name in design.conditions}
     names = ", ".join(f"{name} ({number})" for name, number in list(count.items())[:8]) + (" …" if len(count) > 8 else "")
     if compared.groups:

@@ -1,4 +1,4 @@
-"""The design of an experiment as an editable table, whose changes can be undone."""
+"""Qt model of the experimental design: an editable table with undo."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["BLOCK_MEANING", "Cell", "DesignModel"]
 
 Index = QModelIndex | QPersistentModelIndex
 Cell = tuple[int, int]
-"""Row and column of a cell."""
+"""Row and column index of a cell."""
 
 BLOCK_MEANING = {
     "plex": "Samples labelled and measured together; differences between plexes do not count as changes",
     "batch": "Samples prepared or measured together; differences between batches do not count as changes",
     "subject": "Individual from which a sample was taken, for paired designs; differences between subjects do not count as changes",
 }
-"""Meaning of each block column of the comparison."""
+"""Meaning of each block column (groups of samples whose differences are removed from the comparison), by column name."""
 _MEANING = {
     **BLOCK_MEANING,
     "file": "Spectrum file of the identification",
@@ -44,7 +44,7 @@ class DesignModel(QAbstractTableModel):
     changed
         A cell or the whole table has changed.
     history_changed
-        Whether a change can be undone may have changed.
+        `can_undo` may have changed.
     """
 
     changed = Signal()
@@ -61,12 +61,12 @@ class DesignModel(QAbstractTableModel):
         return last_change(self) is not None
 
     def open(self, table: DesignTable) -> None:
-        """Show the table of other files and clear the history."""
+        """Show the table of another set of files and clear the undo history."""
         forget_changes(self)
         self._take(table)
 
     def replace_table(self, table: DesignTable) -> None:
-        """Replace the table as a change that can be undone."""
+        """Replace the table. This can be undone."""
         if table == self.table:
             return
         before = self.table
@@ -78,7 +78,7 @@ class DesignModel(QAbstractTableModel):
         take_back_last(self)
 
     def set_cells(self, cells: Iterable[tuple[Cell, str]]) -> None:
-        """Change several cells in one step; file cells and cells outside the table are ignored."""
+        """Set the texts of several cells as one undo step. Cells of the file column and outside the table are ignored."""
         rows = [list(row) for row in self.table.rows]
         for (row, column), text in cells:
             if 0 <= row < len(rows) and 0 < column < len(self.table.columns):
@@ -86,11 +86,11 @@ class DesignModel(QAbstractTableModel):
         self.replace_table(DesignTable(self.table.columns, tuple(map(tuple, rows))))
 
     def set_block(self, name: str, is_there: bool) -> None:
-        """Add an empty block column or remove it, as a change that can be undone."""
+        """Add the empty block column `name` if `is_there`, otherwise remove it. This can be undone."""
         self.replace_table(with_block(self.table, name, is_there))
 
     def fill_down(self, cells: Sequence[Cell]) -> None:
-        """Fill each column of the given cells from its topmost cell; a single cell fills the rest of its column."""
+        """Copy the topmost of the given cells in each column to the cells below it. A single cell is copied to the end of its column."""
         filled: list[tuple[Cell, str]] = []
         for column in sorted({column for _, column in cells}):
             rows = sorted(row for row, cell_column in cells if cell_column == column)
@@ -102,8 +102,8 @@ class DesignModel(QAbstractTableModel):
     def paste(self, block: Sequence[Sequence[str]], at: Cell, selected: Sequence[Cell]) -> None:
         """Paste a block of cells.
 
-        A block with column names is matched by its files, a single text fills the selection, and any other block is pasted from the cell
-        `at`.
+        Rows of a block with column names are assigned by their file names. A single text is pasted into all selected cells. The top left
+        corner of any other block is pasted at the cell `at`.
         """
         if not block:
             return
@@ -116,13 +116,13 @@ class DesignModel(QAbstractTableModel):
             self.set_cells(((at[0] + down, at[1] + across), text) for down, row in enumerate(block) for across, text in enumerate(row))
 
     def show_issue(self, issue: DesignIssue | None) -> None:
-        """Mark the invalid row."""
+        """Mark the invalid row of an issue, or no row if None."""
         self._invalid_row = None if issue is None else issue.row
         if self.table.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.table.rows) - 1, len(self.table.columns) - 1))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
-        """Return the number of files, or of channels of files."""
+        """Return the number of rows: one per file, or per label channel of a file."""
         return 0 if parent.isValid() else len(self.table.rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
@@ -130,7 +130,7 @@ class DesignModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.table.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return names and meanings of columns, and row numbers."""
+        """Return the name or the tooltip of a column, or a row number."""
         if orientation == Qt.Orientation.Vertical:
             return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
         name = self.table.columns[section]
@@ -184,7 +184,7 @@ class DesignModel(QAbstractTableModel):
     def _take(self, table: DesignTable) -> None:
         is_of_same_size = table.columns == self.table.columns and len(table.rows) == len(self.table.rows)
         if is_of_same_size:
-            # The cell with the keyboard focus stays focused.
+            # No model reset, so that the current cell keeps the keyboard focus.
             self.table = table
             if table.rows:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(table.rows) - 1, len(table.columns) - 1))

@@ -1,4 +1,4 @@
-"""The choice of the computing device, updated when the devices of the machine are detected."""
+"""The choice of the computing device. It is updated when the devices of the machine have been detected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _USUAL = "auto"
 
 
 class DeviceChoice(QWidget):
-    """Choice between automatic, all devices, each GPU and the CPU, with a note on the devices of this machine.
+    """Box with the choices automatic, all devices, each GPU and CPU only, with a note on the devices of this machine.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class DeviceChoice(QWidget):
     Signals
     -------
     changed
-        Another device is chosen, or its state is known.
+        Another device was chosen, or the state of the chosen device was detected.
     """
 
     changed = Signal()
@@ -109,7 +109,7 @@ class DeviceChoice(QWidget):
         self.changed.emit()
 
     def _meaning(self) -> str:
-        """Return the devices of this machine that the choice refers to."""
+        """Return a text with the devices that the current choice would use."""
         detector = self._detector
         processor = device_title(detector.devices[0])
         names = [device_title(gpu) for gpu in detector.usable_gpus]

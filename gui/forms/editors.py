@@ -1,4 +1,4 @@
-"""Editors of single values, selected by the type of a parameter or by the editor that it declares."""
+"""Editors of single parameter values. A parameter declares its editor, or gets the editor of its type."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Editor(QWidget):
     Signals
     -------
     changed
-        The value, or its validity, may have changed.
+        The value, or the error of the typed text, may have changed.
     """
 
     changed = Signal()
@@ -54,7 +54,7 @@ class Editor(QWidget):
     """True if the editor should be as wide as possible."""
 
     def value(self) -> Any:
-        """Return the value as the parameter model expects it."""
+        """Return the value in the form that the parameter model accepts."""
         raise NotImplementedError
 
     def set_value(self, value: Any) -> None:
@@ -62,11 +62,11 @@ class Editor(QWidget):
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Return why the typed text is not a value, or ''."""
+        """Return why the typed text is not a valid value, or ''."""
         return ""
 
     def _hold(self, *widgets: QWidget, stretch: int = -1) -> None:
-        """Lay widgets out in a row; the widget at index `stretch` takes the free space."""
+        """Place widgets in a row. The widget at index `stretch` takes the free space."""
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
@@ -96,7 +96,7 @@ class BoolEditor(Editor):
 
 
 class ChoiceEditor(Editor):
-    """Editor of a choice among a few words."""
+    """Editor of a parameter with a few allowed words."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class ChoiceEditor(Editor):
 
 
 class EnzymeEditor(Editor):
-    """Editor of a cleavage agent of the PSI vocabulary, showing its rule."""
+    """Editor of an enzyme or other cleavage agent of the PSI-MS vocabulary. It shows the cleavage rule."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -127,11 +127,11 @@ class EnzymeEditor(Editor):
         self._hold(self._combo)
 
     def value(self) -> str:
-        """Return the PSI name."""
+        """Return the PSI-MS name of the enzyme."""
         return self._combo.currentText()
 
     def set_value(self, value: Any) -> None:
-        """Choose an enzyme by its PSI name."""
+        """Choose an enzyme by its PSI-MS name."""
         self._combo.setCurrentText(str(value))
 
     def _show_rule(self, name: str) -> None:
@@ -157,13 +157,13 @@ class MatrixEditor(Editor):
         return self._combo.currentText()
 
     def set_value(self, value: Any) -> None:
-        """Choose a matrix; a file is added to the choices."""
+        """Choose a matrix by name or path. A path is added to the choices."""
         if self._combo.findText(str(value)) < 0:
             self._combo.addItem(str(value))
         self._combo.setCurrentText(str(value))
 
     def problem(self) -> str:
-        """Return why the file is not a matrix, or ''. The file is only read again after it has changed."""
+        """Return why the chosen file is not a valid matrix, or ''. The file is only read again after it has changed."""
         name = self.value()
         if name in matrix_names():
             return ""
@@ -187,7 +187,7 @@ class MatrixEditor(Editor):
 
     def _take_file(self, name: str) -> None:
         self.set_value(name)
-        # The same file may have been corrected.
+        # Also for the same file: its content may have been corrected.
         self.changed.emit()
 
 
@@ -203,10 +203,10 @@ def _matrix_problem(path: str) -> str:
 
 
 class RunEditor(Editor):
-    """Editor of a finished identification of the project, or the newest. The form provides the choices."""
+    """Editor that chooses a finished run of the project, or always the newest run. The form provides the runs with `offer`."""
 
     tables = frozenset(("psms", "spectra"))
-    """Tables that a run must have."""
+    """Names of the result tables that a run must have to be offered."""
 
     def __init__(self, description: ParameterDescription | None = None) -> None:
         super().__init__()
@@ -223,13 +223,13 @@ class RunEditor(Editor):
         return str(self._combo.currentData() or "")
 
     def set_value(self, value: Any) -> None:
-        """Choose a run by its id; an unknown run is added to the choices."""
+        """Choose a run by its id. If the id is unknown, it is added to the choices."""
         if self._combo.findData(str(value)) < 0:
             self._combo.addItem(str(value), str(value))
         self._combo.setCurrentIndex(self._combo.findData(str(value)))
 
     def offer(self, runs: Sequence[SearchedRun] | None) -> None:
-        """Offer the runs of a project (None without a project); the choice is retained."""
+        """Replace the offered runs and retain the choice. None means that no project is open."""
         offered = None if runs is None else {run.id: _run_text(run) for run in runs}
         if offered == self._offered:
             return
@@ -244,7 +244,7 @@ class RunEditor(Editor):
         self.changed.emit()
 
     def problem(self) -> str:
-        """Return an error if the project has no such run, or no run at all."""
+        """Return an error if the project does not contain the chosen run, or contains no suitable run, otherwise ''."""
         if self._offered is None:
             return ""
         if not self._offered:
@@ -253,7 +253,7 @@ class RunEditor(Editor):
 
 
 def _run_text(run: SearchedRun) -> str:
-    """Return a run as ``identify-0002, 14.03.31 10:25, BSA1.mzML and 2 more``."""
+    """Return a text for a run such as ``identify-0002, 14.03.31 10:25, BSA1.mzML and 2 more``."""
     when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.started.timestamp())), QLocale.FormatType.ShortFormat)
     files = f"{run.files[0]}{f' and {len(run.files) - 1} more' if len(run.files) > 1 else ''}" if run.files else ""
     return ", ".join(part for part in (run.id, when, files) if part)
@@ -265,7 +265,7 @@ class IntegerEditor(Editor):
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._box = IntegerBox(description.minimum, description.maximum, description.unit, zero=description.zero)
-        # The default width has space for two thousand million.
+        # The default width is for 10 digits, which is wider than needed.
         widest = max("0000000" + self._box.suffix(), description.zero, key=len)
         self._box.setFixedWidth(self._box.fontMetrics().horizontalAdvance(widest) + 36)
         self._box.lineEdit().textChanged.connect(self.changed)
@@ -280,7 +280,7 @@ class IntegerEditor(Editor):
         self._box.setValue(int(value))
 
     def problem(self) -> str:
-        """Return an error if the text is not a number."""
+        """Return an error if the text is not a valid number, otherwise ''."""
         return self._box.problem()
 
 
@@ -302,7 +302,7 @@ class NumberEditor(Editor):
         self._box.setValue(float(value))
 
     def problem(self) -> str:
-        """Return an error if the text is not a number."""
+        """Return an error if the text is not a valid number, otherwise ''."""
         return self._box.problem()
 
 
@@ -319,17 +319,17 @@ class ToleranceEditor(Editor):
         self._hold(self._box, self._unit)
 
     def value(self) -> str:
-        """Return the tolerance as ``10 ppm``, with a decimal point in every locale."""
+        """Return the tolerance as a text such as ``10 ppm``, with a decimal point in every locale."""
         return f"{self._box.value():.15g} {self._unit.currentText()}"
 
     def set_value(self, value: Any) -> None:
-        """Show a tolerance."""
+        """Show a tolerance given as a text such as ``10 ppm``."""
         tolerance = Tolerance.parse(str(value))
         self._box.setValue(tolerance.value)
         self._unit.setCurrentText(tolerance.unit)
 
     def problem(self) -> str:
-        """Return an error if the text is not a number."""
+        """Return an error if the text is not a valid number, otherwise ''."""
         return self._box.problem()
 
 
@@ -352,7 +352,7 @@ class TextEditor(Editor):
 
 
 class ListEditor(Editor):
-    """Editor of comma-separated values in a line; values that contain a comma are in double quotes."""
+    """Editor of a list as comma-separated values in one line. Values that contain a comma are enclosed in double quotes."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -370,7 +370,7 @@ class ListEditor(Editor):
 
 
 class DescriptorWeightsEditor(Editor):
-    """Editor of the weights of the four descriptors of a residue."""
+    """Editor of the weights of the four structure descriptors of a residue."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -402,12 +402,12 @@ class DescriptorWeightsEditor(Editor):
             box.setValue(float(number))
 
     def problem(self) -> str:
-        """Return an error if the text of a weight is not a number."""
+        """Return an error if the text of a weight is not a valid number, otherwise ''."""
         return next((f"{name}: {problem}" for name, box in self._boxes.items() if (problem := box.problem())), "")
 
 
 class IonSeriesEditor(Editor):
-    """Editor of fragment ion series: those of each spectrum's activation, or a choice of six."""
+    """Editor of fragment ion series: automatic by the activation method of each spectrum, or a selection of six series."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -425,13 +425,13 @@ class IonSeriesEditor(Editor):
         self.setMinimumHeight(self.fontMetrics().height() + 10)
 
     def value(self) -> str:
-        """Return the ticked series as a string, or the keyword for series by activation."""
+        """Return the names of the ticked series as one string, or the keyword for the automatic choice."""
         if self._by_activation.isChecked():
             return BY_ACTIVATION
         return "".join(series for series, box in self._boxes.items() if box.isChecked())
 
     def set_value(self, value: Any) -> None:
-        """Tick the given series; for series by activation, those of unknown activation are shown."""
+        """Tick the given series. For the automatic choice, tick the series that are used if the activation is unknown."""
         is_by_activation = value == BY_ACTIVATION
         self._by_activation.setChecked(is_by_activation)
         for series, box in self._boxes.items():
@@ -443,7 +443,7 @@ class IonSeriesEditor(Editor):
             box.setEnabled(not self._by_activation.isChecked())
 
     def problem(self) -> str:
-        """Return an error if no series is ticked."""
+        """Return an error if no series is ticked, otherwise ''."""
         return "" if self.value() else "Select at least one ion series"
 
 
@@ -506,7 +506,7 @@ class _LinesEditor(Editor):
         self.changed.emit()
 
     def add(self) -> None:
-        """Ask for more values."""
+        """Open a dialog for more values. Overridden by derived classes."""
         raise NotImplementedError
 
     def append(self, texts: list[str]) -> None:
@@ -540,7 +540,7 @@ class ModificationsEditor(_LinesEditor):
         self._title = description.title
 
     def add(self) -> None:
-        """Open the picker."""
+        """Open the dialog that searches Unimod."""
         picker = ModificationPicker(self._title, self)
         picker.chosen.connect(self.append)
         picker.open()
@@ -554,7 +554,7 @@ class FilesEditor(_LinesEditor):
         self._title = description.title
 
     def add(self) -> None:
-        """Ask for files."""
+        """Open a dialog for FASTA files."""
         dialog = QFileDialog(self, self._title)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters([SORTS["proteins"].name_filter, "All files (*)"])
@@ -563,7 +563,7 @@ class FilesEditor(_LinesEditor):
         dialog.open()
 
     def problem(self) -> str:
-        """Return an error if a file does not exist."""
+        """Return an error if a file does not exist, otherwise ''."""
         missing = [text for text in self.value() if not Path(text).is_file()]
         return f"File not found: {missing[0]}" if missing else ""
 
@@ -578,7 +578,7 @@ _DECLARED: dict[DeclaredEditor, Callable[[ParameterDescription], Editor]] = {
     "descriptor weights": DescriptorWeightsEditor,
     "run": RunEditor,
 }
-"""Editors by the name that a parameter declares."""
+"""Editor classes by the name with which a parameter declares its editor."""
 
 _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
     "truth": BoolEditor,
@@ -591,6 +591,6 @@ _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
 
 
 def editor_for(description: ParameterDescription) -> Editor:
-    """Return a new editor for a parameter: the declared editor, otherwise the editor of its type."""
+    """Create the editor of a parameter: the declared editor, otherwise the editor for its type."""
     make = _DECLARED[description.editor] if description.editor else _BY_KIND[description.kind]
     return make(description)

@@ -1,4 +1,4 @@
-"""The estimate of a search's run time and memory next to the Run button, computed in the background after each change."""
+"""A line next to the Run button with the estimated run time and memory of the search, computed in the background after each change."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _OF_WORKERS = "run times of workers in other processes cannot be estimated"
 
 
 class EstimateLine(QWidget):
-    """Estimated run time, device and limiting factor, with memory and certainty below. A button shows details.
+    """Line with the estimated run time, device and limiting factor, and with memory and uncertainty below. A button shows details.
 
-    It never blocks the form: a new request replaces an estimate that is being computed.
+    Estimates never block the form, and a new request replaces an estimate that is being computed.
 
     Parameters
     ----------
     current_task : callable
-        Returns the current task of the form, or None if it is incomplete, which hides the estimate.
+        Returns the current task of the form, or None if the form is incomplete; the estimate is then hidden.
     """
 
     def __init__(self, current_task: Callable[[], SearchTask | None]) -> None:
@@ -50,7 +50,7 @@ class EstimateLine(QWidget):
         self.problem = ""
         """Why there is no estimate, or ''."""
         self.details = ""
-        """Details of the estimate."""
+        """Text with the details of the estimate."""
         self.headline = QLabel()
         self.headline.setTextFormat(Qt.TextFormat.PlainText)
         self.headline.setMinimumWidth(1)
@@ -71,7 +71,7 @@ class EstimateLine(QWidget):
         row.setSpacing(6)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(texts, 1)
-        # The delay lets the user type all digits of a number.
+        # Wait until the user has typed all digits of a number.
         self._waiting = QTimer(self)
         self._waiting.setSingleShot(True)
         self._waiting.setInterval(_MS_TO_ESTIMATE)
@@ -137,7 +137,7 @@ class EstimateLine(QWidget):
 
 
 def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str]) -> Estimate:
-    """Return the estimate of a request; called in a thread. Pasted text is written to a temporary file."""
+    """Return the estimate of a request. Called in a background thread. Pasted text is written to a temporary file."""
     with scratch_folder() as folder:
         inputs = {name: list(paths) for name, paths in request.inputs.items()}
         for name, text in pasted.items():
@@ -148,6 +148,9 @@ def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str])
 
 
 def _words(error: Exception) -> str:
-    """Return why there is no estimate: errors of the input as text, others by type, since the search itself may still work."""
+    """Return a text that explains why there is no estimate.
+
+    For an input error, this is its message. For another exception, it is only the type, since the search itself may still work.
+    """
     text = str(error) if isinstance(error, ProteoscopeError | OSError) else f"the computation failed ({type(error).__name__})"
     return " ".join(text.split())[:300]

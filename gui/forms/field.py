@@ -1,4 +1,4 @@
-"""A line of a form: title, editor, reset button, and an error message below."""
+"""A row of a form with title, editor and reset button, and an error message below."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Outlined(QWidget):
     Attributes
     ----------
     description : ParameterDescription or None
-        Description of the edited parameter, used for help.
+        Description of the edited parameter, with which the help is opened.
     """
 
     def __init__(self, editor: QWidget, margin: int = 3) -> None:
@@ -57,7 +57,7 @@ class Outlined(QWidget):
 
 
 class Field(QObject):
-    """A parameter in a form.
+    """The widgets of one parameter in a form.
 
     Signals
     -------
@@ -86,7 +86,7 @@ class Field(QObject):
         self.reset_button.setSizePolicy(policy)
         self.reset_button.hide()
         self.help_button = tool_button("help", f"Help on “{description.title}” (F1 in the field)", self._request_help)
-        self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # F1 does the same, and the Tab order is long enough
+        self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keyboard users can press F1, and the Tab order should stay short
         self._baseline: Any = None
         self._is_marked_changed = False
         self._describe()
@@ -98,7 +98,7 @@ class Field(QObject):
         return bool(self.editor.problem()) or _plain(self.editor.value()) != _plain(self._baseline)
 
     def set_baseline(self, value: Any) -> None:
-        """Show the value of another preset."""
+        """Show the value of a preset, to which the field can then be reset."""
         self._baseline = value
         self.editor.set_value(value)
 
@@ -110,7 +110,7 @@ class Field(QObject):
     def show_state(self, problem: str, is_changed: bool) -> None:
         """Show the error and whether the value differs from the preset.
 
-        Only differences are updated, since all fields are called whenever one of them changes.
+        Widgets are only updated if their state differs, since this is called for all fields whenever one changes.
         """
         if problem != self.message.text():
             self.frame.mark(bool(problem))
@@ -131,7 +131,7 @@ class Field(QObject):
         grid.addWidget(self.reset_button, row, 2, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.help_button, row, 3, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.message, row + 1, 1, 1, 3)
-        # The label is level with the text in the editor's first line.
+        # Align the label with the first line of text in the editor.
         self.label.setContentsMargins(0, 8, 0, 0)
         for button in (self.reset_button, self.help_button):
             button.setContentsMargins(0, 4, 0, 0)
@@ -148,7 +148,7 @@ class Field(QObject):
         self.editor.setAccessibleDescription(description.help)
         focus = self.editor.focusProxy()
         if focus is not None:
-            # The first of several boxes has its own name.
+            # In an editor with several boxes, the first box already has its own accessible name.
             focus.setAccessibleName(f"{description.title}: {focus.accessibleName()}" if focus.accessibleName() else description.title)
             focus.setAccessibleDescription(description.help)
 
@@ -165,7 +165,7 @@ def _range(description: ParameterDescription) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in comparable form, since a line of text gives list items as texts."""
+    """Return a value in a form that can be compared: text editors return the items of a list as strings."""
     if isinstance(value, tuple | list):
         return [str(part) for part in value]
     return value

@@ -38,11 +38,15 @@ __all__ = ["SORTS", "FileCategory", "FileInspection", "FileInspector", "FileKind
 
 _MAXIMUM_FILES = 3000
 _MAXIMUM_INSPECTED = 200
-"""Maximum number of structure files of a folder or a list that are inspected before a search reads all of them."""
+"""Maximum number of structure files in a folder or list that the form inspects. The search itself reads all files."""
 
 
 class FileCategory(NamedTuple):
-    """Names of some file types in dialogs: title, content, hint of what may be dropped, and icon."""
+    """Texts for one or several file types in dialogs.
+
+    `title` is the name of the file filter, `held` names the content, `hint` describes which files can be dropped, and `icon` is an icon
+    name.
+    """
 
     title: str
     sorts: tuple[FileContent, ...]
@@ -58,7 +62,7 @@ class FileCategory(NamedTuple):
 
     @property
     def name_filter(self) -> str:
-        """Filter of plain and gzipped names for a file dialog."""
+        """Filter of a file dialog for plain and gzipped files."""
         # Qt matches names case-insensitively.
         return f"{self.title} ({' '.join(f'*{suffix} *{suffix}.gz' for suffix in self.suffixes)})"
 
@@ -79,7 +83,7 @@ SORTS: dict[FileContent, FileCategory] = {
     "structure database": _category("structure database", "Structure databases", "structures", "a structure database", "database"),
     "project": _category("project", "Projects", "a project", "a project folder", "folder"),
 }
-"""File types that searches read."""
+"""Texts by file type that a search can read."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,9 @@ class FileKind:
     path : Path
         The file or folder.
     sort : FileContent or None
-        Its type, or None if it has a `problem`.
+        Type of its content, or None if it cannot be used.
     format : str
-        Name of its format.
+        Name of the file format, or ''.
     size : int
         Size in bytes.
     is_annotated : bool
@@ -112,19 +116,19 @@ class FileKind:
 
     @property
     def sorts(self) -> frozenset[FileContent]:
-        """All types as which the file can be used."""
+        """All file types for which the file can be used."""
         return frozenset(([] if self.sort is None else [self.sort]) + (["libraries"] if self.is_annotated else []))
 
 
 @dataclass
 class FileInspection:
-    """Usable items among files and folders."""
+    """Items found among files and folders, by their use."""
 
     files: list[FileKind] = field(default_factory=list)
     projects: list[Path] = field(default_factory=list)
     presets: list[Path] = field(default_factory=list)
     left_out: list[FileKind] = field(default_factory=list)
-    """Files of folders that no search reads."""
+    """Files in folders that no search can read."""
 
     @property
     def sorts(self) -> set[FileContent]:
@@ -137,7 +141,7 @@ class FileInspection:
 
 
 class SearchedRun(NamedTuple):
-    """A finished run whose results another search can use: id, start, and names of its input files."""
+    """A finished run whose results another search can use: run id, start time, and names of the input files."""
 
     id: str
     started: datetime
@@ -147,7 +151,8 @@ class SearchedRun(NamedTuple):
 def file_kind(path: Path) -> FileKind:
     """Return the type of a file or folder, determined from its content.
 
-    A folder may be a structure database, a project, an instrument run, or contain structures; a list may name structures.
+    A folder may be a structure database, a project or an instrument run, or may contain structures. A text file may be a list of
+    structure files.
     """
     try:
         if (makers := vendor_format(path)) is not None:
@@ -159,7 +164,7 @@ def file_kind(path: Path) -> FileKind:
         with ByteSource(path) as source:
             if has_suffix(path.name, "structures"):
                 return _structure_kind(path, source.size)
-            # MGF comments may start with a slash, as paths do.
+            # An MGF file may look like a list of paths, since its comments may start with a slash.
             if path.suffix.lower() in LISTS and (result := _list_kind(path, source.size)):
                 return result
             if is_fastq(source):
@@ -197,7 +202,7 @@ def _structure_kind(path: Path, size: int) -> FileKind:
 
 
 def _list_kind(path: Path, size: int) -> FileKind | None:
-    """Return a list of structures if its first entry exists, otherwise None."""
+    """Return the file as a list of structures if the first path in it exists, otherwise None."""
     try:
         listed = structure_search.structures.sources_of([path])
         is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).sort == "structures"
@@ -208,7 +213,11 @@ def _list_kind(path: Path, size: int) -> FileKind | None:
 
 
 class FileInspector(QObject):
-    """Inspects files in a background thread and calls back in the window's thread, in order. A second thread counts sequences."""
+    """Inspects files in a background thread.
+
+    Each method passes its result to `deliver`, which is called in the window's thread, in the order of the requests. A second background
+    thread counts sequences and reads spectra and structures.
+    """
 
     _found = Signal(object, object)
 
@@ -225,34 +234,43 @@ class FileInspector(QObject):
             self._submit(lambda path=path: file_kind(path), deliver)  # type: ignore[misc]
 
     def all_within(self, paths: Sequence[Path], deliver: Callable[[FileInspection], None]) -> None:
-        """Inspect files and folders: projects, presets, and input files of any type below other folders."""
+        """Find projects, presets, and input files of any type among files and folders, including subfolders."""
         self._submit(lambda: _inspect(paths), deliver)
 
     def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], deliver: Callable[[list[SearchedRun] | None], None]) -> None:
-        """Find the finished runs of some kinds that have all required tables, newest first; None without a readable project."""
+        """Find the finished runs of a project that a search can use, newest first.
+
+        `kinds` maps search kinds to the result tables that a run must have. Delivers None if the project cannot be read.
+        """
         self._submit(lambda: _runs_of(folder, kinds), deliver)
 
     def missing_projects(self, folders: Sequence[str], deliver: Callable[[frozenset[str]], None]) -> None:
-        """Find the projects that do not exist."""
+        """Find the folders that do not contain a project."""
         self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), deliver)
 
     def count(self, path: Path, deliver: Callable[[SequenceCount | None], None]) -> None:
-        """Count the sequences of a FASTA or FASTQ file."""
+        """Count the sequences in a FASTA or FASTQ file."""
         if self._is_open:
             self._counter.submit(lambda: self._emit(deliver, count_sequences(path, is_wanted=lambda: self._is_open)))
 
     def count_structures(self, file: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
-        """Inspect structures, up to a maximum, and deliver None if their reader has not been compiled by a search yet."""
+        """Count chains and residues of structures, up to a maximum number of files.
+
+        Delivers None if no search has compiled the reader yet, since compiling takes long.
+        """
         if self._is_open:
             self._counter.submit(lambda: self._emit(deliver, _structure_count(file, lambda: self._is_open)))
 
     def inspect_spectra(self, path: Path, deliver: Callable[[SpectraContent | None], None]) -> None:
-        """Inspect a spectrum file and deliver None if its reader has not been compiled by a search yet."""
+        """Read facts about a spectrum file.
+
+        Delivers None if no search has compiled the reader yet, since compiling takes long.
+        """
         if self._is_open:
             self._counter.submit(lambda: self._emit(deliver, _spectra_content(path)))
 
     def close(self) -> None:
-        """Stop inspecting files and calling back."""
+        """Stop inspecting files and delivering results."""
         with self._delivery_lock:
             self._is_open = False
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -263,7 +281,7 @@ class FileInspector(QObject):
             self._pool.submit(lambda: self._emit(deliver, work()))
 
     def _emit(self, deliver: Callable[[Any], None], result: Any) -> None:
-        # Not after closing, when the receiver may no longer exist.
+        # Deliver nothing after closing, when the receiver may no longer exist.
         with self._delivery_lock:
             if self._is_open:
                 self._found.emit(deliver, result)
@@ -329,12 +347,12 @@ def _inspect(paths: Sequence[Path]) -> FileInspection:
 
 
 def _left_over(path: Path, what: str) -> FileKind:
-    """Return the error of exceeding the maximum number of dropped files; `path` is the first excess file."""
+    """Return an item with the error that too many files were dropped. `path` is the first file beyond the maximum number."""
     return FileKind(path, None, problem=f"{what}; only the first {_MAXIMUM_FILES:,} files were added. Drop the others separately.")
 
 
 def _add(inspection: FileInspection, path: Path) -> None:
-    """Add a file, or the content of a folder, to an inspection."""
+    """Add a file, or the contents of a folder, to an inspection."""
     endings = tuple(suffix for sort in SORTS for suffix in list_suffixes(sort))
     if (path / "project.sqlite").is_file():
         inspection.projects.append(path)
@@ -352,7 +370,7 @@ def _add(inspection: FileInspection, path: Path) -> None:
             inspection.files.append(_left_over(files[_MAXIMUM_FILES], f"{path} contains more than {_MAXIMUM_FILES:,} files"))
         for file in files[:_MAXIMUM_FILES]:
             kind = file_kind(file)
-            # A file with an input file's extension is meant to be read, so its error is shown.
+            # The extension shows that the file is meant as an input, so report its error.
             is_named = bare_name(file.name).endswith(endings)
             is_read = kind.sort is not None or file.is_dir() or is_named or vendor_format(file) is not None
             (inspection.files if is_read else inspection.left_out).append(kind)
@@ -363,7 +381,7 @@ def _add(inspection: FileInspection, path: Path) -> None:
 def _files_below(folder: Path) -> list[Path]:
     """Return the visible files below a folder.
 
-    Instrument runs and folders with structures are returned as a whole, since there may be a hundred thousand structures.
+    A folder that is an instrument run, or that contains structures, is returned instead of its files: there may be a hundred thousand.
     """
     result: list[Path] = []
     structures = list_suffixes("structures")
@@ -373,7 +391,7 @@ def _files_below(folder: Path) -> list[Path]:
         if is_project(here):
             folders.clear()
             continue
-        # A folder written by an instrument is one run.
+        # A folder written by an instrument is a single input.
         result += [here / name for name in sorted(folders) if Path(name).suffix.lower() in DATA_FOLDERS]
         folders[:] = sorted(name for name in folders if Path(name).suffix.lower() not in DATA_FOLDERS)
         if DATABASE_FILE in names:
@@ -381,15 +399,15 @@ def _files_below(folder: Path) -> list[Path]:
             folders.clear()
             continue
         if vendor_format(here) is not None:
-            # Files of a measurement may have the extensions of other input files.
+            # Do not descend: files of an instrument run may have the extensions of other inputs.
             result.append(here)
             folders.clear()
             continue
         bare = [(name, bare_name(name)) for name in sorted(names)]
         if any(name.endswith(structures) for _, name in bare) and not (covered and here.is_relative_to(covered)):
-            # This also covers the structures in the folders below.
+            # The folder includes all structures in its subfolders.
             result.append(covered := here)
-        # Lists name structures, which their folder already covers.
+        # Skip lists of structures if the folder already includes these structures.
         covered_endings = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
         result += [here / name for name, ending in bare if not ending.endswith(covered_endings) and not name.startswith(".")]
         if len(result) > _MAXIMUM_FILES:
