@@ -1,4 +1,4 @@
-"""A list of input files, added by dialog or drop, each inspected and shown with its type."""
+"""A list of input files, added with a dialog or by drag and drop. Each file is inspected and shown with its type."""
 
 from __future__ import annotations
 
@@ -40,38 +40,38 @@ __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 _MAXIMUM_ROWS = 7
 _MAXIMUM_NAMED = 3
 _MAXIMUM_NAME = 26
-"""Maximum number of characters of file names on a button."""
+"""Maximum number of characters of a file name on a button."""
 _COUNTING_MS = 50
-"""Delay after which the contents of files are shown together, since updating a list of thousands of files takes time."""
+"""Milliseconds for which facts about files are collected before the list is updated: with thousands of files, an update is slow."""
 _SHOWN = Qt.ItemDataRole.UserRole + 1
-"""Item role of the shown facts about a file."""
+"""Qt item role of the text with facts about a file."""
 _COUNTED = ("proteins", "reads")
-"""File types whose sequences are counted."""
+"""File types for which the list shows the number of sequences."""
 
 _UNKNOWN = FileKind(Path(), None)
-"""A file that has not been inspected."""
+"""Placeholder for a file that has not been inspected yet."""
 
 
 class FileList(QWidget):
-    """Files of one input of a search.
+    """List of the files of one input of a search, with buttons to add and remove files.
 
     Parameters
     ----------
     spec : Input
-        The input.
+        Description of the input.
     inspector : FileInspector
         Inspects the files.
     takes_broken : bool
-        True if unreadable structures are skipped and hence no error.
+        True if the search skips unreadable structures, so that they are not an error.
     elsewhere : mapping of str to collection of FileContent, optional
-        Titles and file types of the other inputs of the form.
+        File types of the other inputs of the form, by input title.
 
     Signals
     -------
     changed
-        The files, or facts about them, have changed.
+        The files have changed, or one of them has been inspected.
     counted
-        The content of a file is known.
+        The content of a file has been read.
     database_requested
         A database is to be built for this input.
     """
@@ -96,12 +96,12 @@ class FileList(QWidget):
         self.counts: dict[Path, SequenceCount] = {}
         """Sequence counts of FASTA and FASTQ files."""
         self.spectra: dict[Path, SpectraContent] = {}
-        """Content of the first spectrum files, if known."""
+        """Contents of the first spectrum files, as far as they have been read."""
         self._pending_spectra: set[Path] = set()
         self._being_counted: set[Path] = set()
         self.structure_counts: dict[Path, StructureCount] = {}
         """Contents of inspected structures."""
-        # One update of the whole list for the facts about many files.
+        # Facts about many files are shown with a single update of the list.
         self._showing = QTimer(self)
         self._showing.setSingleShot(True)
         self._showing.timeout.connect(self._show_state)
@@ -125,17 +125,17 @@ class FileList(QWidget):
         self.warning = toned_label(tone="attention")
         self.warning.hide()
         self.left_out = toned_label(tone="attention")
-        """Label with the skipped files of a folder and the reasons."""
+        """Label with the skipped files of an added folder and the reasons."""
         self.left_out.hide()
         self.add_button = _button("Add files…", "add", self.prompt_for_files)
         self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.prompt_for_folder)
         self.project_button = _button("The open project", "open", self._take_open_project)
         self.last_button = _button("", "reset", self._take_last)
-        """Button that adds the files of the last search."""
+        """Button that adds the files of the previous search."""
         self.remove_button = _button("Remove", "remove", self.remove_selected)
         self.database_button = _button("New database…", "database", self.database_requested.emit)
         self.database_button.setToolTip("Build a structure database from files, which makes repeated searches much faster")
-        # A button without a parent must not be shown, even for a moment: it would be a window with a title bar.
+        # Show buttons only after they have a parent: without a parent they would briefly appear as windows.
         for button, is_wanted in (
             (self.add_button, not self._takes_project),
             (self.project_button, self._takes_project),
@@ -166,7 +166,7 @@ class FileList(QWidget):
 
     @property
     def paths(self) -> list[Path]:
-        """The files in order."""
+        """The files in their order in the list."""
         return [self.lines.item(i).data(Qt.ItemDataRole.UserRole) for i in range(self.lines.count())]
 
     @property
@@ -175,7 +175,7 @@ class FileList(QWidget):
         return not self.lines.count()
 
     def problem(self) -> str:
-        """Return why a search cannot use these files, or '' (also while they are being inspected)."""
+        """Return why a search cannot use these files, or ''. Also '' while the files are being inspected."""
         for path in self.paths:
             file = self._known.get(path)
             if file is not None and self._problem_of(file):
@@ -197,11 +197,11 @@ class FileList(QWidget):
 
     @property
     def is_counted(self) -> bool:
-        """True if the contents of all files are known as far as possible."""
+        """True if all files have been inspected and no content is still being read."""
         return self.is_examined and not self._being_counted.intersection(self.paths)
 
     def content(self) -> InputContent | None:
-        """Return the content of the first file, or None if it has not been counted."""
+        """Return the content of the first file, or None if its sequences have not been counted yet."""
         path = next(iter(self.paths), None)
         if path is None or path not in self.counts or path not in self._known:
             return None
@@ -230,20 +230,20 @@ class FileList(QWidget):
         self._show_state()
 
     def give_project(self, folder: Path) -> None:
-        """Replace the content by a project."""
+        """Replace the files by a project folder."""
         if self.paths != [folder.absolute()]:
             self.lines.clear()
             self.add([folder])
 
     def offer_project(self, folder: Path) -> None:
-        """Offer the open project, and use it if none is chosen."""
+        """Offer the open project, and use it if no project is chosen."""
         self._open_project = folder
         if self.is_empty:
             self.give_project(folder)
         self._enable()
 
     def offer_last(self, paths: Iterable[Path]) -> None:
-        """Offer the files of the last search while the list is empty."""
+        """Offer the files of the previous search, shown as a button while the list is empty."""
         self._last_files = tuple(paths)
         names = ", ".join(path.name for path in self._last_files)
         names = names if len(names) <= _MAXIMUM_NAME else f"{names[: _MAXIMUM_NAME - 1]}…"
@@ -252,7 +252,7 @@ class FileList(QWidget):
         self._enable()
 
     def begin_anew(self) -> None:
-        """Remove all files and use the open project if the input takes one."""
+        """Remove all files. If the input is a project, use the open project."""
         self.clear()
         if self._open_project is not None:
             self.give_project(self._open_project)
@@ -282,7 +282,7 @@ class FileList(QWidget):
         self._inspector.files(self.paths, self._learn)
 
     def mark_missing(self) -> None:
-        """Mark missing files before a search."""
+        """Mark files that no longer exist, before a search starts."""
         gone = [path for path in self.paths if not path.exists()]
         for path in gone:
             self._known[path] = FileKind(path, None, problem=f"{path} no longer exists; remove it from the list or restore it")
@@ -314,7 +314,7 @@ class FileList(QWidget):
         dialog.open()
 
     def _name_filters(self) -> list[str]:
-        """Return the filter for all files of this input, and for each type if there are several."""
+        """Return the file dialog filters: one for all files of this input and, if there are several file types, one for each."""
         sorts = [SORTS[sort] for sort in self._spec.contents if SORTS[sort].suffixes]
         every = FileCategory(" and ".join(sort.title for sort in sorts), self._spec.contents)
         return [category.name_filter for category in ([every, *sorts] if len(sorts) > 1 else sorts)]
@@ -332,7 +332,7 @@ class FileList(QWidget):
         self._inspector.all_within([Path(names[0])], partial(self._take_found, Path(names[0])))
 
     def _take_found(self, folder: Path, inspection: FileInspection) -> None:
-        """Add the matching files of a folder and report the others."""
+        """Add the files of a folder that fit this input, and report the others."""
         self.take(inspection.files)
         others = [file for file in (*inspection.files, *inspection.left_out) if not file.sorts & self._sorts]
         taken = len(inspection.files) + len(inspection.left_out) - len(others)
@@ -384,7 +384,7 @@ class FileList(QWidget):
                 self._counting.start()
 
     def _show_learned(self) -> None:
-        """Show the contents of files without emitting `changed`: the request of a form that was just run is unchanged."""
+        """Show new facts about the files. Does not emit `changed`, because the search request of the form stays the same."""
         self._show_counts()
         for i in range(self.lines.count()):
             self._show_item(self.lines.item(i))
@@ -429,7 +429,7 @@ class FileList(QWidget):
         self.changed.emit()
 
     def _show_counts(self) -> None:
-        """Show the contents of the files without emitting `changed`."""
+        """Show the facts about the files as texts of the items, without emitting `changed`."""
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
         inspected = [self.structure_counts[path] for path in self.paths if path in self.structure_counts]
         spectra = self.spectra_contents
@@ -471,7 +471,7 @@ class FileList(QWidget):
 
 
 class _Lines(QListWidget):
-    """List as high as its content, up to a maximum, with a hint while it is empty."""
+    """List whose height follows its content up to a maximum, with a hint while it is empty."""
 
     def __init__(self, empty_text: str, remove: Callable[[], None]) -> None:
         super().__init__()
@@ -507,12 +507,12 @@ class _Lines(QListWidget):
 
 
 def _counted(number: int, name: str) -> str:
-    """Return a number with the locale's separators and its noun."""
+    """Return a text with a number and a noun in singular or plural."""
     return f"{QLocale().toString(number)} {name}{'' if number == 1 else 's'}"
 
 
 def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
-    """Return the numbers of sequences and residues, and whether they are nucleotides if the input takes both."""
+    """Return a text with the numbers of sequences and residues and, if the input takes both types, whether these are nucleotides."""
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
     parts = [_counted(n_sequences, "sequence"), _counted(n_residues, "symbol" if spec.takes_nucleotides else "residue")]
     if spec.takes_nucleotides and (kind := classify_sequences(counts)):
@@ -521,7 +521,7 @@ def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
 
 
 def structure_text(counts: Sequence[StructureCount]) -> str:
-    """Return the numbers of chains and residues, how many are predictions, and what is left out."""
+    """Return a text with the numbers of chains, residues and predicted structures, and with what is skipped."""
     locale = QLocale()
     n_files, n_read = sum(count.n_files for count in counts), sum(count.n_read for count in counts)
     n_chains, n_predicted = sum(count.n_chains for count in counts), sum(count.n_predicted for count in counts)
@@ -537,7 +537,7 @@ def structure_text(counts: Sequence[StructureCount]) -> str:
 def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
     """Return a warning that sequences look like DNA or RNA although proteins are expected, or ''; see `are_nucleotides_suspicious`."""
     n, n_all = count.n_nucleotides, count.n_sequences
-    # Every pasted sequence is intended as input.
+    # `is_each_meant`: the user selected every pasted sequence, so a single suspicious sequence counts.
     if spec.takes_nucleotides or not are_nucleotides_suspicious(n, n_all, is_each_meant=spec.can_be_pasted):
         return ""
     if n == n_all:
@@ -551,7 +551,7 @@ def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:
     button = QPushButton(text)
     set_icon(button, icon_name)
-    # In a dialog, Enter triggers the dialog's main action.
+    # In a dialog, Enter must trigger the main action of the dialog instead.
     button.setAutoDefault(False)
     button.clicked.connect(clicked)
     return button

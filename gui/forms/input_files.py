@@ -22,12 +22,12 @@ _PASTED = "pasted sequences"
 
 
 class InputFiles(QWidget):
-    """Files of one input, with an optional box for pasted sequences.
+    """List of the files of one input, with an optional box for pasted sequences.
 
     Signals
     -------
     changed
-        Files or pasted sequences, or facts about them, have changed.
+        Files or pasted sequences have changed, or one of them has been inspected.
     """
 
     changed = Signal()
@@ -48,7 +48,7 @@ class InputFiles(QWidget):
         if self.box is not None:
             page.addWidget(self.box)
             self.box.changed.connect(self._show_pasted)
-            # Text is only examined after a pause in typing.
+            # The box itself reads its text only after a pause in typing.
             self.box.text.textChanged.connect(self.changed)
         for label in (self.note, self.warning):
             page.addWidget(label)
@@ -75,7 +75,7 @@ class InputFiles(QWidget):
         return self.files.is_examined and (self.box is None or self.box.is_read)
 
     def content(self) -> InputContent | None:
-        """Return the content of the first file, or of the pasted text, if known."""
+        """Return the content of the first file or of the pasted text, or None if unknown."""
         pasted = None if self.box is None else self.box.pasted.count
         if self.files.is_empty and pasted is not None:
             return InputContent(pasted, has_qualities=False)
@@ -88,18 +88,18 @@ class InputFiles(QWidget):
 
     @property
     def name(self) -> str:
-        """Summary of the input, as ``a.fasta and 2 more``."""
+        """Short name of the input, such as ``a.fasta and 2 more``."""
         paths = self.files.paths
         n_more = len(paths) - 1 + bool(self.pasted)
         return (paths[0].name + (f" and {n_more} more" if n_more else "")) if paths else _PASTED
 
     def missing(self) -> str:
-        """Return the message for an empty input."""
+        """Return the message shown next to the Run button if the input is empty."""
         pasting = ", or paste a sequence" if self.spec.can_be_pasted else ""
         return f"Add {self.spec.wanted or self.spec.title.lower()}{pasting}"
 
     def unusable(self) -> str:
-        """Return the message for an input with a `problem`."""
+        """Return the message shown next to the Run button if the input has a `problem`."""
         noun = with_article(self.spec.singular)
         return f"{noun[:1].upper()}{noun[1:]} cannot be used"
 
@@ -108,7 +108,7 @@ class InputFiles(QWidget):
         return self.files.problem() or ("" if self.box is None else self.box.pasted.problem)
 
     def redraw(self) -> None:
-        """Redraw the parts that depend on the theme."""
+        """Redraw the elements that depend on the theme."""
         self.files.redraw()
 
     def _show_pasted(self) -> None:

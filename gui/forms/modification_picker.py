@@ -40,7 +40,7 @@ class _Row(NamedTuple):
 
 
 class _Found(QAbstractTableModel):
-    """Table model of the search results: a row for each site of each entry."""
+    """Table model of the found modifications, with a row for each site of each Unimod entry."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -83,7 +83,9 @@ class _Found(QAbstractTableModel):
 
 
 class ModificationPicker(QDialog):
-    """Searches Unimod while typing; a double click or Add chooses the selection or a custom modification.
+    """Dialog that searches Unimod while the user types.
+
+    A double-click or the Add button chooses the selected entries or a custom modification.
 
     Signals
     -------
@@ -119,7 +121,7 @@ class ModificationPicker(QDialog):
         self.search()
 
     def search(self) -> None:
-        """Show the matching entries of Unimod, best match first."""
+        """Show the Unimod entries that match the search fields, best match first."""
         problem, rows = "", []
         try:
             rows = self._fitting()
@@ -134,7 +136,7 @@ class ModificationPicker(QDialog):
         self._enable(problem)
 
     def accept(self) -> None:
-        """Emit the choice and close."""
+        """Emit `chosen` and close the dialog."""
         texts = self._selected()
         if texts:
             self.chosen.emit(texts)
@@ -177,7 +179,7 @@ class ModificationPicker(QDialog):
         self.add_button.setEnabled(not problem and bool(text or self.table.selectionModel().hasSelection()))
 
     def _connect(self) -> None:
-        # One search for simultaneous changes, such as pasting over a field.
+        # Several changes at once, such as pasting over a field, start only one search.
         self._typed.timeout.connect(self.search)
         for line in (self.name, self.site, self.mass):
             line.textChanged.connect(self._typed.start)

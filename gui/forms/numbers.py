@@ -1,4 +1,4 @@
-"""Number boxes that use the user's locale and let an invalid number stay so that it can be marked."""
+"""Number boxes that use the user's locale and leave an invalid number in place, so that the form can mark it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         def setValue(self, value: Any) -> None: ...  # noqa: N802
 
 else:
-    # Only one of the bases of a class may be Qt's.
+    # At run time, a class may have only one Qt class among its bases.
     _Box = object
 
 __all__ = ["IntegerBox", "NumberBox", "form_locale", "number_text", "shortest"]
@@ -30,28 +30,28 @@ _PARTS_OF_NUMBERS = re.compile(r"[-+\d.,eE\s]*")
 
 
 def form_locale() -> QLocale:
-    """Return the user's locale without thousands separators, which could be mistaken for decimal points."""
+    """Return the user's locale without thousands separators, since users could mistake them for decimal points."""
     locale = QLocale()
     locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator | QLocale.NumberOption.RejectGroupSeparator)
     return locale
 
 
 def number_text(value: float) -> str:
-    """Return the shortest exact text of a number in the user's locale."""
+    """Return a number in the user's locale, with as few decimals as possible."""
     if isinstance(value, int):
         return form_locale().toString(value)
     return form_locale().toString(float(value), "g", QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value)
 
 
 def shortest(value: float) -> float:
-    """Return a number rounded to 12 digits, which removes rounding errors of its calculation."""
+    """Return a number rounded to 12 significant digits. This removes rounding errors of earlier arithmetic."""
     return float(f"{value:.12g}")
 
 
 class _InvalidTextBox(WheelAfterFocus, _Box):
-    """Common base of the boxes: an invalid text stays until it is corrected.
+    """Base class of the boxes, in which an invalid text stays until the user corrects it.
 
-    Qt's boxes would remove group separators, which turns ``1,5`` into 15, or restore the previous number.
+    Qt's boxes would remove thousands separators, so that ``1,5`` becomes 15, or would restore the previous number.
     """
 
     def fixup(self, text: str) -> str:
@@ -69,7 +69,7 @@ class _InvalidTextBox(WheelAfterFocus, _Box):
         self._put_back(invalid_text)
 
     def problem(self) -> str:
-        """Return why the text is not a number of this box, or ''."""
+        """Return why the text is not a valid number for this box, or ''."""
         return "" if self.hasAcceptableInput() else self._expected()
 
     def _expected(self) -> str:
@@ -77,7 +77,7 @@ class _InvalidTextBox(WheelAfterFocus, _Box):
 
     def _step_to(self, value: Any) -> None:
         self.setValue(value)
-        # Qt changes the text without a signal of the line edit, which receivers use to check the number.
+        # `setValue` changes the text without the signal of the line edit, with which receivers check the number.
         self.lineEdit().textChanged.emit(self.lineEdit().text())
 
     def _wrong_text(self) -> str | None:
@@ -89,9 +89,10 @@ class _InvalidTextBox(WheelAfterFocus, _Box):
 
 
 class IntegerBox(_InvalidTextBox, QSpinBox):
-    """Integer box. `minimum_wanted` and `maximum_wanted` limit the arrows; typed numbers may exceed them and are then marked.
+    """Box for an integer.
 
-    `zero` is shown in place of 0, which is then the smallest number.
+    `minimum_wanted` and `maximum_wanted` limit the arrow buttons only: the user can type other numbers, which the form marks as invalid.
+    `zero` is a text shown instead of 0, which is then the smallest number.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class IntegerBox(_InvalidTextBox, QSpinBox):
         if _WHOLE.fullmatch(bare) or text == self.specialValueText():
             state, _, _ = super().validate(text, position)
         else:
-            # Qt would remove the decimal mark of ``1.5`` or reject it, and both give 15.
+            # Qt would remove the decimal point of ``1.5`` or refuse to accept the key; the result would be 15.
             state = QValidator.State.Intermediate if _PARTS_OF_NUMBERS.fullmatch(bare) else QValidator.State.Invalid
         return state, text, position
 
@@ -127,10 +128,10 @@ class IntegerBox(_InvalidTextBox, QSpinBox):
 
 
 class NumberBox(_InvalidTextBox, QDoubleSpinBox):
-    """Box for a real number, shown with all its decimals, with the limits of `IntegerBox`.
+    """Box for a real number, shown with all its decimals. Limits are the same as those of `IntegerBox`.
 
-    It reads numbers in the user's locale, and with a decimal point in every locale, since numbers are copied from papers. Where a point
-    separates thousands, ``1.500`` is ambiguous and rejected.
+    It accepts numbers in the user's locale and, since users copy numbers from papers, numbers with a decimal point in every locale. In
+    locales in which a point separates thousands, ``1.500`` is ambiguous and rejected.
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class NumberBox(_InvalidTextBox, QDoubleSpinBox):
         self._step_to(shortest(_clamped(self.value(), self._low, self._high)))
 
     def sizeHint(self):  # type: ignore[no-untyped-def]  # noqa: N802, D102 - Qt's name
-        # Qt would make the box as wide as the largest number.
+        # Qt's hint would be as wide as the largest allowed number.
         hint = super().sizeHint()
         hint.setWidth(self.fontMetrics().horizontalAdvance("0000.0000" + self.suffix()) + 36)
         return hint

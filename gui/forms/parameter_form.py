@@ -1,4 +1,4 @@
-"""The form of a search's parameters, generated from their model."""
+"""The part of a search form that shows the parameters, generated from their pydantic model."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["ParameterForm"]
 
 
 class ParameterForm(QWidget):
-    """A card for each group of parameters; advanced parameters are folded below.
+    """Widget with a card for each group of parameters. Advanced parameters are below and initially hidden.
 
-    The model validates values while they are typed, and errors are shown in their fields. A field that differs from the preset has a bold
+    The model validates values while the user types, and each field shows its error. A field whose value differs from the preset has a bold
     title and a reset button.
 
     Parameters
@@ -29,12 +29,12 @@ class ParameterForm(QWidget):
     model : type of SearchParameters
         Model of the parameters.
     fields : iterable of Field
-        Existing fields, one for each parameter; may be empty.
+        Existing fields of parameters, which are used instead of new ones.
 
     Signals
     -------
     changed
-        Values or their errors may have changed.
+        Values, or the errors of values, may have changed.
     resetting
         All fields are about to be reset to the preset.
     help_requested
@@ -72,7 +72,7 @@ class ParameterForm(QWidget):
 
     @property
     def changed_names(self) -> list[str]:
-        """Names of the fields that differ from the preset."""
+        """Names of the parameters whose values differ from the preset."""
         return [name for name, field in self.fields.items() if field.is_changed]
 
     def values(self) -> dict[str, Any]:
@@ -80,14 +80,14 @@ class ParameterForm(QWidget):
         return {name: field.editor.value() for name, field in self.fields.items()}
 
     def set_baseline(self, values: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
-        """Show a preset with values for all fields, to which the reset buttons return.
+        """Show a preset with values for all fields. The reset buttons restore these values.
 
         Parameters
         ----------
         values : mapping
             Values of the preset.
         shown : mapping, optional
-            Values shown instead, as returned by `values`.
+            Values to show instead of those of the preset, as returned by the method `values`.
         """
         self._is_loading = True
         for name, field in self.fields.items():
@@ -98,7 +98,7 @@ class ParameterForm(QWidget):
         self._check()
 
     def set_values(self, values: Mapping[str, Any]) -> None:
-        """Set the values of some fields without changing the preset."""
+        """Set the values of the given fields. The values to which they can be reset stay the same."""
         self._is_loading = True
         for name, value in values.items():
             self.fields[name].editor.set_value(value)
@@ -121,7 +121,7 @@ class ParameterForm(QWidget):
         set_icon(self.fold_button, "unfolded" if is_unfolded else "folded")
 
     def show_first_problem(self) -> QWidget | None:
-        """Unfold and focus the first invalid field, and return its frame for scrolling."""
+        """Focus the first invalid field (showing the advanced parameters if necessary), and return its frame for scrolling."""
         for name, field in self.fields.items():
             if name in self.problems:
                 if field.description.advanced:
@@ -161,7 +161,7 @@ class ParameterForm(QWidget):
                 columns.add(cards[description.group])
             field.place(cards[description.group].grid)
         for card in cards.values():
-            # The same width of the first column in every card aligns the editors.
+            # Equal widths of the first column align the editors of all cards.
             card.grid.setColumnMinimumWidth(0, card.fontMetrics().horizontalAdvance("n") * 19)
         return columns
 

@@ -1,4 +1,4 @@
-"""Line edits for optional folders and files, with a button that opens a dialog."""
+"""Line edits for optional folders and files, each with a button that opens a file dialog."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["FileLine", "FolderLine", "OutputLine", "PathLine", "ProjectLine"]
 
 
 class PathLine(QWidget):
-    """Base class of lines for a path; derived classes define validation and the dialog.
+    """Base class of line edits for a path. Derived classes define the validation and the file dialog.
 
     Parameters
     ----------
     title : str
         Title above the line.
     help : str
-        Tooltip: a sentence without initial capital and full stop.
+        Tooltip, written without initial capital and full stop.
     hint : str
-        Placeholder of the empty line.
+        Placeholder text while the line is empty.
 
     Signals
     -------
@@ -72,14 +72,14 @@ class PathLine(QWidget):
 
     @property
     def path(self) -> Path | None:
-        """The path, or None."""
+        """The absolute path, or None if the line is empty."""
         text = self.line.text().strip()
         if not text:
             return None
         try:
             return Path(text).expanduser().absolute()
         except RuntimeError:
-            # The user named after ~ does not exist.
+            # ~NAME cannot be expanded because there is no user NAME.
             return Path(text).absolute()
 
     def problem(self) -> str:
@@ -95,7 +95,7 @@ class PathLine(QWidget):
         dialog.open()
 
     def _prepare(self, dialog: QFileDialog) -> None:
-        """Set up the dialog for this kind of path."""
+        """Configure the file dialog for this type of path."""
         raise NotImplementedError
 
     def _show_problem(self) -> None:
@@ -106,7 +106,7 @@ class PathLine(QWidget):
 
 
 class FolderLine(PathLine):
-    """Line for a folder, which is created if missing."""
+    """Line edit for an output folder. The program creates the folder if it is missing."""
 
     icon = "folder"
     tip = "Choose a folder"
@@ -133,7 +133,7 @@ class FolderLine(PathLine):
 
 
 class FileLine(PathLine):
-    """Line for an existing file."""
+    """Line edit for an existing file."""
 
     def __init__(self, title: str, help: str, hint: str = "No file") -> None:
         super().__init__(title, help, hint)
@@ -157,7 +157,7 @@ class FileLine(PathLine):
 
 
 class OutputLine(PathLine):
-    """Line for an output file in an existing folder.
+    """Line edit for an output file in an existing folder.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class OutputLine(PathLine):
 
 
 class ProjectLine(FolderLine):
-    """Line for the folder of an existing project."""
+    """Line edit for the folder of an existing project."""
 
     tip = "Choose a project"
 

@@ -1,4 +1,4 @@
-"""Content of a form: initial for a follow-up search, or that of the last search."""
+"""Content with which a form is filled, for a follow-up search or to repeat an earlier search."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ __all__ = ["NOTHING", "FormPrefill"]
 
 @dataclass(frozen=True)
 class FormPrefill:
-    """Content to fill into a form; what is not named is retained.
+    """Content to fill into a form. Fields for which nothing is given keep their content.
 
     Attributes
     ----------
     inputs : mapping of str to tuple of Path
-        Files that replace those of the named inputs.
+        Files by input name; they replace the present files.
     parameters : mapping
-        Values of parameters.
+        Parameter values by name.
     pasted : mapping of str to str
-        Texts for the boxes of inputs.
+        Pasted sequences by input name.
     tables : mapping of str to Path or DesignTable or None
-        Tables edited in the form, or their files, by option name; None for a table that is not used.
+        Tables edited in the form, or files with them, by option name; None for a table that is not used.
     options : mapping of str to bool
-        Check boxes by option name.
+        States of check boxes by option name.
     paths : mapping of str to str
         Optional folders, files and projects by option name.
     runs : mapping of str to str
-        Optional runs by option name.
+        Ids of optional runs by option name.
     preset : str
-        Chosen preset, or '' for that of the search.
+        Name or file of the preset, or '' for the default preset of the search.
     project : Path or None
-        Folder for the results, if chosen by the user.
+        Project folder for the results, if the user has chosen it.
     """
 
     inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The choice of a preset, shipped or from a file, which fills the parameters of a form and can be undone."""
+"""The choice of a preset, shipped or from a file. It fills the parameters of a form, which can be undone."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ from proteoscope.gui.undo import Change, forget_changes, last_change, record, ta
 __all__ = ["PresetChoice"]
 
 _PRESET_FILTER = "Presets (*.toml)"
-_RUN = "run"  # the parameter name used by all searches
+_RUN = "run"  # name of this parameter in all searches that have it
 
 
 @dataclass(frozen=True)
 class _Filled:
-    """Content of the parameters: preset name or file, its description and values, and the shown values if different."""
+    """State of the parameter form.
+
+    `preset` is the name or file of the preset, `description` and `baseline` are its description and values, and `values` are the shown
+    values if they differ.
+    """
 
     preset: str = ""
     description: str = ""
@@ -44,7 +48,7 @@ class _Filled:
 
 
 class PresetChoice(QWidget):
-    """A box of presets with the description of the chosen preset, and an Undo button after a preset or a reset replaced values.
+    """Box of presets with the description of the chosen preset, and an Undo button after values were replaced.
 
     Parameters
     ----------
@@ -70,15 +74,15 @@ class PresetChoice(QWidget):
         self.box = ChoiceBox()
         self.description = toned_label()
         self.suited_text = toned_label(tone="attention")
-        """Name of the preset that suits the input, if another one is chosen."""
+        """Label that names the preset that suits the input, shown if another preset is chosen."""
         self.undo_text = toned_label(tone="attention")
         self.undo_button = QPushButton("Undo")
         self.start_folder = ""
         """Start folder of the preset dialogs."""
         self.is_chosen = False
-        """True if the user has chosen a preset, which disables the automatic choice."""
+        """True if the user has chosen a preset, so that it is no longer chosen automatically."""
         self.is_filling = False
-        """True while a preset fills in values."""
+        """True while values are being filled in from a preset."""
         self._filled = _Filled(baseline=self._model.checked({}).model_dump())
         self.box.setPlaceholderText("No presets for this search")
         for name in preset_names(search.kind):
@@ -91,11 +95,11 @@ class PresetChoice(QWidget):
 
     @property
     def name(self) -> str:
-        """The shown preset: name of a shipped preset, path of a file, or ''."""
+        """The chosen preset: name of a shipped preset, path of a preset file, or ''."""
         return str(self.box.currentData() or "")
 
     def choose(self, name: str) -> None:
-        """Fill in the parameters from a preset in the box; unknown names are ignored."""
+        """Fill in the parameters from a preset in the box. Unknown names are ignored."""
         if self.box.findData(name) >= 0:
             self._load(name)
             self._show_name()
@@ -116,7 +120,7 @@ class PresetChoice(QWidget):
             return
         path = path if path.suffix else path.with_suffix(".toml")
         try:
-            # Presets do not contain values that refer to one project.
+            # A preset must not contain values that refer to one project.
             content = parameters.model_dump(mode="json", exclude=self._of_project)
             write_preset(path, content, f"Saved from the window as {path.stem}")
         except ProteoscopeError as error:
@@ -125,7 +129,7 @@ class PresetChoice(QWidget):
         self.load_file(path)
 
     def suit(self, suited: str) -> None:
-        """Choose the preset that suits the input, or only name it once the user has chosen a preset or edited a value."""
+        """Choose the preset that suits the input. If the user has chosen a preset or edited a value, only show its name."""
         if suited != self.name and not self.is_chosen and not self._parameters.changed_names:
             self.choose(suited)
         differs = suited not in (self.name, self._search.preset)
@@ -143,13 +147,13 @@ class PresetChoice(QWidget):
             self.choose(name)
 
     def reset(self) -> None:
-        """Choose the preset of the search again and clear the undo history."""
+        """Choose the default preset of the search and clear the undo history."""
         self.is_chosen = False
         self.choose(self._search.preset)
         self.forget_replaced()
 
     def undo(self) -> None:
-        """Restore the values before the last preset or reset. Redo restores later edits too."""
+        """Restore the values before the last preset or reset. Redo also restores edits made after it."""
         take_back_last(self)
 
     def forget_replaced(self) -> None:
@@ -187,7 +191,7 @@ class PresetChoice(QWidget):
         before = self._content()
         self.choose(self.name)
         if last_change(self) is None and before.preset != self._filled.preset:
-            # Stepping through presets by keyboard is undone as a whole.
+            # Undo reverses a series of presets that were chosen with the arrow keys as a single step.
             self._add_undo_step(f"choose the preset {self._filled.preset_title}", f"Preset {self._filled.preset_title} chosen.", before)
         self.chosen.emit()
 
@@ -209,7 +213,7 @@ class PresetChoice(QWidget):
 
     @property
     def _of_project(self) -> set[str]:
-        """Parameters that refer to one project: the runs that a search uses."""
+        """Names of the parameters that refer to one project: the runs that a search uses."""
         return {_RUN} & self._parameters.fields.keys()
 
     def _load(self, name: str) -> bool:
@@ -220,7 +224,7 @@ class PresetChoice(QWidget):
             self.failed.emit(str(error))
             return False
         is_shipped = name in preset_names(self._search.kind)
-        # Presets do not contain a run, so a chosen run stays.
+        # Presets do not contain runs, so keep the chosen run.
         now = self._parameters.values()
         retained = {name: now[name] for name in self._of_project - preset_values.keys()}
         description = preset_description(self._search.kind, name) if is_shipped else f"From {name}"
@@ -229,7 +233,7 @@ class PresetChoice(QWidget):
         return True
 
     def _fill(self, wanted: _Filled) -> None:
-        """Show a preset; edited values that it replaces can be restored by an undo."""
+        """Show a preset, and add an undo step if it replaces edited values."""
         edited = {name: bool(self._parameters.fields[name].editor.problem()) for name in self._parameters.changed_names}
         before, was = self._content(), self._parameters.values()
         self._show_content(wanted)
@@ -247,7 +251,7 @@ class PresetChoice(QWidget):
         self.description.setText(wanted.description)
 
     def _show_name(self) -> None:
-        """Show the current preset in the box; it stays empty for an unreadable preset."""
+        """Show the current preset in the box, or an empty box if the preset cannot be read."""
         self.box.setCurrentIndex(self.box.findData(self._filled.preset))
 
     def _show_undo(self) -> None:

@@ -1,4 +1,4 @@
-"""Preset files in the TOML format read by `proteoscope.engine.parameters.read_preset`."""
+"""Writing of preset files in TOML, which `proteoscope.engine.parameters.read_preset` reads."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def write_preset(path: Path, values: Mapping[str, Any], description: str) -> Non
     Raises
     ------
     StorageError
-        The file cannot be written.
+        If the file cannot be written.
     """
     with atomic_file(path) as file:
         file.write(preset_text(values, description).encode())
 
 
 def preset_text(values: Mapping[str, Any], description: str) -> str:
-    """Return the text of a preset file: a description and a table with a line for each parameter."""
+    """Return the TOML text of a preset file: the description, and a table with one line per parameter."""
     return tomli_w.dumps({"description": description, "parameters": dict(values)})

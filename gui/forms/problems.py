@@ -1,4 +1,4 @@
-"""Validation errors of parameters, by field."""
+"""Validation errors of parameters, by parameter name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["find_problems"]
 
 
 def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> tuple[SearchParameters | None, dict[str, str]]:
-    """Return the validated parameters or None, and the errors by field name.
+    """Return the validated parameters, or None if they are invalid, and the errors by parameter name.
 
-    An error between fields is returned for each field that its message names.
+    An error that concerns several parameters is returned for each parameter that its message names.
     """
     try:
         return model.model_validate(dict(values)), {}

@@ -1,4 +1,4 @@
-"""The choice of the project for the results: typed, chosen, suggested from the first file, or the open one."""
+"""The choice of the project for the results: entered by the user, suggested from the first file, or the open project."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["ProjectChoice"]
 
 
 class ProjectChoice(QWidget):
-    """A line for the project folder, a button that opens a dialog, and a button that chooses the open project.
+    """Line edit for the project folder, with a button that opens a dialog and a button that chooses the open project.
 
     Parameters
     ----------
     start_folder : callable
-        Returns the start folder of the dialog while no folder is entered.
+        Returns the start folder of the dialog if no folder is entered.
 
     Signals
     -------
@@ -80,7 +80,7 @@ class ProjectChoice(QWidget):
             return typed.absolute()
 
     def set_folder(self, folder: Path) -> None:
-        """Set the folder, which also disables suggestions."""
+        """Set the folder as if the user had entered it, so that later suggestions have no effect."""
         self._mark_as_typed()
         self.line.setText(str(folder))
 
@@ -90,7 +90,7 @@ class ProjectChoice(QWidget):
         return self.folder() if self._was_typed and not self.is_empty else None
 
     def reset(self) -> None:
-        """Forget the user's folder, and choose the open project if there is one."""
+        """Clear the entered folder, and choose the open project if there is one."""
         self._was_typed = self._was_suggested = False
         self.line.setText("" if self._open_project is None else str(self._open_project))
         self.show_state()
@@ -103,7 +103,7 @@ class ProjectChoice(QWidget):
         folder : Path
             Folder of the open project.
         is_begun : bool
-            True if the user has started to fill in the form, which then retains its project.
+            True if the user has started to fill in the form. The form then retains its project.
         """
         self._open_project = folder
         if not (self._was_typed or self._was_suggested or (is_begun and self.line.text())):
@@ -137,7 +137,7 @@ class ProjectChoice(QWidget):
         return "" if os.access(parent, os.W_OK) else f"No permission to write in {parent}"
 
     def show_state(self) -> None:
-        """Show an invalid folder, and whether the open project is chosen."""
+        """Show the error of the folder, and whether the open project is chosen."""
         problem = self.problem()
         self.frame.mark(bool(problem))
         self.message.setText(problem)
@@ -165,5 +165,5 @@ class ProjectChoice(QWidget):
             self.set_folder(self._open_project)
 
     def _mark_as_typed(self) -> None:
-        """Record that the user has entered or cleared the folder."""
+        """Record that the user has edited the folder."""
         self._was_suggested, self._was_typed = False, True

@@ -46,18 +46,18 @@ class _OnceButton(PrimaryButton):
 
 
 class SearchForm(QWidget):
-    """The page of a new search. Next to the Run button, which is then disabled, it shows what is missing or invalid.
+    """The page of a new search. While something is missing or invalid, the Run button is disabled and the reason is shown next to it.
 
     Parameters
     ----------
     search : Search
-        Entry from which the page is generated.
+        Description of the search, from which the page is generated.
     inspector : FileInspector
         Inspects files.
     devices : DeviceDetector
         Detects the devices.
     parameters : ParameterForm, optional
-        Existing form of the parameters.
+        Existing widget with the parameters; otherwise a new one is created.
 
     Signals
     -------
@@ -66,7 +66,7 @@ class SearchForm(QWidget):
     failed
         Error text of a preset file.
     touched
-        The user has changed something.
+        The user has changed the content of the form.
     database_requested
         Name of the input for which a database is to be built.
     """
@@ -99,18 +99,18 @@ class SearchForm(QWidget):
         }
         """Optional files by option name."""
         self.designs = {option.name: DesignEditor(option.help) for option in search.options if option.editor == "design"}
-        """Sample tables edited in the form, by option name."""
+        """Editors of experimental designs, by option name."""
         self.projects = {
             option.name: ProjectLine(option.title, option.help) for option in search.options if option.title and option.is_project
         }
         """Optional projects whose results are used, by option name."""
         self.runs = {option.name: RunEditor() for option in search.options if option.title and option.is_run}
-        """Optional runs of such a project, by option name."""
+        """Optional runs of these projects, by option name."""
         self.given_project = next((field for field in self.inputs.values() if self._is_given(field)), None)
-        """The input that is also the project for the results, or None if the form has a field for the project."""
+        """The input that is also the project for the results, or None if the form has a separate field for the project."""
         self._runs_of: Path | None = None
         self.project = ProjectChoice(lambda: next(iter(self.file_lists.values())).start_folder)
-        """Hidden if the project is an input."""
+        """Field for the project; hidden if the project is an input."""
         self.project.setParent(self)
         self.project.setVisible(self.given_project is None)
         self.device = DeviceChoice(devices, takes_workers=search.takes_workers)
@@ -125,11 +125,11 @@ class SearchForm(QWidget):
         self.reason.setFlat(True)
         self.scroll_area = QScrollArea()
         self.last_button = QPushButton("Use last settings")
-        """Button that fills in the files and settings of the last search."""
+        """Button that fills in the files and settings of the previous search."""
         self._last: FormPrefill | None = None
         self._suited: dict[str, dict[str, Any]] = {}
-        """Values that suit the value of a parameter, by its name."""
-        # One check for simultaneous changes, as when a preset fills in every field.
+        """Values of dependent parameters that were last set for a parameter, by its name; see `_suit_followers`."""
+        # Several changes at once, such as a preset that sets every field, lead to one check only.
         self._checking = QTimer(self)
         self._checking.setSingleShot(True)
         self._lay_out()
@@ -139,7 +139,7 @@ class SearchForm(QWidget):
         self.check()
 
     def task(self) -> SearchTask | None:
-        """Return the task of the form, or None if it is incomplete or invalid."""
+        """Return the task that runs the search, or None if the form is incomplete or invalid."""
         parameters = self.parameters.parameters
         if self.validation_error() or parameters is None:
             return None
@@ -166,19 +166,19 @@ class SearchForm(QWidget):
         return {**self.folders, **self.given_files, **self.projects}
 
     def _replacing_project(self, spec: Input) -> str:
-        """Return the name of the project that replaces files of an input, or '' if files are required."""
+        """Return the name of the project whose results replace the files of an input, or '' if no such project is chosen."""
         line = self.projects.get(spec.instead)
         return "" if line is None or line.path is None else line.path.name
 
     @property
     def _gone_on_from(self) -> Path | None:
-        """The project whose results the search uses, or None."""
+        """Folder of the project whose results the search uses, or None."""
         if self.given_project is not None:
             return self.given_project.first_file
         return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
     def take(self, inspection: FileInspection, target: QWidget | None) -> None:
-        """Add dropped files to the input under the pointer, otherwise to the first empty input of their type, or the last.
+        """Add dropped files to the input under the pointer if they fit, otherwise to the first empty or the last input of their type.
 
         Parameters
         ----------
@@ -196,12 +196,12 @@ class SearchForm(QWidget):
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
     def take_sample(self, data: str = "") -> None:
-        """Fill the form with the sample files and their preset; projects of follow-up searches are left empty.
+        """Fill the form with the sample files and their preset. Inputs that are projects of other searches stay empty.
 
         Parameters
         ----------
         data : str
-            The data, or '' for those of the usual sample.
+            Name of the sample data, or '' for the default sample.
         """
         sample = self.search.demo_with(data)
         if sample is None:
@@ -215,7 +215,7 @@ class SearchForm(QWidget):
         self._show_design_files()
         for name, path in sample.option_files.items():
             self.designs[name].restore(path)
-        # Results of other data in the same project would be mistaken for those of this sample.
+        # Do not mix the results of different sample data in one project.
         others = {sample_project(other) for other in get_args(SampleData)} - {sample_project(sample.data)}
         if self.given_project is None and (self.project.is_empty or self.project_folder() in others):
             self.project.set_folder(sample_project(sample.data))
@@ -244,7 +244,7 @@ class SearchForm(QWidget):
         return has_files or has_text or has_options or has_preset or bool(self.parameters.changed_names)
 
     def content(self) -> FormPrefill:
-        """Return the content of the form, to be filled in again."""
+        """Return the content of the form, with which it can be filled again."""
         return FormPrefill(
             inputs={name: tuple(field.files.paths) for name, field in self.inputs.items()},
             parameters=self.parameters.values(),
@@ -258,7 +258,7 @@ class SearchForm(QWidget):
         )
 
     def begin_anew(self) -> None:
-        """Empty the form, and offer its previous content."""
+        """Empty the form, and show a button that restores its content."""
         if self.is_touched:
             self._offer_last(self.content())
         for field in self.inputs.values():
@@ -275,14 +275,14 @@ class SearchForm(QWidget):
         self.scroll_area.verticalScrollBar().setValue(0)
 
     def use_last(self) -> None:
-        """Fill in the content that the form had last."""
+        """Restore the content that the form had before it was emptied or the program was started."""
         if self._last is not None:
             last, self._last = self._last, None
             self.last_button.hide()
             self._fill(last)
 
     def _offer_last(self, content: FormPrefill) -> None:
-        """Offer files and settings to be used again."""
+        """Show a button that fills in the given content."""
         self._last = content
         self.last_button.show()
         for name, field in self.inputs.items():
@@ -290,7 +290,7 @@ class SearchForm(QWidget):
                 field.files.offer_last(content.inputs.get(name, ()))
 
     def remember(self, values: SearchSettings) -> None:
-        """Store the choices that persist between program starts."""
+        """Store in `values` the choices that persist between program starts."""
         last = self._last if self._last is not None and not self.is_touched else self.content()
         values.preset = last.preset
         values.preset_folder = self.presets.start_folder
@@ -301,7 +301,7 @@ class SearchForm(QWidget):
         values.files = {name: tuple(map(str, last.inputs.get(name, ()))) for name in retained}
 
     def restore(self, values: SearchSettings) -> None:
-        """Restore the device and the start folders stored by `remember`, and offer its preset and files."""
+        """Restore the device and start folders that `remember` stored, and offer the stored preset and files."""
         for name, folder in values.folders.items():
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
@@ -315,7 +315,7 @@ class SearchForm(QWidget):
             self._offer_last(FormPrefill(inputs=inputs, preset=values.preset))
 
     def project_folder(self) -> Path:
-        """Return the project folder as entered, or as given by an input."""
+        """Return the project folder for the results: that of an input, or the entered folder."""
         if self.given_project is not None:
             return self.given_project.first_file or Path().absolute()
         return self.project.folder()
@@ -329,30 +329,42 @@ class SearchForm(QWidget):
         self.project.set_folder(folder)
 
     def offer_project(self, folder: Path) -> None:
-        """Offer the open project; an untouched form uses it, others retain their own."""
+        """Offer the open project. An untouched form chooses it, a touched form retains its project."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
         self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_offered_again))
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
-        """Set up a search that uses a run of a project; parameters that do not fit this search are ignored."""
+        """Set up a follow-up search that uses the results of a run. Parameters that this search does not have are ignored."""
         self.set_project_folder(folder)
         for line in self.projects.values():
             line.line.setText(str(folder))
         for name, field in self.inputs.items():
-            # The project replaces the previous files.
+            # The results of the project are used instead of files.
             if field.spec.instead in self.projects:
                 self.file_lists[name].clear()
         self._fill(prefill)
         self._choose_run(run_id)
 
     def begin_with(self, prefill: FormPrefill) -> None:
-        """Set up a search of some files; parameters that do not fit this search are ignored."""
+        """Set up a search of the given files. Parameters that this search does not have are ignored."""
         self._fill(prefill)
 
     def reuse_settings(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
-        """Restore the settings of a run of a project. If `is_of_project`, `run` is the run, or the runs, whose results it used."""
+        """Fill the form with the settings of an earlier run.
+
+        Parameters
+        ----------
+        folder : Path
+            Project of the run.
+        prefill : FormPrefill
+            Settings of the run.
+        run : str or tuple of str
+            Ids of the runs whose results the earlier run used.
+        is_of_project : bool
+            True if the earlier run used results of the project; otherwise `run` is ignored.
+        """
         if is_of_project:
             self.go_on_from(folder, run if isinstance(run, str) else "", prefill)
             if not isinstance(run, str):
@@ -421,7 +433,7 @@ class SearchForm(QWidget):
         return "" if parameters is None else self.search.input_conflict(self._contents(), self._option_values(), parameters)
 
     def check(self) -> None:
-        """Enable the Run button, or show why the search cannot run."""
+        """Enable the Run button, or disable it and show why the search cannot run."""
         self._suggest_project()
         if self.search.fitting:
             self.presets.suit(self.search.suited_preset(self._contents(), self._option_values()))
@@ -438,13 +450,13 @@ class SearchForm(QWidget):
             self.estimate.begin_soon()
 
     def _take_advice(self, preset: str) -> None:
-        """Fill in the parameters from the preset that suits the files."""
+        """Fill in the parameters from the recommended preset."""
         self.presets.is_chosen = True
         self.presets.choose(preset)
         self.check()
 
     def run(self) -> None:
-        """Request the run if the form is valid."""
+        """Emit `run_requested` if the form is valid."""
         for field in self.inputs.values():
             field.files.mark_missing()
         self.check()
@@ -454,7 +466,7 @@ class SearchForm(QWidget):
             self.run_requested.emit(task)
 
     def _contents(self) -> dict[str, InputContent]:
-        """Return the known contents of the inputs by name."""
+        """Return the contents of the inputs that have been read, by input name."""
         result = {name: field.content() for name, field in self.inputs.items()}
         return {name: content for name, content in result.items() if content is not None}
 
@@ -467,28 +479,28 @@ class SearchForm(QWidget):
         }
 
     def redraw(self) -> None:
-        """Redraw the parts that depend on the theme."""
+        """Redraw the elements that depend on the theme."""
         for field in self.inputs.values():
             field.redraw()
 
     def _suit_followers(self) -> None:
-        """Update values that follow another value, such as the gap costs of a matrix, unless they were edited."""
+        """Update parameters that depend on another parameter, such as gap costs on the matrix, unless the user has edited them."""
         values = self.parameters.values()
         for name in values:
             try:
                 suited = self._model.following({name: values[name]})
             except ProteoscopeError:
-                # Its field shows the error.
+                # The value is invalid; its field shows the error.
                 continue
             before, self._suited[name] = self._suited.get(name, {}), suited
-            # Presets and undo steps have their own values.
+            # Presets and undo steps set all values themselves.
             is_followed = bool(before) and all(values[follower] == value for follower, value in before.items())
             if suited != before and is_followed and not self.presets.is_filling:
                 self.parameters.set_values(suited)
                 return
 
     def _suggest_project(self) -> None:
-        """Suggest a project next to the first file."""
+        """Suggest a project folder next to the first file, or the project whose results are used."""
         first = self._first_file() if self.given_project is None else None
         source = first or (self._gone_on_from if self.given_project is None else None)
         if source is not None:
@@ -526,12 +538,12 @@ class SearchForm(QWidget):
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
-        """Editors that choose a run of the given project, by parameter or option name."""
+        """Editors that choose a run whose results are used, by parameter or option name."""
         editors = {name: field.editor for name, field in self.parameters.fields.items()}
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
     def _choose_run(self, run_id: str) -> None:
-        """Choose a run to use; a search that uses several runs (`run` lists them) uses only this one."""
+        """Choose the run whose results are used. If the search can use several runs (parameter `run`), it uses only this one."""
         values: dict[str, Any] = {name: run_id for name in self._run_editors if name not in self.runs}
         if "run" in self.parameters.fields and "run" not in values:
             values["run"] = (run_id,) if run_id else ()
@@ -540,7 +552,7 @@ class SearchForm(QWidget):
             editor.set_value(run_id)
 
     def _follow_given_project(self) -> None:
-        """Update the offered runs after the given project has changed."""
+        """Update the offered runs after another project was chosen."""
         folder = self._gone_on_from
         if folder != self._runs_of:
             self._runs_of = folder
@@ -549,7 +561,7 @@ class SearchForm(QWidget):
             self._show_design_files()
 
     def _show_design_files(self) -> None:
-        """Show the files of the current runs in the designs."""
+        """Show the files of the chosen runs in the design editors."""
         for design in self.designs.values():
             design.show_files(self._runs_of, self.parameters.values())
 
@@ -567,13 +579,13 @@ class SearchForm(QWidget):
             editor.offer(runs)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Update the runs of the given project, and inspect the files again."""
+        """Update the offered runs, and inspect the files again."""
         super().showEvent(event)
         self._read_runs()
         for design in self.designs.values():
             design.reload_files()
         self._show_design_files()
-        # The durations of recent runs improve the estimate.
+        # The durations of runs since the last estimate improve it.
         self.estimate.begin_soon()
         for field in self.inputs.values():
             field.files.inspect_again()
@@ -665,7 +677,7 @@ class SearchForm(QWidget):
         return card
 
     def _place_run(self, card: Section, option: Option) -> None:
-        """Add the choice of a run below its project."""
+        """Add the editor that chooses a run below the field for its project."""
         editor, row = self.runs[option.name], card.grid.rowCount()
         label = QLabel(option.title)
         label.setBuddy(editor)

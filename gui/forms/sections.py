@@ -1,4 +1,4 @@
-"""Cards with a title, arranged in one or two columns depending on the width."""
+"""Cards with a title, and their arrangement in one or two columns depending on the width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Columns", "Section"]
 
 
 class Section(Card):
-    """A card of a form: a title above a grid of three columns; the middle one takes the free space."""
+    """A card of a form: a title above a grid with three columns. The middle column takes the free space."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -29,12 +29,12 @@ class Section(Card):
 
 
 class Columns(QWidget):
-    """Widgets in one column, or in two columns of about the same height if the width suffices.
+    """Container of widgets in one column, or in two columns of about the same height if there is enough width.
 
     Parameters
     ----------
     characters : int
-        Minimum width of a column in characters, if there are two columns.
+        Minimum width of each of two columns, in characters. With less width, there is one column.
     """
 
     def __init__(self, characters: int = 50) -> None:
@@ -59,7 +59,7 @@ class Columns(QWidget):
         _append(self._columns[0], widget)
 
     def arrange(self) -> None:
-        """Distribute the widgets over the columns; called after adding widgets, and when the width changes."""
+        """Distribute the widgets over the columns. Call it after adding widgets; it is called automatically when the width changes."""
         n_columns = 2 if self.width() >= 2 * self._column_width else 1
         if n_columns == self._n_columns:
             return
@@ -67,7 +67,7 @@ class Columns(QWidget):
         heights = [widget.sizeHint().height() for widget in self._widgets]
         half, filled = sum(heights) / 2, 0.0
         for widget, height in zip(self._widgets, heights, strict=True):
-            # In reading order: a card goes to the second column if its middle is below the middle of all cards.
+            # Cards stay in order: a card goes to the second column if its middle is below half of the total height.
             column = 1 if n_columns == 2 and filled + height / 2 > half else 0
             filled += height
             for layout in self._columns:
@@ -88,5 +88,5 @@ class Columns(QWidget):
 
 
 def _append(column: QVBoxLayout, widget: QWidget) -> None:
-    # The last item of a column is the stretch.
+    # Insert before the stretch, which is the last item of a column.
     column.insertWidget(column.count() - 1, widget)

@@ -22,7 +22,7 @@ _LINES = 4
 
 @dataclass(frozen=True)
 class Pasted:
-    """Pasted text as FASTA, with its content and its error; empty if nothing was pasted."""
+    """Pasted text converted to FASTA, with its sequence count (None if unknown) and its error, or ''."""
 
     fasta: str = ""
     count: SequenceCount | None = None
@@ -60,7 +60,7 @@ def read_pasted(text: str) -> Pasted:
 
 
 class SequenceBox(QWidget):
-    """Box for pasted sequences, with an error message below. `takes_nucleotides` allows DNA and RNA too.
+    """Box for pasted sequences, with an error message below. If `takes_nucleotides`, DNA and RNA are accepted too.
 
     Signals
     -------

@@ -1,4 +1,4 @@
-"""Boxes that ignore the mouse wheel, so that the form scrolls, unless the user has focused them."""
+"""Boxes that respond to the mouse wheel only if the user has focused them; otherwise the wheel scrolls the form."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 if TYPE_CHECKING:
     _Widget = QWidget
 else:
-    # Only one of the bases of a class may be Qt's.
+    # At run time, a class may have only one Qt class among its bases.
     _Widget = object
 
 __all__ = ["ChoiceBox", "WheelAfterFocus"]
@@ -26,13 +26,13 @@ _BY_THE_USER = frozenset(
     }
 )
 _AUTOMATIC_RETURN = frozenset({Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason, Qt.FocusReason.MenuBarFocusReason})
-"""Focus returning from another window, the box's own list or a menu."""
+"""Reasons of focus events when the focus returns from another window, from the list of the box, or from a menu."""
 
 
 class WheelAfterFocus(_Widget):
-    """Box whose value the wheel changes only after it was focused by a click or a key; otherwise the wheel scrolls the form.
+    """Mixin for boxes: the wheel changes the value only after a click or key press has focused the box, otherwise it scrolls the form.
 
-    A page that opens focuses its first box without an action of the user.
+    Focus alone is not sufficient, since Qt focuses the first box of a page when the page opens.
     """
 
     _is_meant = False
@@ -58,9 +58,9 @@ class WheelAfterFocus(_Widget):
 
 
 class ChoiceBox(WheelAfterFocus, QComboBox):
-    """A box with several choices."""
+    """Combo box that is protected from accidental use of the wheel."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        # Qt's default would let the wheel focus the box.
+        # With Qt's default policy, the wheel would focus the box.
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

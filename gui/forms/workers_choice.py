@@ -23,19 +23,19 @@ _NONE = "No remote workers"
 
 
 class WorkersChoice(QWidget):
-    """A line with the chosen workers and a button to change them.
+    """Line that shows the chosen workers, with a button that opens the dialog to change them.
 
     Attributes
     ----------
     requested : str
-        Value of ``--workers``, or '' for none.
+        Value of ``--workers``, or '' for no workers.
     certificates : str
         Folder of the certificates, if a scheduler is given by its address.
 
     Signals
     -------
     changed
-        The choice has changed.
+        The choice has changed, by the user or by the program.
     chosen
         The user has changed the choice.
     """
@@ -67,7 +67,7 @@ class WorkersChoice(QWidget):
 
     @property
     def are_here(self) -> bool:
-        """True if devices of this machine compute, in this process or in others."""
+        """True if the search runs on devices of this machine, in this process or in local worker processes."""
         return not self.requested or self.requested.startswith("local:")
 
     def choose(self, requested: str, certificates: str = "") -> None:
@@ -77,7 +77,7 @@ class WorkersChoice(QWidget):
         self.changed.emit()
 
     def problem(self) -> str:
-        """Return why the choice is invalid as far as it can be checked immediately, or ''."""
+        """Return why the choice is invalid, or ''. Only checks that need no connection are made."""
         if not self.requested:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""Dialog for remote workers: on this machine, by ssh, by Slurm, or at a running scheduler."""
+"""Dialog for choosing workers: on this machine, over SSH, with Slurm, or of a running scheduler."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Workers(NamedTuple):
 
 
 class WorkersDialog(QDialog):
-    """Lets the user choose workers and checks the choice before anything is started. `choice` is the result after acceptance.
+    """Dialog that checks the chosen workers before anything is started. After acceptance, `choice` is the result.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class WorkersDialog(QDialog):
         self._worker = TableWorker(None, self)
         self._is_good = False
         self.buttons = {sort: QRadioButton(title) for sort, title, _ in _SORTS}
-        """Buttons by type of workers."""
+        """Radio buttons by type of workers."""
         self.count = IntegerBox(1, _MOST_WORKERS)
         self.count.setAccessibleName("Number of workers")
         self.count.setToolTip("Number of processes, which share the threads and GPUs of this machine")
@@ -96,7 +96,7 @@ class WorkersDialog(QDialog):
         self.make_button = QPushButton("&Make certificates")
         self.make_button.setToolTip(f"Write new certificates into this folder, valid for {USUAL_DAYS} days and readable only by you")
         self.made = toned_label(tone="good")
-        """Label with the number of new certificate files."""
+        """Label with the number of certificate files that were created."""
         self.made.hide()
         self.commands = QPlainTextEdit()
         self.commands.setReadOnly(True)
@@ -139,7 +139,7 @@ class WorkersDialog(QDialog):
         return Workers()
 
     def check(self) -> None:
-        """Check the choice shortly."""
+        """Start checking the choice after a short delay."""
         self._is_good = False
         for sort, part in self._parts.items():
             part.setVisible(sort == self.sort)
@@ -163,13 +163,13 @@ class WorkersDialog(QDialog):
             super().accept()
 
     def done(self, result: int) -> None:
-        """Stop checking and close."""
+        """Stop the check and close the dialog."""
         self._checking.stop()
         self._worker.cancel()
         super().done(result)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
-        """Stop checking."""
+        """Stop the check when the dialog closes."""
         self._checking.stop()
         self._worker.cancel()
         super().closeEvent(event)
@@ -186,7 +186,7 @@ class WorkersDialog(QDialog):
         self._worker.submit("check", check, self._agree, self._refuse)
 
     def _missing(self) -> str:
-        """Return what is missing or invalid, or ''."""
+        """Return which entry is missing or invalid, or ''."""
         sort = self.sort
         if sort == "local":
             return "" if 1 <= self.count.value() <= _MOST_WORKERS and not self.count.problem() else f"Expected 1 to {_MOST_WORKERS} workers"
@@ -203,7 +203,7 @@ class WorkersDialog(QDialog):
         return self.certificates.problem() or ("" if self.certificates.path is not None else "Choose the folder of the certificates")
 
     def _lacks_certificates(self) -> bool:
-        """Return True if certificates can be created in the entered folder."""
+        """Return True if the entered folder has no certificates, so that they can be created there."""
         folder = self.certificates.path
         try:
             return folder is not None and not self.certificates.problem() and not (folder / CERTIFICATE).exists()
@@ -300,7 +300,7 @@ class WorkersDialog(QDialog):
         whole.addLayout(line)
 
     def _part(self, sort: str) -> QWidget:
-        """Return the fields below a button."""
+        """Create the fields that are shown below a radio button."""
         part = QWidget()
         column = QVBoxLayout(part)
         column.setContentsMargins(24, 0, 0, 0)
@@ -334,6 +334,6 @@ def _named(title: str, widget: QWidget) -> QLabel:
 
 
 def _make(folder: Path) -> int:
-    """Write new certificates into a folder, as ``proteoscope workers certificates`` does, and return the number of files."""
+    """Write new certificates into a folder and return the number of files. Same as ``proteoscope workers certificates``."""
     needs_cryptography()
     return len(write_certificates(make_certificates(USUAL_DAYS), folder))

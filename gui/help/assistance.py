@@ -28,18 +28,18 @@ __all__ = ["Assistance"]
 Dialog = TypeVar("Dialog", bound=QDialog)
 
 SAMPLE_TITLES: dict[SampleData, str] = {"measured": "measured runs", "simulated": "simulated TMT run"}
-"""Data of samples in the menu, for searches with several."""
+"""Menu texts of sample data, for searches with more than one sample."""
 
 
 class Assistance(QObject):
-    """Opens the help at the matching place, the tour, and the dialogs for bug reports and citations.
+    """Opens the help for the focused widget, the tour, and the dialogs for bug reports and citations.
 
     Parameters
     ----------
     window : WindowFrame
-        Window to explain.
+        Main window, which the help explains.
     menu : QMenu
-        Receives the actions, above its existing ones.
+        Help menu, to which the actions are added above the existing actions.
     """
 
     def __init__(self, window: WindowFrame, menu: QMenu) -> None:
@@ -63,7 +63,7 @@ class Assistance(QObject):
             action = QAction(text, window)
             if keys is not None:
                 action.setShortcut(keys)
-                # Separate dialogs use this key too.
+                # F1 also works in separate dialogs.
                 action.setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
                 self.help_action = action
             action.triggered.connect(lambda _=False, opened=opened: opened())
@@ -82,7 +82,7 @@ class Assistance(QObject):
         return made
 
     def show_setting(self, page: str, setting: ParameterDescription) -> HelpWindow:
-        """Open the help at a setting of a form with this manual page."""
+        """Open the help at the glossary term of a setting. `page` is the manual page of its form."""
         made = self.help_window()
         made.show_place(HelpTarget(page, setting.title, setting.help))
         return made
@@ -96,7 +96,7 @@ class Assistance(QObject):
         return _shown(made)
 
     def start_tour(self) -> None:
-        """Start the tour; the settings store that it was seen."""
+        """Start the tour, and store in the settings that it was seen."""
         if self.tour is not None:
             self.tour.go(0)
             return

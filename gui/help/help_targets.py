@@ -1,4 +1,4 @@
-"""The place of the help that matches the focused widget."""
+"""Selection of the manual page and the glossary term for the focused widget."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from proteoscope.gui.searches import SearchPages
 __all__ = ["BEGINNING", "HelpTarget", "help_target", "manual_folder", "manual_page"]
 
 BEGINNING = "window"
-"""Page at which the manual opens by default."""
+"""Name of the page with which the manual opens by default."""
 
 
 @dataclass(frozen=True)
 class HelpTarget:
-    """A page of the manual, and the glossary term of the focused setting or column; the meaning distinguishes equal titles."""
+    """A manual page, and the title of a glossary term or ''. `meaning` distinguishes several terms with the same title."""
 
     page: str
     term: str = ""
@@ -34,7 +34,7 @@ def manual_folder() -> Path:
 
 
 def manual_page(name: str) -> str:
-    """Return a page of the manual, also of those for developers, in Markdown, or a note that it is missing."""
+    """Return the Markdown text of a page of the manual, including pages for developers, or a note that the page is missing."""
     for folder in (manual_folder(), manual_folder() / "developers"):
         try:
             return (folder / f"{name}.md").read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def manual_page(name: str) -> str:
 
 
 def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: str) -> HelpTarget:
-    """Return the place for a widget: the term of its setting or column, and the page of its search or view.
+    """Return the glossary term of the setting or table column of a widget, and the manual page of its search or view.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: s
     searches : iterable of SearchPages
         Searches of the window.
     here : str
-        Page of the shown view, used if no class around the widget has a ``MANUAL``.
+        Manual page of the shown view, used if neither the widget nor a parent of it has the attribute ``MANUAL``.
     """
     page, term, meaning = "", "", ""
     pages = {

@@ -33,18 +33,18 @@ _MANUAL, _GLOSSARY, _SHORTCUTS = range(3)
 _LIST_WIDTH = 230
 _LEAST_FIGURE = 320
 _GENERATED = "reference/"
-"""Pages that only the HTML manual has; the glossary of the window has the same content."""
+"""Folder of generated pages that exist only in the HTML manual. In this window, the glossary has the same content."""
 
 
 class HelpWindow(QDialog):
-    """Shows manual, glossary and shortcuts.
+    """Window with three tabs: manual, glossary and shortcuts.
 
     Parameters
     ----------
     terms : sequence of Term
         Terms of the glossary.
     shortcuts : callable
-        Returns the current shortcuts.
+        Returns the shortcuts that the window has at present.
     """
 
     def __init__(self, terms: Sequence[Term], shortcuts: Callable[[], list[Shortcut]], parent: QWidget) -> None:
@@ -74,7 +74,7 @@ class HelpWindow(QDialog):
         self._find_keys("")
 
     def show_place(self, place: HelpTarget) -> None:
-        """Show a term of the glossary if there is one, otherwise the page."""
+        """Show the glossary term of a target if it has one, otherwise the manual page."""
         self.show_page(place.page)
         if place.term and self.show_term(place.term, place.meaning):
             return
@@ -82,16 +82,16 @@ class HelpWindow(QDialog):
         self.page.setFocus()
 
     def show_page(self, name: str) -> None:
-        """Show a page of the manual, or the first page if the list does not contain it."""
+        """Show a page of the manual, or the first page if the list of contents does not contain it."""
         self.wanted_pages.clear()
         self.contents.setCurrentRow(self._rows().get(name, self._rows().get(BEGINNING, 0)))
 
     def _rows(self) -> dict[str, int]:
-        """Return the row of each listed page by its name."""
+        """Return the rows of the pages in the list of contents, by page name."""
         return {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
 
     def show_term(self, title: str, meaning: str = "") -> bool:
-        """Show the terms with a title, preferring the given meaning; return False if there are none."""
+        """Show the glossary terms with a title, and select the one with the given meaning. Return False if no term has this title."""
         if not any(term.title == title or term.title.partition(" (")[0] == title for term in self._terms):
             return False
         self.tabs.setCurrentIndex(_GLOSSARY)
@@ -109,7 +109,7 @@ class HelpWindow(QDialog):
         self.tabs.setCurrentIndex(_SHORTCUTS)
 
     def show_glossary(self) -> None:
-        """Show all terms."""
+        """Show the glossary with all terms."""
         self.wanted_word.clear()
         self.tabs.setCurrentIndex(_GLOSSARY)
 
@@ -148,7 +148,7 @@ class HelpWindow(QDialog):
             self.contents.addItem(item)
 
     def _find_pages(self, wanted: str) -> None:
-        """List only the pages that contain all words, and go to the first match of the first page."""
+        """List only the pages that contain all words of `wanted`, and show the first match in the first of these pages."""
         words = wanted.casefold().split()
         for row in range(self.contents.count()):
             item = self.contents.item(row)
@@ -167,7 +167,7 @@ class HelpWindow(QDialog):
             self.page.setMarkdown(manual_page(item.data(Qt.ItemDataRole.UserRole)))
 
     def _follow(self, link: QUrl) -> None:
-        """Open pages of the manual here and web pages in a browser."""
+        """Open the target of a link: pages of the manual in this window, web pages in the browser."""
         if link.scheme() in ("http", "https"):
             QDesktopServices.openUrl(link)
         elif link.path().startswith(_GENERATED):
@@ -177,7 +177,7 @@ class HelpWindow(QDialog):
             name = link.fileName().removesuffix(".md")
             if name in self._rows():
                 self.show_page(name)
-            else:  # The list does not contain the pages for developers.
+            else:  # a page for developers, which is not in the list of contents
                 self.contents.setCurrentRow(-1)
                 self.page.setMarkdown(manual_page(name))
 
@@ -227,7 +227,7 @@ class HelpWindow(QDialog):
 
 
 class _ManualPage(QTextBrowser):
-    """Shows a page of the manual with figures fitted to its width."""
+    """Text browser for pages of the manual, which scales figures to its width."""
 
     def __init__(self) -> None:
         super().__init__()

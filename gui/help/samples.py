@@ -1,4 +1,4 @@
-"""Sample data: searches of shipped files, and follow-up searches of their results."""
+"""Searches with sample data: of shipped files, and follow-up searches of the results of these searches."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ __all__ = ["Samples"]
 
 
 class Samples(QObject):
-    """Starts the sample of a search.
+    """Shows the form of a search, filled with sample data.
 
-    The sample of a follow-up search needs the results of another sample, which may need those of a third. If the sample project has these
-    results, the form uses them. Otherwise the form of the first missing search is filled, and the requested search is offered after its
-    run.
+    A follow-up search needs the results of another sample search, which may itself be a follow-up search. If the sample project has these
+    results, the form uses them. Otherwise, the form of the first search without results is filled, and the requested search is offered
+    after this search has run.
     """
 
     def __init__(self, window: WindowFrame) -> None:
         super().__init__(window)
         self._window = window
         self._waiting: tuple[str, SampleData] | None = None
-        """Kind and data of the requested search that waits for results."""
+        """Search kind and sample data of the requested search while it waits for results of another search, or None."""
         self._ran_in: dict[SampleData, Path] = {}
-        """Project with the results of the data, if the user has chosen one."""
+        """Project that the user has chosen for the results, by sample data."""
         window.tasks.ended.connect(self._on_ended)
 
     def begin(self, kind: str, data: str = "") -> None:
-        """Show the form of a search, filled with its sample data, the usual ones if `data` is ''."""
+        """Show the form of a search, filled with the sample data `data`, or with its default sample data if ''."""
         search = self._window.searches[kind].search
         demo = search.demo_with(data)
         if demo is None:
@@ -61,7 +61,7 @@ class Samples(QObject):
             )
 
     def _before(self, demo: Demo) -> tuple[Search, Demo]:
-        """Return the search whose results a sample uses, and its sample of the same data."""
+        """Return the search whose results a sample needs, and the sample of that search for the same data."""
         search = self._window.searches[demo.after].search
         before = search.demo_with(demo.data)
         assert before is not None
@@ -72,7 +72,7 @@ class Samples(QObject):
         self._window.show_search_form(kind)
 
     def _runs(self, demo: Demo) -> list[str]:
-        """Return the finished runs of the sample project that the sample can use."""
+        """Return the ids of finished runs in the sample project whose results the sample can use."""
         folder = self._folder(demo)
         try:
             runs = Project.open(folder).runs() if is_project(folder) else []
@@ -81,7 +81,7 @@ class Samples(QObject):
         return [run.id for run in runs if run.kind == demo.after and run.status == "done"]
 
     def _go_on(self, search: Search, demo: Demo) -> None:
-        """Fill the form with the newest results for it in the sample project."""
+        """Show the form of a follow-up search, set to the newest suitable run in the sample project."""
         folder, opened = self._folder(demo), self._window.project_pane.project
         if opened is None or opened.folder != folder:
             self._window.open_project(folder)
@@ -91,7 +91,7 @@ class Samples(QObject):
         self._window.show_search_form(search.kind)
 
     def _folder(self, demo: Demo) -> Path:
-        """Return the project in which the sample was run, otherwise the default sample project."""
+        """Return the project in which the user has run this sample data, otherwise the default sample project."""
         ran_in = self._ran_in.get(demo.data)
         return ran_in if ran_in is not None and is_project(ran_in) else sample_project(demo.data)
 

@@ -1,4 +1,4 @@
-"""The keyboard shortcuts of the window, collected from its actions, with the view in which each works."""
+"""The keyboard shortcuts of the window, collected from its actions and grouped by the view in which they work."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Shortcut", "shortcuts_of"]
 _WINDOW = "Everywhere"
 _PLOTS = "Plots, while they have the keyboard focus"
 _PLOT_KEYS = (("+", "Show less"), ("-", "Show more"), ("0", "Show everything"), ("Left", "Move"), ("Right", "Move"))
-"""Keys of `Zoomable`, which have no actions."""
+"""Keys that the plots (`Zoomable`) handle without actions."""
 
 
 @dataclass(frozen=True)
 class Shortcut:
-    """Keys, their action, and the view of the window in which they work."""
+    """A shortcut: its keys, a description of the action, and the view in which it works."""
 
     keys: str
     does: str
@@ -29,10 +29,10 @@ class Shortcut:
 
 
 def shortcuts_of(window: QWidget) -> list[Shortcut]:
-    """Return all shortcuts of a window by the view in which they work, those of the whole window first.
+    """Return all shortcuts of a window, grouped by the view in which they work. Shortcuts of the whole window come first.
 
-    A shortcut works while its view is shown or, if it belongs to a part of the view, while that part has the keyboard focus. Keys
-    without an action are listed if their shortcut has a description (`QShortcut.whatsThis`).
+    A shortcut works while its view is shown or, if it belongs to a widget of the view, while that widget has the keyboard focus. A
+    `QShortcut` is listed only if it has a description (`QShortcut.whatsThis`).
     """
     result = dict.fromkeys(
         Shortcut(keys.toString(QKeySequence.SequenceFormat.NativeText), text, _where(owner, context, window))
@@ -45,7 +45,7 @@ def shortcuts_of(window: QWidget) -> list[Shortcut]:
 
 
 def _all(window: QWidget) -> Iterator[tuple[QKeySequence, str, QObject | None, Qt.ShortcutContext]]:
-    """Yield keys, text, owner and context of each shortcut."""
+    """Yield keys, description, owner and Qt context of each shortcut."""
     for action in window.findChildren(QAction):
         for keys in action.shortcuts():
             yield keys, action.text() or action.toolTip(), action.parent(), action.shortcutContext()
@@ -61,7 +61,7 @@ def _plain(text: str) -> str:
 
 
 def _where(owner: QObject | None, context: Qt.ShortcutContext, window: QWidget) -> str:
-    """Return the view of an owner, and the part of it that needs the keyboard focus."""
+    """Return a text with the view that contains the owner and, if needed, the widget that must have the keyboard focus."""
     names: list[str] = []
     while owner is not None and owner is not window:
         if isinstance(owner, QWidget):

@@ -1,4 +1,4 @@
-"""Dialogs with a text to copy or save: citations and bug reports."""
+"""Dialogs with a text that can be copied or saved: citations and bug reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["BugReportDialog", "CitingDialog"]
 
 
 class _TextDialog(QDialog):
-    """A text, buttons that copy and save it, and a status line."""
+    """Base class of dialogs with a text, buttons for it, and a status line."""
 
     def __init__(self, title: str, explanation: str, name: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class _TextDialog(QDialog):
         self.column.addWidget(self.buttons)
 
     def button(self, text: str, icon: str, clicked: Callable[[], object]) -> QPushButton:
-        """Add a button next to the Close button."""
+        """Add a button next to the Close button and return it."""
         made = self.buttons.addButton(text, QDialogButtonBox.ButtonRole.ActionRole)
         made.setAutoDefault(False)
         set_icon(made, icon)
@@ -49,12 +49,15 @@ class _TextDialog(QDialog):
         return made
 
     def copy(self, text: str, what: str) -> None:
-        """Copy a text to the clipboard and report it."""
+        """Copy a text to the clipboard and report this in the status line. `what` names the text."""
         QGuiApplication.clipboard().setText(text)
         self.state.setText(f"{what} copied")
 
     def prompt_for_path(self, name: str, kinds: str, text: Callable[[], str]) -> None:
-        """Open a dialog for a file to write a text to."""
+        """Open a dialog for a file and write a text to it.
+
+        `name` is the suggested file name, `kinds` the filter of the dialog, and `text` returns the text.
+        """
         dialog = QFileDialog(self, "Save", "", kinds)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -63,7 +66,7 @@ class _TextDialog(QDialog):
         dialog.open()
 
     def save(self, path: Path, text: str) -> None:
-        """Write a text, and show its file or the error."""
+        """Write a text to a file, and show the path or the error in the status line."""
         try:
             with atomic_file(path) as file:
                 file.write(text.encode())
@@ -74,7 +77,7 @@ class _TextDialog(QDialog):
 
 
 class CitingDialog(_TextDialog):
-    """Citations of the program and of the methods of its searches."""
+    """Dialog with citations of the program and of the methods that its searches use."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__("How to cite", "Please cite the program and the methods of the search you used.", "How to cite", parent)
@@ -85,7 +88,7 @@ class CitingDialog(_TextDialog):
 
 
 class BugReportDialog(_TextDialog):
-    """Bug report with the user's description, versions, devices and the log. Nothing is sent.
+    """Dialog for a bug report with the user's description, versions, devices and log. The program does not send it.
 
     Parameters
     ----------

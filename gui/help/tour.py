@@ -1,4 +1,4 @@
-"""A short tour of the window: cards next to a few widgets. It can be left at any step, and restarted from the Help menu."""
+"""A short tour of the window, with explanations next to a few widgets. The user can leave it at any step."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Step", "Tour"]
 
 _CARD_CHARACTERS, _GAP = 42, 12
 _SHADE = 110
-"""Opacity of the shade over everything except the widget of the step, of 255."""
+"""Opacity, from 0 to 255, of the shade over the window outside the explained widget."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step: title, text, and the widget it describes (None if it has no widget or the widget is hidden)."""
+    """A step of the tour: title, text, and a function that returns the explained widget, or None."""
 
     title: str
     text: str
@@ -31,9 +31,9 @@ class Step:
 
 
 class Tour(QWidget):
-    """Overlay of a window that shows the steps one by one.
+    """Overlay over a window that shows the steps one by one.
 
-    Right, Down and Enter go forward, Left and Up go back, Escape leaves. It resizes with the window.
+    Right, Down and Enter go forward, Left and Up go back, Escape leaves. The overlay follows the size of the window.
 
     Signals
     -------
@@ -78,7 +78,7 @@ class Tour(QWidget):
         self.go(0)
 
     def go(self, step: int) -> None:
-        """Show a step, or end the tour after the last one."""
+        """Show the step with the given index, or end the tour after the last step."""
         if step >= len(self._steps):
             self.leave()
             return
@@ -118,12 +118,12 @@ class Tour(QWidget):
         return False
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802, D102 - Qt's name
-        # The focus stays in the card, since the mouse cannot reach the widgets below either.
+        # Keep the focus in the card: the mouse cannot reach the widgets below the overlay either.
         buttons = [
             button for button in (self.leave_button, self.back_button, self.next_button) if button.isVisible() and button.isEnabled()
         ]
         if not buttons:
-            # The overlay is being hidden, and the focus returns to the window.
+            # The overlay is being hidden, so the focus may return to the window.
             return super().focusNextPrevChild(forward)
         at = next((row for row, button in enumerate(buttons) if button.hasFocus()), -1)
         buttons[(at + (1 if forward else -1)) % len(buttons)].setFocus(Qt.FocusReason.TabFocusReason)
@@ -145,14 +145,14 @@ class Tour(QWidget):
                 painter.drawRoundedRect(QRectF(about), 6, 6)
 
     def _about(self) -> QRect | None:
-        """Return the rectangle of the step's widget in the window, or None if it is hidden."""
+        """Return the rectangle of the explained widget in window coordinates, or None if it is hidden."""
         widget = self._steps[self.step].about()
         if widget is None or not widget.isVisible():
             return None
         return QRect(widget.mapTo(self.window(), QPoint()), widget.size()).intersected(self.rect()).adjusted(-3, -3, 3, 3) & self.rect()
 
     def _place(self) -> None:
-        """Place the card where it does not cover the widget: right, left, below, above, or else in the middle."""
+        """Place the card where it does not cover the explained widget: right, left, below or above it, otherwise in the middle."""
         wanted = max(self.fontMetrics().horizontalAdvance("n") * _CARD_CHARACTERS, self.card.minimumSizeHint().width())
         self.card.setFixedWidth(min(wanted, self.width() - 2 * _GAP))
         self._column.activate()
