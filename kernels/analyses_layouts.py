@@ -32,7 +32,7 @@ multiply-add, a look into shared memory, an addition there, a word of global mem
 TOGETHER = 8
 """Operations of a thread for each step of its loop, which do not wait for each other."""
 _WARP = 32
-_TREE = 9  # steps of a tree over the values of a block of 2 * BLOCK
+_TREE = 9  # levels of the binary tree over the 2 * BLOCK values of a block
 
 
 class Round(NamedTuple):

@@ -111,5 +111,5 @@ def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the smallest item of each item's cluster, shape (n,); `roots` identifies each cluster by any one of its items."""
     n = len(roots)
     smallest = np.zeros(n, np.int64)
-    smallest[roots[::-1]] = np.arange(n)[::-1]  # the last of several counts
+    smallest[roots[::-1]] = np.arange(n)[::-1]  # with repeated indices, NumPy keeps the last value: the smallest here
     return smallest[roots]

@@ -49,18 +49,18 @@ CROWDING = 20.0
 """Ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments."""
 
 # Nanoseconds of one thread, measured on one core of an EPYC 9005 with benchmarks/open_search.py. Only their ratios matter.
-_PER_ION = 6.0  # scoring every candidate: an ion of a form is looked for in the bit table of peaks
-_PER_LISTED = 220.0  # building: each peptide with a combination of modifications is counted and listed, with or without forms
-_PER_POSTING = 35.0  # building
-_PER_FORM = 100.0  # building
-_PER_PAIR = 4000.0  # a query and a chunk: looking up the ends of segments, clearing counters
+_PER_ION = 6.0  # scoring every candidate: one look-up of an ion in the bit table of peaks
+_PER_LISTED = 220.0  # building: counting and listing a peptide with a combination of modifications
+_PER_POSTING = 35.0  # building: a posting (fragment ion)
+_PER_FORM = 100.0  # building: a form
+_PER_PAIR = 4000.0  # searching a chunk for a query: looking up segments, clearing counters
 _PER_VISIT = 0.7
-_PER_RANK = 0.8  # a form's counter becomes a score
-_MASS_OF_A_LOOK = 800.0  # dalton: where the forms of a candidate cost as much as finding it, on an H200
+_PER_RANK = 0.8  # computing the score of a form from its counter
+_MASS_OF_A_LOOK = 800.0  # Da: mass at which scoring a candidate costs as much as finding it, on an H200
 _TYPICAL_FRAGMENT = 600.0  # thomson
 
 _WORD, _BLOCK = 4, 32  # bytes
-_POINTERS = 25  # of the struct Inputs of search.cuh
+_POINTERS = 25  # number of pointers in the struct Inputs of search.cuh
 
 
 # ------------------------------------------------------------------------------------------------------------ of a CPU's threads

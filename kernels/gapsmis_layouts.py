@@ -121,7 +121,7 @@ class Alignments(NamedTuple):
     @classmethod
     def none(cls, n: int, maximum_gaps: int) -> Alignments:
         """Return `n` pairs without alignments."""
-        import numpy as np  # here: parameters, bounded by `MAXIMUM_GAPS`, are listed without it
+        import numpy as np  # imported here: `MAXIMUM_GAPS` is needed to list parameters without loading NumPy
 
         places = np.full((5, n), -1, np.int32)
         runs = np.zeros((n, 2 * maximum_gaps + 1), np.int32)

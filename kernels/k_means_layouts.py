@@ -43,7 +43,7 @@ POINTS_OF_RUN = 256
 LOW_BITS = 21
 """Number of low bits of a sum when it is squared: sums are split as high * 2^21 + low, so that sums of products fit 64 bits."""
 
-_WEIGHT_BITS = 11  # of a key with its weight, which is at most UNIT_LENGTH
+_WEIGHT_BITS = 11  # bits for the weight in a combined key; a weight is at most UNIT_LENGTH
 
 
 class PointSums(NamedTuple):
@@ -185,7 +185,7 @@ def movement(old: Any, new: Any) -> float:
         difference[np.searchsorted(keys, new.keys)] -= after
         return float(np.sum(difference * difference))
     moved = np.zeros(len(old))
-    for column in range(old.shape[1]):  # one after the other, as a GPU adds them up
+    for column in range(old.shape[1]):  # in the same order as on a GPU
         difference = new[:, column] - old[:, column]
         moved += difference * difference
     return float(moved.sum())

@@ -33,11 +33,11 @@ __all__ = [
     "SpectrumArrays",
 ]
 
-PEPTIDOFORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-level cache of a core
+PEPTIDOFORMS_OF_CHUNK = 1 << 15  # their counters (four bytes each) fit into the second-level cache of a core
 C_TERMINAL = 1 << 15  # the bit of a posting that identifies the end from which the ion counts
 KEYS_OF_DALTON = 1 << 19  # a key is a mass in units of 2^-19 Da (2e-6 Da), so that 32 bits reach 8,192 Da
 ISOTOPE_BITS = 4
-CORRELATION_UNITS = 65536.0  # to a height of one: XCorr sums whole numbers, which is exact in any order
+CORRELATION_UNITS = 65536.0  # per height of one: XCorr sums integers, which is exact in any order
 
 
 class PeakArrays(NamedTuple):

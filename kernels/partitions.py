@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Partition", "equal_partitions", "falling_partitions"]
 
-_ROUNDS = 0.75, 0.1875, 0.046875  # three quarters of the rest
+_ROUNDS = 0.75, 0.1875, 0.046875  # each round has three quarters of the remaining work
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def _itself(values: Floats) -> Floats:
 
 
 def _logarithms_of_factorials(counts: Floats) -> Floats:
-    import numpy as np  # here: parameters, which name scores, are listed without it
+    import numpy as np  # imported here: parameters with names of scores are listed without loading NumPy
 
     return np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
 
@@ -206,7 +206,7 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
         "the fast form of SEQUEST's cross-correlation",
         "Eng JK et al. J Proteome Res 2008, 7:4598.",
         needs_correlation=True,
-        in_pepxml="cross_correlation",  # readers take xcorr for the score that decides, as in Comet's files
+        in_pepxml="cross_correlation",  # not xcorr: readers would use it as the ranking score, as in Comet's files
         is_optional=False,
         order=Order(2, 1, 1),
     ),

@@ -16,7 +16,7 @@ def cache_folder() -> Path:
     named = os.environ.get(VARIABLE)
     if named and untrusted_folder(Path(named)) is None:
         return Path(named).absolute()
-    import platformdirs  # not needed where the variable names the folder
+    import platformdirs  # not needed if the environment variable gives the folder
 
     return Path(platformdirs.user_cache_path("proteoscope", appauthor=False))
 
@@ -66,7 +66,7 @@ def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
 
 def is_of_this_user(status: os.stat_result) -> bool:
     """Return True if a file belongs to this user or to the system."""
-    # In some containers the system's files belong to the user to whom "/" does.
+    # In some containers, the owner of "/" owns the system's files.
     return status.st_uid in (0, os.geteuid(), Path("/").stat().st_uid)
 
 

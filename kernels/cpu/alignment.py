@@ -26,10 +26,10 @@ from proteoscope.kernels.partitions import Partition
 __all__ = ["AlignmentSearch"]
 
 _CELLS_OF_A_TASK = 4_000_000_000
-_CELLS_OF_A_CALL = 250_000_000  # between two checks of the stop flag: 20 ms with AVX-512, a tenth of a second with SSE
-_CELLS_OF_ROWS = 25_000_000  # as _CELLS_OF_A_CALL
-_VECTOR_BY_ROWS = 6  # vectors of lanes that take as long as one of a pair's row
-_PAIR_BY_ROWS = 200_000  # vectors of lanes that take as long as preparing a pair
+_CELLS_OF_A_CALL = 250_000_000  # matrix cells between two checks of the stop flag: 20 ms with AVX-512, 0.1 s with SSE
+_CELLS_OF_ROWS = 25_000_000  # same for the kernel that processes pairs row by row
+_VECTOR_BY_ROWS = 6  # time per vector in the row-by-row kernel, in units of a vector in the lane kernel
+_PAIR_BY_ROWS = 200_000  # time for preparing a pair in the row-by-row kernel, in the same unit
 _PLANS_CACHED = 4
 _VECTORS_OF_BLOCK = 4  # of H and E that are read and written in a block of columns, for each row of the query
 _VECTORS_OF_ROW = 4  # of H and F, for each vector of a row's columns
@@ -169,7 +169,7 @@ def _tasks(
 ) -> list[_Task]:
     """Divide the scoring of the given queries into tasks, largest first."""
     tasks = []
-    # A database of few groups is cut along the queries, so that every thread has work.
+    # If there are few groups of subjects, divide the queries too, so that every thread has work.
     parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
     total = sum(query_lengths[i] for i in queries)
     for group in groups:
@@ -201,7 +201,7 @@ def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
 def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
     """Return the query length up to which scoring a group's subjects in lanes is faster than one after another."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
-    saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # by each residue of the query
+    saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # per residue of the query
     return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
 
 
@@ -284,7 +284,7 @@ class _Scorer:
         for subject in group.subjects.tolist():
             residues = self._residues[self._offsets[subject] : self._offsets[subject + 1]]
             score = self._best_of_rows(codes, residues, 16, stop)
-            # Sums saturate at the greatest number: lower scores are exact.
+            # Sums saturate at the largest int16: lower scores are exact, others are computed again.
             scores[subject] = score if score < np.iinfo(np.int16).max else self._best_of_rows(codes, residues, 32, stop)
 
     def _best_of_rows(self, codes: NDArray[np.int64], subject: NDArray[np.int8], bits: int, stop: StopFlag) -> int:

@@ -22,7 +22,7 @@ __all__ = ["Analyses"]
 
 _VALUES_OF_PARTITION = 1 << 16  # values
 _TABLE = 256
-_CACHED = 1 << 16  # words: beyond the first cache of a core, within its second
+_CACHED = 1 << 16  # words: larger than the first-level cache of a core, smaller than the second-level cache
 _WORD = 0xFFFFFFFF
 
 

@@ -121,7 +121,7 @@ def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modific
             other = place[slot_modification[t]]
             if other > 0 and (other - place[m]) % 2 == 0:
                 return -1
-        # As many sites as modifications: there is no next arrangement of them.
+        # All possible sites are occupied, so there is no next arrangement.
         if k == 0 or peptides.known_modification[row, k - 1] != m:
             n_sites[m] = 0
         sites[m, n_sites[m]] = peptides.known_site[row, k]
@@ -162,7 +162,7 @@ def next_arrangement(slots, slot_modification, slot_choice, n_sites):
     t = slots - 1
     while t >= 0:
         m = slot_modification[t]
-        after = 0  # slots of the same modification that still follow need a site each
+        after = 0  # number of later slots of the same modification; each needs a site
         while t + after + 1 < slots and slot_modification[t + after + 1] == m:
             after += 1
         if slot_choice[t] + 1 + after < n_sites[m]:

@@ -227,7 +227,7 @@ def align_where_near(
     _are_plain(texts.codes, texts.offsets, text_of, is_plain, is_sure)
     _are_plain(patterns.codes, patterns.offsets, pattern_of, is_plain, is_sure)
     excess = text_lengths - pattern_lengths
-    # Else the whole is as soon computed.
+    # Otherwise the band is as wide as the matrix, and the full alignment is as fast.
     is_sure &= (excess >= 0) & (excess + 2 * slack + 1 < pattern_lengths)
     chosen = np.flatnonzero(is_sure)
     if not len(chosen):

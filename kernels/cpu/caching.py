@@ -25,7 +25,7 @@ from proteoscope.kernels.trusted_folders import cache_folder, untrusted_folder, 
 __all__ = ["guard_cache", "settle_cache", "why_not_cached"]
 
 _SUMS, _LOCK = ".sums", ".lock"
-_PREFIX = "proteoscope-kernels-"  # of a folder among the temporary files
+_PREFIX = "proteoscope-kernels-"  # prefix of the cache folder in the folder for temporary files
 _OWN = f"{__package__.rpartition('.')[0]}."
 _reasons: list[str] = []
 
@@ -49,7 +49,7 @@ def settle_cache() -> None:
     folders = [Path(named)] if named else []
     if (folder.parents[1] / "pyproject.toml").is_file():  # a checkout
         folders += [folder / "__pycache__", user_cache_path("numba", appauthor=False)]
-    first = next(filter(_is_writable, folders), None)  # Numba takes this one
+    first = next(filter(_is_writable, folders), None)  # Numba uses the first writable folder
     if first is not None and untrusted_folder(first) is None:
         return
     if reason := why_not_used():
@@ -73,7 +73,7 @@ def _is_writable(folder: Path) -> bool:
 def _temporary_folder() -> Path:
     """Return a folder that no other user can write to, since its content is executed."""
     place = Path(tempfile.gettempdir())
-    if untrusted_folder(place / _PREFIX) is not None:  # TMPDIR is another user's
+    if untrusted_folder(place / _PREFIX) is not None:  # another user could change the folder
         place = Path("/tmp")
     if hasattr(os, "getuid"):
         folder = place / f"{_PREFIX}{os.getuid()}"
@@ -105,9 +105,9 @@ def guard_cache() -> None:
             try:
                 if not self._py_func.__module__.startswith(_OWN):
                     return super().load_overload(sig, target_context)
-                # Numba would first load all that a compiler needs, SciPy's linear algebra among it: half a second that a program
-                # with nothing to compile does not miss. What has to be compiled after all, loads it then. Our kernels use none of
-                # the functions that come with it: dictionaries, hashes, linear algebra.
+                # By default, Numba first loads everything that a compiler needs, including SciPy's linear algebra. This takes half a
+                # second and is not needed if all kernels are cached. If a kernel must be compiled, this is loaded then. The kernels use
+                # none of the functions that it provides (dictionaries, hashes, linear algebra).
                 rtsys.initialize(target_context)
                 with self._guard_against_spurious_io_errors():
                     return self._load_overload(sig, target_context)
@@ -128,7 +128,7 @@ def guard_cache() -> None:
     vars(dispatcher)["FunctionCache"] = GuardedCache
     _refuse_shapes_in_few_words()
     _compile_once_for_all_constants()
-    # Numba's array functions try to import SciPy's linear algebra, which takes a third of a second.
+    # Importing SciPy's linear algebra for Numba's array functions would take a third of a second.
     vars(linalg)["ensure_blas"] = lambda: None
 
 
@@ -205,7 +205,7 @@ def _is_damaged(folder: str, name: str) -> bool:
     """Return True if a function's files do not match their checksums, or if checksums are missing since a program was killed."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
-        # By name: the folder holds thousands of other files, and is searched for each function.
+        # Test the names directly: listing the folder, with thousands of files, for each function would be slow.
         return any(path.exists() and _sum(path) != sums[path.name] for path in [Path(folder, file) for file in sums])
     except FileNotFoundError:
         return Path(folder, f"{name}.nbi").exists()

@@ -33,7 +33,7 @@ from proteoscope.kernels.layouts import ISOTOPE_BITS
 
 __all__ = ["bin_of_rounded", "count_candidates", "lower_bound", "score_candidates", "search_queries"]
 
-_PEPTIDES_AHEAD = 8  # whose residues are read: neighbours in mass lie anywhere in memory
+_PEPTIDES_AHEAD = 8  # number of peptides to prefetch: peptides of similar mass are scattered in memory
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -134,7 +134,7 @@ def _choose(c, first, last, residue_sets, modifications, chosen):
         for i in range(n):
             peptide = chosen[i]
             chosen[retained] = peptide
-            retained += (residue_sets[peptide] & mask) != 0  # no branch: it would be guessed wrong
+            retained += (residue_sets[peptide] & mask) != 0  # no branch, since the CPU could not predict it
         n = retained
     return n
 
@@ -151,7 +151,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     with_vector, with_roots = NEEDS_CORRELATION[settings.score], NEEDS_ROOTS[settings.score]
     indexed = index_spectrum(queries.spectrum[q], spectra, settings, with_vector, with_roots, scratch)
     n_rows, n_n_rows = list_rows(settings, max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1)), scratch.rows)
-    f = np.int64(0)  # forms that wait to be scored
+    f = np.int64(0)  # number of forms that wait to be scored
     for c in range(len(modifications.combination_mass)):
         done = 0
         for e in range(len(settings.isotope_errors)):
@@ -159,7 +159,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                 continue
             isotope_error = settings.isotope_errors[e]
             low, high = _mass_window(peptides.mass, settings, queries.mass[q], isotope_error, modifications.combination_mass[c])
-            low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
+            low = max(low, done)  # isotope errors are in descending order, so windows ascend; skip what the previous window covered
             done = max(done, high)
             for begin in range(low, high, PEPTIDES_AT_ONCE):
                 n_chosen = _choose(c, begin, min(high, begin + PEPTIDES_AT_ONCE), peptides.letters, modifications, chosen)
@@ -256,7 +256,7 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
             indexed = index_spectrum(s, spectra, settings, False, False, scratch)
         number = np.int64(-1)
         while True:
-            # In order of their numbers, for equal scores stay in the order in which they come.
+            # Process forms in ascending order, because equal scores are ranked by the order of insertion.
             j = -1
             for k in range(best.code.shape[1]):
                 if best.code[q, k] > number and (j < 0 or best.code[q, k] < best.code[q, j]):

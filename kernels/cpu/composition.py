@@ -8,7 +8,7 @@ from numba import njit
 __all__ = ["mask_low_complexity", "pair_lambdas"]
 
 _MAXIMUM_STEPS = 100
-_TOLERANCE = 1e-9  # relative, of a Newton step
+_TOLERANCE = 1e-9  # relative size of a Newton step at which the iteration stops
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -18,7 +18,7 @@ from proteoscope.kernels.partitions import Partition
 
 __all__ = ["count_peptides"]
 
-_RESIDUES_OF_LOOK = 1 << 16  # by a thread between two checks for a cancel; of a digest without specificity some hundredths of a second
+_RESIDUES_OF_LOOK = 1 << 16  # residues per thread between two checks for a cancel (some 10 ms in a non-specific digest)
 
 
 def count_peptides(

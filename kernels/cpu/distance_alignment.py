@@ -34,7 +34,7 @@ from proteoscope.kernels.cpu.vectors import (
 
 __all__ = ["UNIT", "AlignmentWorkspace", "align", "alignment_workspace", "place_states", "place_x", "place_y", "trace"]
 
-LANES = REGISTER_BYTES // 4  # cells that are computed together
+LANES = REGISTER_BYTES // 4  # number of matrix cells computed by one vector instruction
 UNIT = 1 << 15
 """Integer score of two coinciding residues."""
 
@@ -102,7 +102,7 @@ def place_states(workspace, states_x, states_y):
 def place_x(workspace, x, move, scale):
     """Set the residues of x (3, m), transformed by `move`."""
     m, row, inverse = x.shape[1], len(workspace.x) // 4, 1.0 / scale
-    # (x - y)^2 = x^2 + y^2 - 2 x y: two instructions less for each cell.
+    # Use (x - y)^2 = x^2 + y^2 - 2 x y, which saves two instructions per cell.
     to = workspace.x.view(np.float32)
     a0, a1, a2, squares = to[:row], to[row : 2 * row], to[2 * row : 3 * row], to[3 * row :]
     x0, x1, x2 = x[0], x[1], x[2]
@@ -150,7 +150,7 @@ def align(workspace, m, n, gap, by_states, by_distance):
         earlier[place] = before[place] = after[place] = 0
     values[LANES - 1] = opened[LANES - 1] = 0
     for k in range(2, m + n + 1):
-        # Values outside the antidiagonal, which fill registers, are not read by any cell of the matrix.
+        # Registers at the ends also compute cells outside the antidiagonal; no cell of the matrix reads these values.
         low, high, back = max(1, k - n), min(m, k - 1), LANES + n - k + 1
         for i in range((low - 1) // LANES * LANES, high, LANES):
             j, place = i + back, i + LANES

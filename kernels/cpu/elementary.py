@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 __all__ = ["FACTORIAL_LOG", "logarithm", "power"]
 
 _LN_2 = 0.6931471805599453
-_LN_2_HIGH, _LN_2_LOW = 2977044471.0 / 4294967296.0, 1.9082149292705878e-10  # ln 2 is their sum; the first has 32 bits
+_LN_2_HIGH, _LN_2_LOW = 2977044471.0 / 4294967296.0, 1.9082149292705878e-10  # ln 2 is their sum; the first has 32 significant bits
 _PER_LN_2 = 1.4426950408889634
 _BITS_OF_ROOT_OF_HALF = 0x3FE6A09E667F3BCD
 _MANTISSA_BITS, _EXPONENT_OF_ONE = 52, 1023
@@ -26,7 +26,7 @@ def logarithm(x):
     """Return the natural logarithm of a positive, finite and normal float64."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - _BITS_OF_ROOT_OF_HALF) >> _MANTISSA_BITS
-    mantissa = np.int64(bits - (exponent << _MANTISSA_BITS)).view(np.float64)  # from the root of a half to the root of two
+    mantissa = np.int64(bits - (exponent << _MANTISSA_BITS)).view(np.float64)  # from sqrt(1/2) to sqrt(2)
     f = (mantissa - 1.0) / (mantissa + 1.0)
     s = f * f
     s2 = s * s
@@ -60,6 +60,6 @@ def _factorial_logs(most: int) -> NDArray[np.float64]:
     return np.concatenate((np.zeros(1), np.cumsum(logarithm.py_func(np.arange(1.0, most)))))
 
 
-# Up to the ions of 63 residues in six series of five charges, and more.
+# Enough for the number of ions of 63 residues in six series with five charges.
 FACTORIAL_LOG = _factorial_logs(2048)
 """Logarithms of the factorials of 0, 1, 2, ...: (2048,) float64."""

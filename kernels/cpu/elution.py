@@ -203,7 +203,7 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, o
                             out[i] = measured
                 continue
             at = min(max(np.searchsorted(traces.times, anchors[a]) - first, 0), count - 1)
-            # The MS1 spectrum before or after the spectrum may lack the ion.
+            # The ion may be missing in the MS1 spectra directly before and after the spectrum.
             for near in range(max(0, at - 1 - rules.maximum_gap), min(count, at + 2 + rules.maximum_gap)):
                 if shape[near] > shape[at]:
                     at = near

@@ -134,7 +134,7 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
                 position = size
             if position == size and not is_last:
                 return n, consumed, lines, NONE, position, line, 0
-            # The line of no qualities is blank, or is not there.
+            # The quality line of an empty read is blank or missing.
             if position < size and text[position] != _AT and _line(text, position, True)[1] > position:
                 return n, consumed, lines, OTHER_LENGTH, position, line + 1, _line(text, position, True)[1] - position
         n += 1

@@ -37,7 +37,7 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentSearch"]
 
-_CHUNKS_BUILT = 4  # by a thread with the same buffer for sorting
+_CHUNKS_BUILT = 4  # number of chunks that a thread builds with the same sorting buffer
 
 
 class FragmentSearch:

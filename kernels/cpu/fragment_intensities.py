@@ -36,7 +36,7 @@ _CODES[np.frombuffer(_RESIDUES.encode(), np.uint8)] = np.arange(1, _KINDS + 1)
 _CODES[ord("L")] = _CODES[ord("I")]
 _IS_BASIC = np.isin(np.arange(_KINDS + 1), [_RESIDUES.index(residue) + 1 for residue in "HKR"])
 
-# The tables of the first layer, one below the other.
+# Row offsets of the tables of the first layer, which are concatenated.
 _AROUND, _ENDS = 4, 2  # residues on either side of the bond, and at either end
 _LENGTHS, _MAXIMUM_CHARGE, _BASIC, _BASIC_AROUND = 20, 4, 6, 4
 _END_TABLES = 2 * _AROUND * (_KINDS + 1)
@@ -46,8 +46,8 @@ _MOBILE_TABLE = _RIGHT_TABLE + _LENGTHS
 _BASIC_TABLE = _MOBILE_TABLE + _MAXIMUM_CHARGE * _BASIC
 TABLE_ROWS = _BASIC_TABLE + _MAXIMUM_CHARGE * _BASIC_AROUND**2
 _FIRST, _SECOND = 72, 40
-_LONGEST = 64  # residues of a peptide, and one
-_ENTROPY_OF_CLEAR_SPECTRA = 3.0  # with a lower one the small peaks are raised (Li 2021)
+_LONGEST = 64  # maximum number of residues of a peptide, plus one
+_ENTROPY_OF_CLEAR_SPECTRA = 3.0  # if the spectral entropy is lower, weights increase small peaks (Li 2021)
 
 
 class Network(NamedTuple):

@@ -59,12 +59,12 @@ __all__ = ["ReadSearch"]
 _PADDING = N_SYMBOLS
 _TABLE_ROW = N_SYMBOLS + 1  # elements of a row of the table
 _FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
-_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: source, and whether the gap that continues here grows
-_BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two checks of the stop flag; of what is computed together
-_CELLS_OF_PARTITION = 150_000_000  # a tenth of a second with AVX-512
-_CELLS_OF_BLOCK = 8 * _CELLS_OF_PARTITION  # of each thread, between two reports of progress
+_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: mask of the source, and flags for a gap that is extended in this cell
+_BAND_ROWS, _TILE_COLUMNS = 16, 64  # rows between two checks of the stop flag; columns that are computed together
+_CELLS_OF_PARTITION = 150_000_000  # about 0.1 s with AVX-512
+_CELLS_OF_BLOCK = 8 * _CELLS_OF_PARTITION  # cells per thread between two reports of progress
 _PARTITIONS_OF_THREAD = 4
-_TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
+_TRACED_BYTES = 1 << 30  # maximum size of the directions per thread
 
 
 class _Side(NamedTuple):
@@ -217,7 +217,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                     _seed_score(
                         texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, place + lane
                     )
-        # A few columns of all layers stay in the cache while the rows of the band are computed.
+        # Compute a few columns for all rows and layers of the band, so that the data stay in the cache.
         for tile in range(seed, width + 1, _TILE_COLUMNS):
             tile_end = min(width + 1, tile + _TILE_COLUMNS)
             first = max(tile, seed + 1)
@@ -310,11 +310,11 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                     if i > n or m < tile or (mode != LOCAL and m >= tile_end):
                         continue
                     result = np.int64(symbols[lane] if mode == LOCAL else g[maximum_gaps * layer + m * lanes + lane])
-                    # Tiles come one after the other: a later one may have the score in an earlier row.
+                    # Tiles are computed in order of columns, so a later tile may have the same score in an earlier row.
                     if result > score[pair] or (result == score[pair] and i < ends[1, pair]):
                         score[pair] = result
                         ends[1, pair] = i
-                        # The text of a local alignment was cut at its end: the last row gives its end in the pattern.
+                        # When tracing a local alignment, the text ends where the alignment ends, so only the last row matters.
                         if traces and (mode != LOCAL or i == n):
                             _note_end(g, layer, lanes, lane, maximum_gaps, result, tile if mode == LOCAL else m, pair, ends)
 
@@ -351,7 +351,7 @@ def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, pl
     """Write the `i`-th bases of the references from `place`, and the distinct ones, padded by three, into `codes`; return their number."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
-        # A text that has ended repeats the symbol of the longest, whose profile is needed anyway.
+        # After the end of a text, use the symbol of the longest text, since its profile is needed anyway.
         source_lane = lane if text_lengths[lane] >= i else longest
         symbol = np.int64(texts[text_begins[source_lane] + i - 1])
         band_symbols[place + lane] = symbol
@@ -521,7 +521,7 @@ class _Block:
         self._runs = np.zeros((n, 2 * self._rules.maximum_gaps + 1), np.int32)
         self._lowest = -int(self._rules.maximum_loss(int(_lengths(self._pattern_places).max(initial=0)))) - 1
         if self._rules.mode == PREFIX and self._rules.gap_extend:
-            # This number of unmatched symbols of the text costs more than they can gain.
+            # A longer stretch of unmatched text would cost more than the pattern can score.
             lengths = _lengths(self._pattern_places)
             reach = lengths + (lengths * self._rules.maximum_gain + self._rules.maximum_loss(lengths)) // self._rules.gap_extend
             self._text_places[:, 1] = np.minimum(self._text_places[:, 1], self._text_places[:, 0] + reach)

@@ -45,16 +45,16 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["PointMeans", "VectorMeans"]
 
-_OPERATIONS_OF_PARTITION = 400_000_000  # a tenth of a second or less
+_OPERATIONS_OF_PARTITION = 400_000_000  # operations per partition: at most 0.1 s
 _STEPS_OF_PARTITION = 100_000_000
 _PARTITIONS_OF_THREAD = 3
 _ROUNDING = 2.0**-24
-_ITEMS_OF_LOOK = 256  # between two checks of the stop flag
+_ITEMS_OF_LOOK = 256  # items between two checks of the stop flag
 _QUICK = {"contract", "nnan", "nsz"}
 _ALL_BUT_SIGN = (1 << 63) - 1
-_MINIMUM_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
-_MINIMUM_SHARE = 16  # a bin gets a row if 1 in 16 clusters has a value in it: a vector instruction computes eight products
-_MAXIMUM_FLOAT32 = 1 << 24  # a whole number that float32 holds
+_MINIMUM_BITS = ~(0x7FF << 52)  # bits of minus infinity, mapped so that integers are in the order of the floats
+_MINIMUM_SHARE = 16  # a bin is stored as a dense row if at least 1 in 16 clusters has a value in it
+_MAXIMUM_FLOAT32 = 1 << 24  # up to this, float32 represents all integers
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -119,7 +119,7 @@ def _most_of_nearest(best, length_squared, d):
     slope, root = _ROUNDING * (d + 8), 5.0 * _ROUNDING * np.sqrt(length_squared)
     rest = 8.0 * _ROUNDING * _ROUNDING * length_squared
     above = best + slope * best + root * np.sqrt(best) + rest
-    # The greatest s with s - E(s) <= above: a square equation in sqrt(s).
+    # The largest s with s - E(s) <= above, from a quadratic equation in sqrt(s).
     of_root = (root + np.sqrt(root * root + 4.0 * (1.0 - slope) * (above + rest))) / (2.0 * (1.0 - slope))
     return of_root * of_root * (1.0 + 1e-6)
 
@@ -438,7 +438,7 @@ class VectorMeans:
             )
 
         elements = np.diff(vectors.offsets[first : last + 1])
-        # Up to half of the vectors may walk the lists of all clusters.
+        # Mean length of the lists of all clusters in a bin: up to half of the vectors walk these lists.
         steps = float(self._in_bin @ np.diff(lists.starts)) / max(1, len(vectors.bins))
         chunks = equal_partitions(
             elements * steps + k / 4.0, self._device.threads, maximum_cost=_STEPS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD

@@ -15,7 +15,7 @@ from proteoscope.kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N
 __all__ = ["list_known_forms"]
 
 _LONGEST = 64
-_WORDS = 4  # of 64 bits, for as many modifications as a byte can number
+_WORDS = 4  # 64-bit words of a set with one bit per modification (at most 256)
 _NONE = 255
 _SAME_MASS = 1e-4  # dalton
 
@@ -48,7 +48,7 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
         n_pairs = _gather(peptide, sources, bits, pair_site, pair_modification)
         n_forms = 0
         for size in range(1, most + 1 if n_pairs else 1):
-            # Pairs are chosen in ascending order, depth first; whatever does not go together is left as soon as it is met.
+            # Depth-first search over combinations in ascending order, which skips incompatible pairs immediately.
             depth, mass[0] = 0, dictionary.mass[peptide]
             chosen[0] = 0
             while depth >= 0 and n_forms < rules.maximum_forms:
@@ -149,7 +149,7 @@ def _write(row, peptide, mass, size, chosen, pair_site, pair_modification, forms
     for t in range(size):
         site, modification = pair_site[chosen[t]], pair_modification[chosen[t]]
         k = t
-        while k > 0 and forms.modification[row, k - 1] > modification:  # sites come ascending
+        while k > 0 and forms.modification[row, k - 1] > modification:  # insertion sort by modification; sites are already ascending
             forms.modification[row, k], forms.site[row, k] = forms.modification[row, k - 1], forms.site[row, k - 1]
             k -= 1
         forms.modification[row, k], forms.site[row, k] = modification, site

@@ -57,7 +57,7 @@ BLOCK_COLUMNS = 4
 PADDING = 31
 """Code of padding, which scores the minimum with everything."""
 _REPEATED = 64
-_PADDING_ALLOWED = 0.03  # of a group's columns, before its lanes are filled up with shorter sequences
+_PADDING_ALLOWED = 0.03  # maximum fraction of padding in a group; beyond it, lanes continue with further shorter sequences
 
 
 def lane_count(bits: int) -> int:

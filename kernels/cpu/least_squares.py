@@ -37,10 +37,10 @@ MOMENTS, MOVE = 17, 12
 FARTHEST = 1e6
 """Maximum distance (Å) of pairs that are considered."""
 
-_REASSOCIATED = {"reassoc", "contract", "nsz"}  # for sums that are exact in any order
-_EXACT = float(1 << 52)  # whole numbers up to twice this are exact
-_SHARE_UNITS = float(1 << 20)  # added and subtracted again, which leaves multiples of 2^-32
-_NEWTON_STEPS = 9  # of a batch; superpositions that have not converged then are computed separately
+_REASSOCIATED = {"reassoc", "contract", "nsz"}  # LLVM fast-math flags, allowed because these sums are exact in any order
+_EXACT = float(1 << 52)  # float64 represents all integers up to twice this value
+_SHARE_UNITS = float(1 << 20)  # adding and subtracting this rounds to multiples of 2^-32
+_NEWTON_STEPS = 9  # Newton steps of a batch; superpositions that have not converged by then are computed individually
 _STATE_VALUES = 15  # numbers that a batch keeps between its loops: eigenvalue, its last step, coefficients and Horn's matrix
 
 
@@ -99,7 +99,7 @@ def _rotation_of_moments(sums, move):
     yx, yy, yz = sums[9] - my * ux * inverse, sums[10] - my * uy * inverse, sums[11] - my * uz * inverse
     zx, zy, zz = sums[12] - mz * ux * inverse, sums[13] - mz * uy * inverse, sums[14] - mz * uz * inverse
     inner = 0.5 * (sums[15] - (mx * mx + my * my + mz * mz + ux * ux + uy * uy + uz * uz) * inverse)
-    # Horn's matrix; its greatest eigenvalue is near `inner`, from below.
+    # Horn's matrix. Its largest eigenvalue is slightly below `inner`.
     k00, k01, k02, k03 = xx + yy + zz, yz - zy, zx - xz, xy - yx
     k11, k12, k13 = xx - yy - zz, xy + yx, zx + xz
     k22, k23, k33 = -xx + yy - zz, yz + zy, -xx - yy + zz
@@ -124,7 +124,7 @@ def _rotation_of_moments(sums, move):
             converged = True
             break
     a00, a11, a22, a33 = k00 - value, k11 - value, k22 - value, k33 - value
-    # The adjugate of K - value is a multiple of the eigenvector's dyad: of its columns that with the greatest diagonal is taken.
+    # The adjugate of K - value is a multiple of v v^T for the eigenvector v: use the column with the largest diagonal element.
     d0 = _minor(a11, k12, k13, k12, a22, k23, k13, k23, a33)
     d1 = _minor(a00, k02, k03, k02, a22, k23, k03, k23, a33)
     d2 = _minor(a00, k01, k03, k01, a11, k13, k03, k13, a33)
@@ -204,7 +204,7 @@ def _rotations(sums, moves, state):
         k00, k01, k02, k03 = xx + yy + zz, yz - zy, zx - xz, xy - yx
         k11, k12, k13 = xx - yy - zz, xy + yx, zx + xz
         k22, k23, k33 = -xx + yy - zz, yz + zy, -xx - yy + zz
-        # Of four eigenvalues whose sum is 0, none is above the root of 3/4 of the sum of their squares.
+        # Bound: if four eigenvalues sum to 0, none exceeds sqrt(3/4 of the sum of their squares).
         squares = xx * xx + xy * xy + xz * xz + yx * yx + yy * yy + yz * yz + zx * zx + zy * zy + zz * zz
         inner = 0.5 * (sums[15 * BATCH + k] - (mx * mx + my * my + mz * mz + ux * ux + uy * uy + uz * uz) * inverse)
         state[k] = min(inner, np.sqrt(3.0 * squares))
@@ -232,7 +232,7 @@ def _rotations(sums, moves, state):
         k11, k12, k13 = state[9 * BATCH + k], state[10 * BATCH + k], state[11 * BATCH + k]
         k22, k23, k33 = state[12 * BATCH + k], state[13 * BATCH + k], state[14 * BATCH + k]
         a00, a11, a22, a33 = k00 - value, k11 - value, k22 - value, k33 - value
-        # The adjugate of K - value, all of it: the column with the greatest diagonal is chosen by comparing, without a jump.
+        # The complete adjugate of K - value, so that the column with the largest diagonal element is selected without a branch.
         d0 = _minor(a11, k12, k13, k12, a22, k23, k13, k23, a33)
         d1 = _minor(a00, k02, k03, k02, a22, k23, k03, k23, a33)
         d2 = _minor(a00, k01, k03, k01, a11, k13, k03, k13, a33)
@@ -329,7 +329,7 @@ def moments(x, y, first_x, first_y, count, sums):
         sums[15 * BATCH + k], sums[16 * BATCH + k] = squares, n
 
 
-# Said, or it would be taken over from who calls it.
+# Stated explicitly, since the function would otherwise inherit the fast-math flags of its callers.
 _ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
 
 

@@ -31,7 +31,7 @@ __all__ = [
 
 NO_MODIFICATION = 255
 _WATER_MASS = 18.0105646837
-_FAINTEST = 1e-6  # of the highest peak: written intensities have two decimals
+_FAINTEST = 1e-6  # fraction of the highest peak below which a peak is omitted
 _B, _Y = np.uint8(ord("b")), np.uint8(ord("y"))
 SERIES_OF_ENTRIES = "ybzc"
 _SERIES = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)

@@ -16,9 +16,9 @@ from proteoscope.kernels.library_layouts import COSINE_LENGTH, ENTROPY_TOTAL, UN
 
 __all__ = ["PeakRules", "copy_peaks", "fill_peaks"]
 
-_LOW_ENTROPY = 3.0  # natural units
+_LOW_ENTROPY = 3.0  # nats
 _LEAST_POWER, _POWER_OF_ENTROPY = 0.25, 0.25
-_SMALLEST = 1e-6  # of the base peak: smaller peaks are noise, whatever the parameter
+_SMALLEST = 1e-6  # fraction of the base peak; smaller peaks are always noise
 
 
 class PeakRules(NamedTuple):
@@ -151,7 +151,7 @@ def _weighted(place, height, n, rules, at, out_mz, out_weight):
     base = height[:n].max()
     norm = 0.0
     for i in range(n):
-        # Of the base peak, so that no power is beyond what numbers hold.
+        # Relative to the base peak, so that no power overflows.
         height[i] = power(height[i] / base, exponent) if exponent != 1.0 else height[i] / base
         norm += height[i] if rules.is_entropy else height[i] * height[i]
     count, before, so_far = 0, np.int64(0), 0.0

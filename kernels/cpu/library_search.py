@@ -22,9 +22,9 @@ from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["LibrarySearch"]
 
-_PAIRS_OF_PARTITION = 400_000.0  # about a tenth of a second of one thread
+_PAIRS_OF_PARTITION = 400_000.0  # comparisons per partition: about 0.1 s on one thread
 _PARTITIONS_OF_THREAD = 8
-_PER_QUERY = 5.0  # in references that are compared
+_PER_QUERY = 5.0  # fixed time per query, in units of one comparison with a reference
 
 
 def search_costs(pools: Pools) -> NDArray[np.float64]:
@@ -73,7 +73,7 @@ def _worth(a, b, table):
 def _similarity(total, query_square, other, matching):
     """Return the similarity for a sum of contributions, given the sums of squared weights of query and reference."""
     if matching.is_entropy:
-        # Rounding may make it a little more than 1.
+        # Rounding errors may give slightly more than 1.
         return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
     return min(1.0, np.float64(total) / np.sqrt(np.float64(query_square) * np.float64(other)))
 
@@ -107,7 +107,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
     n, m = high - low, last - first
     total, matched, at, moved = np.int64(0), 0, 0, 0
     for k in range(m):
-        # Paths are walked in the direction of the shift.
+        # Walk along each path in the direction of the shift.
         j = first + k if shift > 0 else last - 1 - k
         place = np.int64(references.mz[j])
         width = _width(place, matching)

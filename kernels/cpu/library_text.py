@@ -110,7 +110,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
             more = is_next and (is_packed or is_closed or separator >= _COLON)
             if is_next and not more:
                 state[_AMBIGUOUS] += 1
-                # 53,6309 241 and 53 1,158.3: decimal commas, commas of thousands, or a peak and a number after it.
+                # In "53,6309 241" and "53 1,158.3", a comma may be a decimal comma, a thousands separator, or between numbers.
                 is_broken = separator == _COMMA or has_comma
         while position < size and text[position] != 10 and text[position] != 13:
             position += 1
@@ -119,7 +119,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
             stop -= 1
         is_listed = (
             is_broken and n_others > 0 and lines[n_others - 1, 3] == n_peaks and lines[n_others - 1, 4] == LINE_BROKEN
-        )  # the first of several in a row says enough
+        )  # report only the first of several consecutive errors
         if stop > start and (not is_peak or is_broken) and not is_listed:
             lines[n_others, 0] = start
             lines[n_others, 1] = stop
@@ -149,7 +149,7 @@ def _is_word(text, start, stop, word):
     n = 0
     for position in range(start, stop):
         symbol = text[position]
-        # Blanks are those of Latin-1.
+        # White space as defined in Latin-1.
         if 28 <= symbol <= 32 or 9 <= symbol <= 13 or symbol == 95 or symbol == 133 or symbol == 160:
             continue
         if 65 <= symbol <= 90:
@@ -198,7 +198,7 @@ def msp_entry_rows(text, lines, rows):
         number, n_before = lines[row, 2], lines[row, 3]
         is_apart, last_number = number > last_number + 1, number
         if lines[row, 4] != LINE_WORDS:
-            # Numbers that cannot be read are peaks too, once their number has been announced.
+            # After the line with the number of peaks, lines that cannot be read count as peaks too.
             n_peaks = -1 if seen & _NUM_PEAKS else n_peaks
             continue
         kind = _key_kind(text, lines[row, 0], lines[row, 1])

@@ -20,7 +20,7 @@ from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["LinkageRounds"]
 
-_MAXIMUM_ELEMENTS = 480  # of a vector that represents several: the number of rows in the smallest table of a GPU
+_MAXIMUM_ELEMENTS = 480  # maximum elements of a vector that represents a group: rows of the smallest table on a GPU
 _COUNT_BITS = 22  # sums of similarities of two clusters with up to 2**22 vectors together fit into 63 bits
 
 
@@ -54,7 +54,7 @@ class LinkageRounds:
         chosen = np.flatnonzero(has_others)
         self._members = first + chosen[np.argsort(roots[chosen], kind="stable")]
         self._starts = _starts_of_runs(roots[self._members - first])
-        # Items are vectors, later groups of them: `names` are their smallest vectors.
+        # Items are vectors and later groups of vectors; `names` has the smallest vector of each.
         self._vectors, self._ends = vectors, ends
         self._names, self._counts = self._members, np.ones(len(self._members), np.int64)
         self._is_last = np.zeros(len(self._starts) - 1, bool)
@@ -100,7 +100,7 @@ class LinkageRounds:
         is_stuck = clusters * 10 > sizes * 9
         labels = np.where(is_stuck[component], numbers, labels)
         is_head = is_left & (labels == numbers)
-        of_item = (np.cumsum(is_head) - 1)[labels]  # of those that are left
+        of_item = (np.cumsum(is_head) - 1)[labels]  # index of the remaining items
         self._items = of_item[self._items]
         self._vectors = _sums(self._vectors, self._members[is_left], of_item[is_left], self._counts[is_left], int(is_head.sum()))
         counts = np.bincount(of_item[is_left], self._counts[is_left], minlength=int(is_head.sum()))

@@ -20,7 +20,7 @@ __all__ = ["LongTrace", "trace_long_pair"]
 _FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
 _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8
 _LEAST = np.int64(np.iinfo(np.int32).min)
-_STATE_BYTES = 8  # of a cell whose state is stored
+_STATE_BYTES = 8  # bytes per cell of a stored row
 
 
 class LongTrace(NamedTuple):
@@ -56,7 +56,7 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
     pattern
         Codes of the read.
     """
-    # Copies, so that the kernels are compiled for one type even if codes are mapped from a file.
+    # Copy, so that memory-mapped read-only codes do not cause a second compilation for another array type.
     text, pattern, matrix = np.array(text, np.int8), np.array(pattern, np.int8), np.array(rules.matrix.T, np.int32, order="C")
     settings = _Rules(
         matrix,
@@ -68,7 +68,7 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
         bool(rules.is_published),
     )
     layers, columns, n_rows = rules.maximum_gaps + 1, len(pattern) + 1, len(text) + 1
-    # The directions of a block, one byte a cell, then take as much memory as the states.
+    # With this number of rows, the directions of a block (one byte per cell) take as much memory as the stored states.
     rows_of_block = max(1, int(np.sqrt(_STATE_BYTES * n_rows)))
     firsts = range(0, n_rows, rows_of_block)
     states = np.full((len(firsts) + 1, 2, layers, columns), _LEAST, np.int32)

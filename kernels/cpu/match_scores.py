@@ -40,14 +40,14 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["MatchScores"]
 
 # Nanoseconds of one thread, measured with benchmarks/match_scores.py. Only their ratios matter.
-_PER_LOOK = 2.0  # by vector: both looks of a mass
-_PER_PLACED = 35.0  # building: a mass, which has two postings
-_PER_RANGE = 25.0  # by index: a mass of a query finds its postings in a chunk
+_PER_LOOK = 2.0  # bit vectors: both look-ups of a mass
+_PER_PLACED = 35.0  # building the index: a mass, which has two postings
+_PER_RANGE = 25.0  # index: finding the postings of a query's mass in a chunk
 _PER_POSTING = 1.5
 _PER_COUNTER = 0.05
-_NANOSECONDS_OF_PARTITION = 1e9  # many queries share the part of a chunk in a core's cache; a cancel is checked between two
+_NANOSECONDS_OF_PARTITION = 1e9  # many queries share a chunk in the cache; checks for a cancel are between partitions
 _PARTITIONS_OF_THREAD = 4
-_GROUP = 128  # counters that are compared together
+_GROUP = 128  # number of counters that are compared together
 
 
 class _Index(NamedTuple):
@@ -113,7 +113,7 @@ def _build(lists, rows, rows_below, n_rows, index, chunk):
             start[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += unit
     for r in range(2, len(start)):
         start[r] += start[r - 1]
-    # An element later than where they belong, so that the cursors of the rows are their starts when all is done.
+    # Counts are stored shifted by one element: after the postings are placed, the cursors of the rows are their start indices.
     for j in range(first, last):
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
             mass = np.int64(lists.masses[i])
@@ -157,7 +157,7 @@ def _ranges(queries, first, last, rows, rows_below, n_rows):
 def _count(index, chunk, ranges, q, begin, end, counter):
     """Add the match scores of a query and a chunk's candidates to zeroed counters; `begin` and `end` are workspace for its ranges."""
     first, start, n = index.first[chunk], index.start[chunk], 0
-    # All look-ups come before all visits, so that their memory accesses overlap.
+    # Do all look-ups before visiting postings, so that their memory accesses overlap.
     for s in range(ranges.offsets[q], ranges.offsets[q + 1]):
         low, high = np.int64(start[ranges.low[s]]), np.int64(start[ranges.high[s]])
         if low < high:
@@ -295,9 +295,9 @@ class MatchScores:
         self._longest = longest(self._lists)
         n = len(candidates.precursors)
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * self._longest + 1)))  # `start` has 32 bits
-        self._looked = 0.0  # at masses of candidates, by vectors
+        self._looked = 0.0  # number of candidate masses looked up with bit vectors
         self._index: _Index | None = None
-        self._is_fine = False  # masses are, and no index is made
+        self._is_fine = False  # masses have so high a resolution that no index is built
         self._rows = self._rows_below = MassRows.of(np.zeros(1, np.uint64))
 
     def search(
@@ -417,7 +417,7 @@ class MatchScores:
         for _ in self._device.run(mark, equal_partitions(np.diff(lists.offsets), threads, per_worker=1), 0):
             yield reported
         bits = marked.pop() if marked else np.zeros((2, words), np.uint64)
-        for others in marked:  # in place: of fine masses they are large
+        for others in marked:  # in place, since these arrays are large for masses of high resolution
             bits |= others
         self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
         n_rows = self._rows.n + self._rows_below.n

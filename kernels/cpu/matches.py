@@ -211,7 +211,7 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
             if used[i]:
                 explained += np.float64(spectra.weight[low + i]) * spectra.weight[low + i]
                 peaks += 1
-        # Of the ten heaviest peaks, those that are explained: an answer that leaves the strongest peaks unexplained is seldom right.
+        # Number of explained peaks among the ten heaviest: a match that does not explain the strongest peaks is seldom correct.
         top_matched = 0
         for i in range(high - low):
             if used[i]:
@@ -234,7 +234,7 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
         out[row, _MEAN_ABSOLUTE_FRAGMENT_ERROR] = absolute_error / max(1, n_matched)
         out[row, _TOP_PEAKS_MATCHED] = top_matched
         out[row, _C_TERM_DOT_PRODUCT] = dot_c
-        # A random ion matches where the peaks' tolerances cover the range of the spectrum.
+        # Probability that a random ion matches: the fraction of the m/z range that the tolerances of the peaks cover.
         covered = 0.0
         for i in range(low, high):
             covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * mz[i])

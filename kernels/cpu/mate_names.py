@@ -53,7 +53,7 @@ def are_same(characters, starts, lengths, other_characters, other_starts, other_
     for i in range(len(starts)):
         is_same = lengths[i] == other_lengths[i]
         if is_same:
-            for k in range(lengths[i] - 1, -1, -1):  # names of one run differ at their ends
+            for k in range(lengths[i] - 1, -1, -1):  # compare from the end, since names of one run differ there
                 if characters[starts[i] + k] != other_characters[other_starts[i] + k]:
                     is_same = False
                     break

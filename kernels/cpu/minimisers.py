@@ -42,13 +42,13 @@ MAXIMUM_TEXTS = 1_000_000
 MAXIMUM_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
 """Fields of a candidate: 1 for the reverse complement, reference index, window start and end, votes."""
-_MAXIMUM_ENTRIES = 64  # of a minimiser that are used; if it has more, only if no other minimiser maps the read
-_MAXIMUM_HITS = 1 << 16  # of a read, or four for each of its bases
+_MAXIMUM_ENTRIES = 64  # maximum positions used per minimiser; more frequent ones are only used if no other maps the read
+_MAXIMUM_HITS = 1 << 16  # maximum hits of a read, or four per base if that is more
 _NONE = np.uint64(np.iinfo(np.uint64).max)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
-_FACTOR_1, _FACTOR_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd, so that products can be undone
-_PLACE_BITS = 20  # of a hit that give the place in the read
-_DIAGONAL_SHIFT = 1 << 21  # diagonals of reads that hang over a text's beginning are still above 0
+_FACTOR_1, _FACTOR_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd, so that multiplication modulo 2^64 is invertible
+_PLACE_BITS = 20  # bits of a hit that store the position in the read
+_DIAGONAL_SHIFT = 1 << 21  # keeps diagonals positive if a read extends beyond the start of a text
 _STRAND_BIT = 62
 
 
@@ -196,7 +196,7 @@ def _fill_starts(keys, starts, shift):
 def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
     """Return an index of minimisers that are given in order of position."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
-    # The last bits of a hash are uniform; the first bits, of the least of neighbours, are not.
+    # Sort by the low bits, which are uniform. The high bits are not, since a minimiser is the minimum among its neighbours.
     keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
     order = np.argsort(keys, kind="stable")
     keys, starts = keys[order], np.zeros((1 << bits) + 1, np.int64)

@@ -18,12 +18,12 @@ from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, batch_wo
 
 __all__ = ["N_HALVINGS", "SearchWorkspace", "gather", "near_of", "search", "search_workspace", "tm_score_of_pairs"]
 
-_N_ROUNDS = 20  # at most, of superposing on what lies near
+_N_ROUNDS = 20  # maximum rounds of superposing on nearby pairs
 N_HALVINGS = 6
 """Maximum number of halvings of the fragment length."""
 _MINIMUM_FRAGMENT = 4
-_ALL = 1  # residue between two fragments
-_HOPELESS_ROUNDS = 2  # after this number of superpositions a fragment may be dropped
+_ALL = 1  # residues from the start of one fragment to the next
+_HOPELESS_ROUNDS = 2  # number of superpositions after which a fragment may be discarded
 _TABLE = 2048
 
 
@@ -175,7 +175,7 @@ def search(workspace, n, scale, near, step, halvings, hopeless, best):
                     best[c] = moves[c * BATCH + k]
             rounds[k] += 1
             limits[k] = near + 1.0
-            # Of the same pairs the sums are the same to the last bit.
+            # The same pairs give bit-identical sums, so the sums identify a selection of pairs.
             is_hopeless = rounds[k] >= _HOPELESS_ROUNDS and totals[k] < hopeless * greatest
             mark = (bits[6 * BATCH + k] ^ (bits[15 * BATCH + k] << 1)) | 1
             if rounds[k] > _N_ROUNDS or is_hopeless or not _is_new(mark, seen):

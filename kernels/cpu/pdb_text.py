@@ -19,7 +19,7 @@ _CLASSES[48:58], _CLASSES[_BLANK], _CLASSES[_MINUS], _CLASSES[_POINT] = _DIGIT, 
 _ANY = _DIGIT | _SPACE
 _FORM = np.array([_ANY, _ANY, _ANY, _DIGIT, _DECIMAL, _DIGIT, _ANY, _ANY] * 3, np.uint8)
 """Classes of the characters of three coordinates: digits and blanks, a digit, the point, a digit, digits and blanks."""
-_PLACE_OFFSET = 1 << 20  # makes places of negative numbers positive
+_PLACE_OFFSET = 1 << 20  # added to residue numbers, so that negative numbers become valid indices
 _ALPHA, _CALCIUM = int.from_bytes(b" CA "), int.from_bytes(b" CA")
 _NUMBER_BEFORE, _NUMBER_AFTER = 9999, 2710  # 2710 is hexadecimal for 10000
 

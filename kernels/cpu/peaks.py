@@ -11,9 +11,9 @@ from numba import njit
 
 __all__ = ["find_summits", "unpack_integers"]
 
-# Two points of one peak lie closer than this in the profile of every kind of instrument (ion traps sample each 1/15 to 1/8 thomson).
+# Maximum distance in thomson of neighbouring profile points of one peak, for all instruments (ion traps sample every 1/15 to 1/8).
 WIDEST_STEP = 0.15
-# A valley lower than this part of the summits on its sides parts two peaks.
+# A valley separates two peaks if it is lower than this fraction of the maxima on both sides.
 VALLEY = 0.75
 
 

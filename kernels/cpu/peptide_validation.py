@@ -28,8 +28,8 @@ def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, f
         Limits of the peptide length.
     """
     mass, position, length, flags, symbols, pointer, occurrence = dictionary
-    # A loop for each column, over a part of it from 0, and an "or" of numbers as wide as its own: of these the compiler makes vector
-    # instructions.
+    # Separate loops over each column, from 0, which combine values of the column's own width with "or": the compiler can vectorise
+    # these.
     falls = np.uint64(0)
     masses = mass[max(0, first - 1) : last]
     for i in range(1, len(masses)):

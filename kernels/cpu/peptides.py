@@ -172,7 +172,7 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
                 out_flags[distinct] = flags[entry]
                 out_residue_set[distinct] = symbols[entry]
                 out_pointer[distinct] = i
-            # An end of a decoy says nothing about a target that has the same sequence.
+            # Ends of a decoy do not count for a target peptide with the same sequence.
             elif position[entry] < first_decoy or out_position[distinct] >= first_decoy:
                 out_flags[distinct] |= flags[entry] & (FLAG_PROTEIN_N_TERM | FLAG_PROTEIN_C_TERM)
             out_occurrence[i] = position[entry]

@@ -94,7 +94,7 @@ def list_peptidoforms(
     code = peptidoform_code(peptides, modifications)
     masses, codes, counts = [], [], []
     for c, added in enumerate(modifications.combination_mass.tolist()):
-        # Rounding may move a mass across a border by a unit in the last place: look a little further, then compare sums.
+        # Rounding may move a mass across the border by one unit in the last place: search a slightly wider range, then compare sums.
         first, last = np.searchsorted(peptides.mass, (low - added - 1e-6, high - added + 1e-6))
         mass = peptides.mass[first:last] + added
         inside = (mass >= low) & (mass < high)

@@ -35,7 +35,7 @@ BIN_SHIFT = 16
 
 _LONGEST = 64
 _DIGIT_BITS = 8
-_BLOCK, _GROUP, _HISTOGRAMS = 4096, 64, 4  # forms that are ranked together, and compared together
+_BLOCK, _GROUP, _HISTOGRAMS = 4096, 64, 4  # forms ranked together, forms compared together, and partial histograms
 
 
 def empty_index(
@@ -163,7 +163,7 @@ def _sort_by_bin(chunk, n, key, form, index):
     start, place = index.chunk_start[chunk], index.bin_start[chunk]
     last = len(place) - 2
     place[:] = 0
-    # An element later than where they belong, so that the cursors of the bins are their starts when all is done.
+    # Counts are stored shifted by one element: after the postings are placed, the cursors of the bins are their start indices.
     for i in range(n):
         b = min(last, np.int64(key[i]) >> index.bin_shift)
         if b + 2 <= last + 1:
@@ -234,7 +234,7 @@ def search_chunks(index, segments, windows, tables, code, settings, first, last,
                 _visit(chunk, index, segments, segments.offsets[q], segments.offsets[q + 1], workspace)
                 low, high = _clear_outside(windows[q], start, end, workspace.counter)
                 n_candidates[first + q] += inside
-                # Forms outside the windows scored nothing.
+                # Remove the forms outside the windows from the count of forms that score zero.
                 histogram[first + q, 0] -= high - low - inside
                 _rank(
                     first + q,
@@ -266,7 +266,7 @@ def _find(chunk, index, target):
 def _visit(chunk, index, segments, first, last, workspace):
     """Add the weights of a query's segments to the counters of the peptidoforms with ions in them."""
     begin, end, counter, form = workspace.begin, workspace.end, workspace.counter, index.form
-    # All searches before all visits: they do not wait for one another.
+    # Do all searches before visiting postings, so that their memory accesses overlap.
     for s in range(first, last):
         begin[s - first] = _find(chunk, index, segments.low[s])
         end[s - first] = _find(chunk, index, segments.high[s])

@@ -78,7 +78,7 @@ def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules
         if removal_width > 0:
             charge = max(1, precursor_charge[s])
             for z in range(1, charge + 1):
-                centre = precursor_mz[s] * charge / z  # an electron takes a charge and leaves the proton
+                centre = precursor_mz[s] * charge / z  # a captured electron removes one charge but not the mass of the proton
                 for i in range(n):
                     if abs(mz[low + i] - centre) <= removal_width:
                         keep[i] = False
@@ -129,7 +129,7 @@ def _drop_isotopes(mz, intensity, low, n, tolerance_absolute, tolerance_relative
         for z in range(1, 3):
             target = mz[low + i] + _ISOTOPE_SPACING / z
             tolerance = tolerance_absolute + tolerance_relative * target
-            # An averagine of mass m has a second isotope peak of about m / 1800 of the first.
+            # For an average peptide of mass m, the second isotope peak has about m / 1800 of the intensity of the first.
             allowed = intensity[low + i] * max(0.6, 1.3 * mz[low + i] * z / 1800.0)
             for j in range(i + 1, n):
                 difference = mz[low + j] - target

@@ -10,7 +10,7 @@ from proteoscope.kernels.partitions import Partition
 
 __all__ = ["Processor"]
 
-_LOOK_SECONDS = 0.1  # between two checks for a cancel
+_LOOK_SECONDS = 0.1  # seconds between two checks for a cancel
 
 
 class Processor:

@@ -11,7 +11,7 @@ from numba import njit
 
 __all__ = ["count_points", "draw_dots", "draw_triangles", "shade_counts"]
 
-_MINIMUM_AREA = 1e-9  # twice, in pixels
+_MINIMUM_AREA = 1e-9  # twice the area, in square pixels, below which a triangle is skipped
 
 
 @njit(nogil=True, cache=True)
@@ -37,7 +37,7 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
     for t in range(len(triangles)):
         i, j, k = triangles[t, 0], triangles[t, 1], triangles[t, 2]
         x0, y0, x1, y1, x2, y2 = np.float64(x[i]), np.float64(y[i]), np.float64(x[j]), np.float64(y[j]), np.float64(x[k]), np.float64(y[k])
-        # Rows count downwards, so that counter-clockwise triangles have a negative area.
+        # Row indices increase downwards, so counter-clockwise triangles have a negative area.
         area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
         if not -np.inf < area < -_MINIMUM_AREA:
             continue

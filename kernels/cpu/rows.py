@@ -121,7 +121,7 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
             f = load(f_row, j)
             paired = add_saturated(load_anywhere(above, j), load(profile, scores + j))
             without_e = maximum(maximum(paired, f), zero)
-            # E does not need H: where H is E, extending the gap costs at most as much as opening one.
+            # H without E is sufficient: where H equals E, extending the gap costs at most as much as opening a new one.
             gap = subtract_saturated(without_e, open_cost)
             gap = maximum(gap, subtract_saturated(shifted_1(least, gap), extend_cost))
             gap = maximum(gap, subtract_saturated(shifted_2(least, gap), extend_2))
@@ -181,7 +181,7 @@ def trace_back(directions, first_row, place, steps):
         if i < first_row:
             break
         cell = directions[i - first_row, j]
-        # A gap from here records here whether it was opened in this cell or extended.
+        # The bit of this cell records whether the gap was opened here or extended.
         if followed == _SUBJECT_ALONE and cell & _SUBJECT_GOES_ON:
             step = _SUBJECT_ALONE
         elif followed == _QUERY_ALONE and cell & _QUERY_GOES_ON:

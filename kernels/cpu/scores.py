@@ -62,7 +62,7 @@ PEPTIDES_AT_ONCE = 256
 """Number of peptides filtered together by modification combination."""
 FORMS_AT_ONCE = 16
 """Number of peptidoforms that are prepared, looked up and scored together."""
-_ROUNDING = 1e-12  # of a mass, at most
+_ROUNDING = 1e-12  # maximum relative rounding error of a mass
 NEEDS_ROOTS = tuple(kind.needs_roots for kind in SCORE_KINDS)
 NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
 """Flags of each score from `proteoscope.kernels.score_kinds.ScoreKind`."""
@@ -154,7 +154,7 @@ def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, expone
     total = 0.0
     for row in range(n_rows):
         of_row = 0.0
-        end = 0  # of the windows with the matches so far
+        end = 0  # end of the last window that contains a match
         for match in range(n):
             if matched_peak[row, match] < 0:
                 continue

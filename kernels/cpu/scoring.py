@@ -33,7 +33,7 @@ __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 MAXIMUM_PEAKS = (sys.maxsize,) * len(SCORE_KINDS)
 """Maximum number of peaks of a searched spectrum for each score (unlimited)."""
 
-_QUERIES_COUNTED = 4096  # by a thread between two checks for a cancel
+_QUERIES_COUNTED = 4096  # queries per thread between two checks for a cancel
 
 
 class SpectrumSearch:

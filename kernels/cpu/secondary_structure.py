@@ -15,7 +15,7 @@ __all__ = ["states_by_distances", "states_by_hydrogen_bonds"]
 _COIL, _HELIX, _STRAND = np.uint8(0), np.uint8(1), np.uint8(2)
 _N, _CA, _C, _O = 0, 1, 2, 3
 
-_PEPTIDE_BOND = 2.5  # Å from C to the next N, at most
+_PEPTIDE_BOND = 2.5  # maximum distance in Å from C to the next N
 _CA_DISTANCE = 9.0
 _COUPLING = 27.888  # kcal/mol Å: 0.42 e x 0.20 e x 332
 _BOND_ENERGY, _MINIMUM_ENERGY = -0.5, -9.9  # kcal/mol
@@ -177,7 +177,7 @@ def _mark_strands(bridges, number, block, states):
                 break
             if is_merged[k] or kind[k] != kind[m] or (last[m] >= first[k] and first[m] <= last[k]):
                 continue
-            # Nothing is bridged over a break of the chain.
+            # Ladders are not joined across a chain break.
             if block[first[m]] != block[last[k]] or block[min(low[m], low[k])] != block[max(high[m], high[k])]:
                 continue
             gap = number[first[k]] - number[last[m]]
@@ -197,7 +197,7 @@ def _mark_helices(joined, partner, energy, states):
     breaks_before = np.zeros(n + 1, np.int64)
     for i in range(n):
         breaks_before[i + 1] = breaks_before[i] + (0 if joined[i] else 1)
-    helices = np.zeros(n, np.int64)  # the stride, 0 elsewhere
+    helices = np.zeros(n, np.int64)  # turn length of the helix, 0 outside helices
     for stride in (4, 3, 5):
         before = False
         for i in range(n - stride):
@@ -272,7 +272,7 @@ def states_by_hydrogen_bonds(backbone, is_proline, chain_offsets):
             there = order[near[k]]
             first[n_pairs], second[n_pairs] = here, there
             n_pairs += 1
-            # The N-H of the residue after a C=O forms no bond with it.
+            # The N-H of the next residue does not form a hydrogen bond with this C=O.
             if not (here == there + 1 and joined[there]):
                 _keep_bond(here, there, atoms, hydrogen, partner, energy)
             if not (there == here + 1 and joined[here]):
@@ -316,7 +316,7 @@ def states_by_distances(position):
     -------
     ndarray of uint8, shape (r,)
     """
-    # Between the residues 1-3, 2-4, 3-5, 1-4, 2-5 and 1-5 of the five.
+    # Reference Cα distances in Å between the residues 1-3, 2-4, 3-5, 1-4, 2-5 and 1-5 of five consecutive residues.
     helix = (5.45, 5.45, 5.45, 5.18, 5.18, 6.37)
     strand = (6.1, 6.1, 6.1, 10.4, 10.4, 13.0)
     states = np.zeros(len(position), np.uint8)

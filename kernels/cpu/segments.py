@@ -36,8 +36,8 @@ HEAVIEST_END = 100.0
 """Upper bound of the mass (Da) that an ion series adds to the residues."""
 LAST_KEY = (1 << 32) - 1
 _LONGEST = 64
-_MAXIMUM_MATCHES = 255  # from one end, in a counter
-_MAXIMUM_DOT = (1 << 16) - 1  # in a counter
+_MAXIMUM_MATCHES = 255  # maximum number of matches from one end that a counter can store
+_MAXIMUM_DOT = (1 << 16) - 1  # maximum weight sum that a counter can store
 
 
 def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
@@ -62,7 +62,7 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
     if spectra.mz.min(initial=np.inf) * (1 - settings.fragment_relative) - settings.fragment_absolute < 2 * PROTON_MASS:
         return "peaks lie below the masses of fragments"
     lightest = np.nanmin(peptides.residue_mass) + modifications.combination_mass.min(initial=0.0)
-    lightest += modifications.mass[len(modifications.residue_mask) :].min(initial=0.0)  # of those at known residues each has one
+    lightest += modifications.mass[len(modifications.residue_mask) :].min(initial=0.0)  # at most one at a known residue
     widest = settings.fragment_absolute + settings.fragment_relative * settings.maximum_mz
     if lightest / charges <= 2.1 * widest:
         return "a peak matches several ions of one series"
@@ -77,7 +77,7 @@ def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
     """
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
     most = rows * _largest_sum(spectra.offsets, spectra.weight, _LONGEST - 2) * (1 + 1e-6)
-    # Up to a unit more for each ion, by rounding.
+    # Rounding may add up to one unit per ion.
     workspace = _MAXIMUM_DOT - rows * (_LONGEST - 2)
     return float(2.0 ** np.floor(np.log2(workspace / most))) if most > 0.0 else 1.0
 
@@ -140,13 +140,13 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
     """Write the segments of one spectrum for fragments of charge `z`; return the total number so far."""
     mz = spectra.mz
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
-    begin, end = first_peak, first_peak  # peaks whose tolerance has begun, and whose tolerance has ended
+    begin, end = first_peak, first_peak  # indices of the next peak whose tolerance range starts, and whose tolerance range ends
     at = 0.0
     start = used
     while end < last_peak:
         ends = (mz[end] + absolute) / (1.0 - relative)
         begins = (mz[begin] - absolute) / (1.0 + relative) if begin < last_peak else np.inf
-        if begin > end:  # between the last cut and the next one, peaks end:begin cover the axis
+        if begin > end:  # between two boundaries, the tolerance ranges of the peaks end:begin overlap
             heaviest = end
             for k in range(end + 1, begin):
                 if spectra.weight[k] > spectra.weight[heaviest]:
@@ -154,7 +154,7 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
             left, right = key_of(z * (at - PROTON_MASS)), min(LAST_KEY, key_of(z * (min(begins, ends) - PROTON_MASS)) + 1)
             value = np.float64(spectra.weight[heaviest])
             units = max(1, np.int64(value * scale + 0.5)) if value > 0.0 else 0
-            if used > start and high[used - 1] > left:  # a key that an edge divides belongs to the heavier side
+            if used > start and high[used - 1] > left:  # a key that contains a boundary belongs to the segment with the higher weight
                 if weight[used - 1] >= units:
                     left = high[used - 1]
                 else:

@@ -37,8 +37,8 @@ __all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "ShiftsToPlace", "place_sh
 
 PLACES = 64
 """Maximum number of residues of a peptide."""
-_USUAL, _RARE = 1.0, 0.6  # of hyperscore: for a common shift against another that scores the same, and against it for each isotope
-_TIE = 1e-9  # scores that differ less are of places that the spectrum does not distinguish
+_USUAL, _RARE = 1.0, 0.6  # bonus in hyperscore units for a common mass shift, and penalty per isotope error
+_TIE = 1e-9  # sites whose scores differ by less are indistinguishable by the spectrum
 
 
 class ShiftSettings(NamedTuple):
@@ -117,7 +117,7 @@ def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_count
     n_counts[: length - 1], n_dots[: length - 1], c_counts[: length - 1], c_dots[: length - 1] = 0, 0.0, 0, 0.0
     for row in range(n_rows):
         for i in range(length - 1):
-            # Columns count from the series' own end.
+            # Columns count ions from the terminus of their series.
             peak = scratch.matched_peak[row, i if row < n_n_rows else length - 2 - i]
             if peak >= 0:
                 if row < n_n_rows:
@@ -252,7 +252,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                 shift = difference - isotope * settings.isotope_spacing
                 if abs(shift) <= tolerance or shift < shifts.lowest or shift > shifts.highest or mass < settings.isotope_minimum_mass[e]:
                     continue
-                if isotope > 0 and difference > 0.0 and shift < 0.0:  # losses smaller than the isotopes do not count
+                if isotope > 0 and difference > 0.0 and shift < 0.0:  # ignore losses that are smaller than the isotope difference
                     continue
                 best = _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides)
                 value = score[best]

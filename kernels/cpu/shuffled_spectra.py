@@ -22,8 +22,8 @@ _END_MASS = np.array([0.0, 0.0, 17.02654910112, -16.01872406889])
 _TRIES = 16
 _SAME_MASS = 0.02  # dalton
 _PROTON, _WATER, _ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378
-_LOWEST = 300.0  # thomson; below are immonium ions and ions of two residues, which spectra of other peptides have too
-_ABOVE, _BELOW = 2 * _ISOTOPE, 2 * _WATER  # dalton; around the precursor, its isotopes and losses of two waters
+_LOWEST = 300.0  # thomson; below are immonium ions and ions of two residues, which are not specific
+_ABOVE, _BELOW = 2 * _ISOTOPE, 2 * _WATER  # dalton; range around the precursor: its isotopes, and losses of two waters
 
 
 @njit(nogil=True, cache=True)

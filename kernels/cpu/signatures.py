@@ -53,7 +53,7 @@ _SCALARS = {
 }
 _LAYOUTS = {"C", "F", "A"}
 _MAXIMUM_DIMENSIONS = 8
-_OBJECTS_BETWEEN_COLLECTIONS = 300_000  # a compiler makes many objects, and few are garbage
+_OBJECTS_BETWEEN_COLLECTIONS = 300_000  # compiling creates many objects but little garbage, so collect rarely
 
 
 class ListedKernel(NamedTuple):

@@ -16,7 +16,7 @@ MAXIMUM_NEIGHBOURS = 512
 """Maximum number of intersecting spheres; heavy atoms of proteins have about eighty. Atoms with more count as buried."""
 _MAXIMUM_LOOKED_AT = 20_000
 """Maximum number of atoms that are compared with an atom, which bounds the time for files with all atoms at one point."""
-_CELLS = np.int64(1 << 20)  # along each axis, at most: a million cells of some Å are wider than any file
+_CELLS = np.int64(1 << 20)  # maximum number of cells along each axis, wider than any structure file
 
 
 @njit(nogil=True, cache=True)
@@ -68,7 +68,7 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
             n_near, looked_at = 0, 0
             is_inside = False
             for step in range(9):
-                # The three cells of a row along z follow one another.
+                # The three neighbouring cells along z have consecutive numbers.
                 middle = cell[k] + ((step // 3 - 1) * _CELLS + (step % 3 - 1)) * _CELLS
                 place = np.searchsorted(sorted_cells, middle - 1)
                 while place < len(order) and sorted_cells[place] <= middle + 1 and not is_inside:
@@ -96,7 +96,7 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
                 y = position[atom, 1] + reach * points[p, 1]
                 z = position[atom, 2] + reach * points[p, 2]
                 is_free = True
-                # Who covered the last point often covers the next one too.
+                # Start with the atom that covered the previous point, since it often covers the next one too.
                 for j in range(n_near):
                     neighbour = near[(last_hit + j) % n_near]
                     dx = position[neighbour, 0] - x

@@ -121,7 +121,7 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
 @njit(nogil=True, cache=True)
 def _most_intense(intensity, peaks, n, most, top):
     """Select the `most` most intense of `n` peaks (ties: lower m/z), in order of m/z. `top` is a heap, (most,) float32."""
-    for i in range(n):  # a heap of the largest, the least of them on top
+    for i in range(n):  # min-heap of the largest intensities
         value = intensity[peaks[i]]
         if i < most:
             at = i
@@ -220,7 +220,7 @@ def _spread(bins, height, n, share, last_bin, value):
             if b < 0 or b > last_bin:
                 continue
             part = height[i] if step == 0 else share * height[i]
-            # The neighbours of the last two peaks may be the same bins.
+            # Neighbouring bins of this peak may already have been added for the last two peaks.
             place = count
             while place > 0 and bins[place - 1] > b:
                 place -= 1

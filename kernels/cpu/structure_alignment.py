@@ -39,9 +39,9 @@ from proteoscope.kernels.structure_layouts import CODES, LENGTH_STEPS, PADDING, 
 
 __all__ = ["StructureSearch"]
 
-LANES = REGISTER_BYTES // 4  # chains that are aligned with the query together
+LANES = REGISTER_BYTES // 4  # number of chains aligned with the query together
 _COLUMNS = 4
-_TABLE_ROW = 64  # elements of a row of the kernel's tables, stored twice
+_TABLE_ROW = 64  # elements of a table row in the kernel; each row is stored twice
 _CELLS_OF_PARTITION = 200_000_000  # a tenth of a second with AVX-512
 _PARTITIONS_OF_THREAD = 3
 

@@ -21,9 +21,9 @@ CONFORMATION_FEATURES, NEIGHBOUR_FEATURES = 8, 10
 """Number of features of a conformation, and of a neighbour."""
 
 _SIDE_CHAIN = 3.0  # Å from Cα
-_NEAREST_PLACES, _BURIAL_PLACES = 3, 4  # along the chain, from which on a residue is a neighbour, and counts for burial
+_NEAREST_PLACES, _BURIAL_PLACES = 3, 4  # minimum sequence distances of a spatial neighbour, and of a residue counted for burial
 _BURIAL_RADIUS = 14.0
-# Scales that bring features to about one.
+# Divisors that scale the features to about one.
 _SQUARED_STEP, _END_TO_END, _NEIGHBOUR_DISTANCE = 14.4, 6.0, 5.0
 _FAR_PLACES, _NEAR_PLACES = 60, 4
 RULES = (

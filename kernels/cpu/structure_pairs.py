@@ -109,7 +109,7 @@ def _trace_back(directions, i, j, pairs):
     n, followed = 0, _END
     while i >= 0 and j >= 0:
         cell = directions[i, j]
-        # A gap that came from here says here whether it was opened in this cell or had come further.
+        # The bit of this cell records whether the gap was opened here or extended.
         if followed == _TARGET_ALONE and cell & _TARGET_GOES_ON:
             step = _TARGET_ALONE
         elif followed == _QUERY_ALONE and cell & _QUERY_GOES_ON:

@@ -15,7 +15,7 @@ CODES = 32
 """Maximum number of codes of a matrix: A to Z are 0 to 25, ``*`` is 26."""
 _WIDTHS = (8, 16, 32)
 _REPEATED = 64
-_MAXIMUM_COST = 1 << 30  # of a residue in a gap: where it costs as much, no score of 32 bits is left with a gap
+_MAXIMUM_COST = 1 << 30  # per residue in a gap; with this cost, no 32-bit alignment score can include a gap
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,16 @@ from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, Fou
 
 __all__ = ["ChainSuperposition"]
 
-_CELLS_OF_PARTITION = 1.2e7  # and a searched beginning: a tenth of a second or so
-_COARSE = 40  # residues between two fragments, in a search that only guides
-_HOPELESS = 0.9  # of the best score: a fragment or a shift with less after two rounds is dropped
-_WIDER = 0.8  # Å that the scale is wider by while searching
+_CELLS_OF_PARTITION = 1.2e7  # matrix cells per partition: about 0.1 s
+_COARSE = 40  # residues from one fragment to the next in preliminary searches
+_HOPELESS = 0.9  # fraction of the best score: fragments or shifts below it after two rounds are discarded
+_WIDER = 0.8  # Å added to the distance scale during the search
 _GAP = -0.6
 _MAXIMUM_REFINEMENTS = 12
 _MINIMUM_GAIN = 1e-4
-_MAXIMUM_FRAGMENTS = 600  # pairs of fragments of one length that are superposed
-_HOPELESS_START = 0.5  # of the best score: a start with less is not refined
-_SPARSE, _SPARSE_LENGTH = 4, 40  # stride of residues in the alignments that rank fragments, at most, and minimum number of residues
+_MAXIMUM_FRAGMENTS = 600  # maximum number of superposed pairs of fragments of one length
+_HOPELESS_START = 0.5  # fraction of the best score: starting points below it are not refined
+_SPARSE, _SPARSE_LENGTH = 4, 40  # alignments that rank fragments: maximum stride and minimum number of residues
 _SPARSE_REFINEMENTS = 2
 
 
@@ -143,7 +143,7 @@ def _realigned(workspaces, alignment, x, y, move, guide, gap, by_states, by_dist
     the search's workspace and the visited alignments; y is already set in the alignment's workspace.
     """
     (workspace, met), m, n = workspaces, x.shape[1], y.shape[1]
-    # The same superposition leads to the same alignment, and that to the same superposition: most refinements end where others did.
+    # The same superposition always leads to the same alignment and result, and most refinements converge to earlier ones: skip them.
     under = place_of(met, mark_of_move(move, gap, by_states))
     row = met.rows[under]
     if row < 0:
@@ -213,7 +213,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         place_y(fine, y, guide)
         halvings = steps.coarse_halvings
         met = met_alignments(2 * steps.n_sparse + 3 + steps.n_searched + steps.n_refined + 2 * steps.n_finished * _MAXIMUM_REFINEMENTS)
-        # Starts: the given alignment, the best shift, secondary structure, secondary structure with distances, and fragments that fit.
+        # Starting points: the given alignment, the best shift, secondary structure without and with distances, and matching fragments.
         scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
             _keep(best, best_move, scores, moves)
@@ -242,7 +242,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 best, n_best = result, count
                 best_move[:] = move
                 best_pairs[:count] = pairs[m - count :]
-        # All are refined once, then the best until nothing is gained, with gaps that cost and with free ones.
+        # Refine each starting point once, then the best ones until the score no longer rises, with and without gap costs.
         some_scores, some_moves = scores.copy(), moves.copy()
         scores[:] = -1.0
         for kind in range(steps.n_refined + 2 * steps.n_finished):

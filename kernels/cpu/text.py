@@ -23,7 +23,7 @@ __all__ = [
     "scan_tags",
 ]
 
-# Where a scan of lines or of tags continues after its table was full.
+# Number of state variables with which a scan of lines or tags resumes after its table was full.
 N_STATES = 4
 _POSITION, _LINES, _PEAKS, _HEAD = range(4)
 _NO_COMMENT_ENDS, _NO_INSTRUCTION_ENDS, _NO_SECTION_ENDS = 1, 2, 3
@@ -46,7 +46,7 @@ def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
             shift = power.bit_length() - 128
             values.append(power >> shift if shift >= 0 else power << -shift)
         else:
-            # The published proof rounds the reciprocal up while 5^27 fits a word, and down beyond.
+            # As in the published proof: the reciprocal is rounded up while 5^-q fits into a word (q >= -27), otherwise down.
             values.append((1 << (power.bit_length() + 127)) // power + (1 if q >= -27 else 0))
     word = (1 << 64) - 1
     return np.array([v >> 64 for v in values], dtype=np.uint64), np.array([v & word for v in values], dtype=np.uint64)
@@ -54,7 +54,7 @@ def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
 
 TABLE_REACH = 340
 _FIVE_HIGH, _FIVE_LOW = _powers_of_five()
-_TEN = 10.0 ** np.arange(23)  # every one of them is a double exactly
+_TEN = 10.0 ** np.arange(23)  # all of them are exact as float64
 
 _U0, _U1, _U10 = np.uint64(0), np.uint64(1), np.uint64(10)
 _U32, _U63 = np.uint64(32), np.uint64(63)
@@ -97,7 +97,7 @@ def _scaled(digits, exponent):
     mantissa = high >> retained
     binary = ((217706 * exponent) >> 16) + 63 + upper - zeros + 1023
     if low <= _U1 and -4 <= exponent <= 23 and mantissa & np.uint64(3) == _U1 and mantissa << retained == high:
-        mantissa ^= _U1  # exactly half way: to even
+        mantissa ^= _U1  # exactly halfway: round to even
     mantissa = (mantissa + (mantissa & _U1)) >> _U1
     if mantissa >= _EXACT:
         mantissa = np.uint64(1 << 52)
@@ -105,7 +105,7 @@ def _scaled(digits, exponent):
     if binary >= 2047:
         return np.inf
     if binary <= 0:
-        return 0.0  # below 2.3e-308
+        return 0.0  # smaller numbers, below 2.3e-308, become zero
     bits = np.uint64((mantissa & _FRACTION) | (np.uint64(binary) << np.uint64(52)))
     return bits.view(np.float64)
 
@@ -244,10 +244,10 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
             is_peak = not expects_head
             expects_head = False
         else:
-            # Words where a head is expected are one that cannot be read.
+            # Text where a header line is expected is reported as an unreadable header.
             expects_head = is_headed and (symbol == 10 or symbol == 13 or symbol == 61)
         if is_peak:
-            # The first number, blanks, the second.
+            # Read a number, white space, and a second number.
             value, height, after = 0.0, 0.0, start
             for field in range(2):
                 begin = after
@@ -358,7 +358,7 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
                     position += 1
                 if position < size:
                     continue
-                state[endless] = 1  # nor will any further one have an end: they need not be looked through again
+                state[endless] = 1  # no later item has an end either, so do not search for one again
             position = begin + 1
         is_end = symbol == 47
         position += is_end
@@ -460,7 +460,7 @@ def decode_base64(text, starts, stops, out, offsets):
     offsets[0] = 0
     for i in range(len(starts)):
         position, stop, first = starts[i], stops[i], written
-        # Four symbols in a step while they are plain, then one by one through white space and padding.
+        # Decode four symbols per step while possible, then single symbols, to handle white space and padding.
         while position + 4 <= stop:
             a, b, c, d = _BASE64[text[position]], _BASE64[text[position + 1]], _BASE64[text[position + 2]], _BASE64[text[position + 3]]
             if (a | b | c | d) >= 64:

@@ -72,9 +72,9 @@ def align_where_sure(
         size = max(N_SYMBOLS, len(rules.matrix))
         matrix = np.full((size, size), rules.matrix.min(), np.int64)
         matrix[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
-        # With a gap, a residue with a negative score is better unmatched.
+        # If there is a gap anyway, residues with a negative score can be left unmatched.
         gains = np.maximum(0, matrix.max(axis=1))
-        # A part of a pattern may score more than the whole as soon as anything is lost, or a residue gains nothing.
+        # In a local alignment, a section may score more than the whole pattern as soon as a residue has a loss or no gain.
         shortest = min(rules.gap_open + rules.gap_extend, 1 if is_local else rules.gap_open + rules.gap_extend)
         best_without_gaps(texts, patterns, text_of, pattern_of, gains[:, None] - matrix, gains, shortest, int(is_local), score, starts)
     is_sure = starts >= 0

@@ -46,9 +46,9 @@ __all__ = ["VectorClustering"]
 LANES = REGISTER_BYTES // 4  # vectors of a tile
 _CLEARLY = 1.0 - 1e-9
 _PRODUCTS_OF_PARTITION = 300_000_000  # about a tenth of a second
-_PARTITIONS_OF_THREAD, _PARTITIONS_OF_BATCH = 4, 5  # of each thread: at least in a pass, at most in a batch of islands
-_OPERATIONS_OF_CELL = 20  # of a matrix, in addition to the products of elements
-_LARGE = 4096  # members of a group whose matrix is not allocated for all threads together
+_PARTITIONS_OF_THREAD, _PARTITIONS_OF_BATCH = 4, 5  # per thread: minimum in a pass, maximum in a batch of islands
+_OPERATIONS_OF_CELL = 20  # operations per matrix cell, in addition to the products of elements
+_LARGE = 4096  # number of members above which the threads do not allocate matrices at the same time
 _MAXIMUM_LARGE_GROUPS = 4
 
 
@@ -127,7 +127,7 @@ def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, n
             continue
         for i in range(begin, end):
             _enter(offsets, bins, weights, i, i - begin, table)
-        nearest = begin  # those before it cannot be compared with j any more
+        nearest = begin  # earlier vectors are outside the window of j and of all later vectors
         for j in range(begin + 1, ends[end - 1]):
             while ends[nearest] <= j:
                 nearest += 1
@@ -200,7 +200,7 @@ def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is
                     parents[max(root_a, root_b)] = root_b = min(root_a, root_b)
                 else:
                     core, border = (a, b) if is_core[a] else (b, a)
-                    if similarity > highest[border]:  # core points come in their order: of several the smallest stays
+                    if similarity > highest[border]:  # core points are in ascending order: the smallest of equals stays
                         highest[border], nearest_core[border] = similarity, core
         for i in range(begin, end):
             _leave(offsets, bins, i, i - begin, table)

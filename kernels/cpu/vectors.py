@@ -282,7 +282,7 @@ def _moved(text: str, mask: Any) -> Any:
 
 
 def _shifted(places: int) -> Any:
-    # Lane 0 of `filling` comes in; a vector of fewer lanes than that is all filling.
+    # Lane 0 of `filling` is shifted in; if the vector has fewer lanes than `places`, the result is all filling.
     text = f"`vector` moved up by {places} lanes; what comes in is the first lane of `filling`."
     return _moved(text, lambda count: [0 if lane < places else count + lane - places for lane in range(count)])
 

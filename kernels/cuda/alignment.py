@@ -47,14 +47,14 @@ _FILE = "alignment.cu"
 _LIST_THREADS = 256
 _COUNTERS = 4096
 _SHARE_OF_FREE_MEMORY = 0.8
-_RESIDUES_OF_BATCH = 1 << 27  # where the database does not stay on the device
-_BORDER_BYTES = 8  # of a residue
-_CELLS_OF_GROUP = 250_000_000_000  # between two checks for a cancel: 50 ms on an H200
-_STAGED_BYTES = 16 << 20  # scores that are copied together, through pinned memory
+_RESIDUES_OF_BATCH = 1 << 27  # residues per batch if the database does not fit on the device
+_BORDER_BYTES = 8  # bytes per residue for the values at the border of a strip
+_CELLS_OF_GROUP = 250_000_000_000  # matrix cells between two checks for a cancel: 50 ms on an H200
+_STAGED_BYTES = 16 << 20  # scores copied together through pinned memory
 _PLANS_CACHED = 64
-_ROWS_OF_SUBJECT = 16  # of the same duration as the start of a subject and of its lanes, one after the other
+_ROWS_OF_SUBJECT = 16  # starting a subject, and its lanes in turn, takes as long as this number of rows
 _GREATEST = {SIXTEEN_BITS: (1 << 15) - 1, HALF_PRECISION: 1 << 11}
-_LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # of a gap's residue or, below zero, of a pair; and greatest score
+_LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # maximum cost of a gap residue or a mismatch, and maximum score
 _MATRIX_BYTES = 4 * 27 * 27
 _STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("passed", np.uint64), ("n", np.int32)], align=True)
 _STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("continued", np.uint32), ("most", np.int32)], align=True)
@@ -78,8 +78,8 @@ class _Numbers:
 
     kind: int
     matrix: NDArray[np.int32]
-    most: int  # the greatest score that is certainly right
-    macros: tuple[str, ...]  # of alignment.cu
+    most: int  # largest score that cannot have overflowed
+    macros: tuple[str, ...]  # macro definitions for alignment.cu
 
     @classmethod
     def of(cls, kind: int, scores: NDArray[np.int64], opening: int, extending: int) -> _Numbers:
@@ -224,7 +224,7 @@ class AlignmentSearch:
         self._is_sorted = bool((self._lengths[1:] >= self._lengths[:-1]).all())
         self._stream, self._side_stream, self._copies = card.stream(), card.stream(), card.stream()
         self._resident: tuple[Any, Any] | None = None
-        if self._residues.nbytes + self._offsets.nbytes <= self._budget // 3:  # the rest is for borders, scores and lists
+        if self._residues.nbytes + self._offsets.nbytes <= self._budget // 3:  # the remaining memory is for borders, scores and lists
             with suppress(DeviceMemoryError):
                 buffers = sent(card, {"residues": self._residues, "offsets": self._offsets}, self._stream)
                 self._resident = buffers["residues"], buffers["offsets"]
@@ -343,7 +343,7 @@ class AlignmentSearch:
                 loader = self._loaded(cuts)
                 return work, loader, next(loader, None)
             except DeviceMemoryError:
-                self._card.wait(self._copies)  # the queries may be on their way already
+                self._card.wait(self._copies)  # the queries may already be in transfer
                 if all(stop - begun == 1 for begun, stop in cuts):
                     raise
                 self._budget //= 2
@@ -449,9 +449,9 @@ class _Launch:
     part: Part
     pair: _Pair
     subjects: NDArray[np.void]
-    border: int  # bytes before the part's
-    scores: int  # bytes before those of the first query with the part's first subject
-    row_bytes: int  # scores of a query
+    border: int  # byte offset of the part's border
+    scores: int  # byte offset of the score of the first query with the part's first subject
+    row_bytes: int  # bytes of a row, which has the scores of one query
     stream: Any
     cells: int
 
@@ -491,13 +491,13 @@ class _Work:
     def score(self, batch: _Batch) -> Iterator[None]:
         """Score all queries against a batch; yields while the device is busy."""
         search, n_queries = self._search, len(self._lengths)
-        # The streams begin when this is done, which it is while the launches are prepared.
+        # The streams start after this; it runs while the launches are being prepared.
         self._card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
         self._n_counted = 0
         for chunks in search._partitions(self._narrow.kind, self._lengths, batch):
             launches = self._launches(batch, chunks)
             self._card.wait(search._copies)
-            if len(chunks) > 1:  # buffers that the streams share must be finished before reuse
+            if len(chunks) > 1:  # wait before reusing buffers that the streams share
                 self.wait()
             yield from self._launched(launches, self._narrow)
         self._card.wait(search._copies)
@@ -590,7 +590,7 @@ class _Work:
         subjects["border_in"], subjects["border_out"] = border if retained else 0, border if _has_after(launch.pair) else 0
         strips = np.array((*(self._half(launch, strip) for strip in launch.pair), retained, numbers.most), _STRIPS)
         matrix = self._sent_at + (0 if numbers is self._wide else self._wide.matrix.nbytes)
-        # Bytes of structs: CuPy accesses fields slowly.
+        # As raw bytes, since accessing fields of structs through CuPy is slow.
         structs = subjects.view(f"V{_SUBJECTS.itemsize}"), strips.view(f"V{_STRIPS.itemsize}")
         arguments = *structs, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
         self._n_counted += 1

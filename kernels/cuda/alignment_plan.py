@@ -33,15 +33,15 @@ __all__ = [
 SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS = 1, 2, 3
 """Number types of the kernels: NUMBERS of alignment.cu."""
 TABLE_ROWS = 28
-_RING_BYTES = 128 * 16  # between two warps of a subject
+_RING_BYTES = 128 * 16  # shared memory between two warps that share a subject
 _LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 64, 72)
 _LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS = (64, 128), (4, 8, 16), (128, 256)
-_FEW_THREADS = 256  # enough to fill a multiprocessor; with more threads more subjects run together, each of them longer
-_SHARES = np.array([4, 8, 12, 16, 20, 24, 28, 32, 40, 48])  # multiprocessors for the longest subjects
+_FEW_THREADS = 256  # fills a multiprocessor; more threads run more subjects at once, but each takes longer
+_SHARES = np.array([4, 8, 12, 16, 20, 24, 28, 32, 40, 48])  # candidate numbers of multiprocessors reserved for the longest subjects
 _FEWEST_LONG, _WORTH_A_CUT = 16, 0.97
-# Measured on an H200. What two rows of a lane's columns cost, in cycles of a quarter of a multiprocessor: each cell, the merging of two
-# subjects' scores, and all that is not a cell; how much more by subjects of a word and threads of a block; how much longer than that two
-# steps of a warp are apart, and where warps share a subject; and what begins and ends a launch.
+# Measured on an H200. Time for two rows of a lane's columns, in cycles of a quarter of a multiprocessor: per cell, for merging the scores
+# of two subjects, and for everything else; factors by subjects per word and threads per block; additional latency between two
+# steps of a warp, and if warps share a subject; and the fixed time of a launch.
 _CELL_CYCLES = {SIXTEEN_BITS: 9.5, HALF_PRECISION: 13.0, THIRTY_TWO_BITS: 11.0}
 _MERGING_CYCLES, _STEP_CYCLES, _LAUNCH_CYCLES = 1.3, 75.0, 10_000.0
 _STEP_LATENCY, _STEP_LATENCY_OF_WARPS = 190.0, 240.0
@@ -115,7 +115,7 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
     """
     together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
     alone: list[int] = []
-    # A query longer than all others together would leave half of the words unused.
+    # If a query is longer than all others together, half of the words would be unused.
     while numbers != THIRTY_TWO_BITS and together and lengths[together[0]] > sum(lengths[query] for query in together[1:]):
         alone.append(together.pop(0))
     return [(in_word, queries) for in_word, queries in ((1, together), *((2, [query]) for query in alone)) if queries]
@@ -148,11 +148,11 @@ class _Shapes:
         )
         subjects = shapes[0].subjects
         of_step = 2 * (_CELL_CYCLES[shapes[0].numbers] + _MERGING_CYCLES * (subjects - 1)) * columns + _STEP_CYCLES
-        side_by_side = threads / 128  # warps of a quarter of a multiprocessor
+        side_by_side = threads / 128  # warps per quarter of a multiprocessor
         latency = np.where(lanes <= 32, _STEP_LATENCY, _STEP_LATENCY_OF_WARPS)
-        self._step = side_by_side * of_step + latency  # from one to the next of a warp
+        self._step = side_by_side * of_step + latency  # cycles between two steps of a warp
         slower = np.array([_SLOWER.get((subjects, shape.threads), 1.0) for shape in shapes])
-        self._occupied = self._step / (4 * side_by_side) * slower * lanes / (32 * subjects)  # of a multiprocessor, by a subject's step
+        self._occupied = self._step / (4 * side_by_side) * slower * lanes / (32 * subjects)  # multiprocessor cycles per step
         self._more_steps = np.where(lanes <= 32, lanes, 2 * lanes - 32)
 
     def launches(self, lengths: Sequence[int]) -> NDArray[np.float64]:

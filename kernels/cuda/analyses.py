@@ -19,7 +19,7 @@ from proteoscope.kernels.cuda.modules import Card
 __all__ = ["Analyses"]
 
 _FILE = "analyses.cu"
-_BLOCKS = 8  # on each multiprocessor, where a rate is measured
+_BLOCKS = 8  # blocks per multiprocessor when a rate is measured
 
 
 class Analyses:

@@ -37,22 +37,22 @@ from proteoscope.kernels.layouts import (
 __all__ = ["FragmentSearch"]
 
 _NONE = 255
-# Bounds of the kernels.
+# Limits of the kernels.
 _MAXIMUM_SERIES, _MAXIMUM_WINDOWS, _MAXIMUM_BEST, _MAXIMUM_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
 _STATIC_SHARED_BYTES = 6 << 10
-_RESERVED_SHARED_BYTES = 1 << 10  # of each block, by the system
-_OTHER_SHARED_BYTES = 8 << 10  # for histograms and candidates
-_BLOCKS_TOGETHER = 3  # on a multiprocessor, where they fit
-_FEWEST_FORMS = 1 << 13  # that are worth the search of a query's ranges of keys
-_THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a multiprocessor; counters that a thread compares together
+_RESERVED_SHARED_BYTES = 1 << 10  # shared memory per block that the system reserves
+_OTHER_SHARED_BYTES = 8 << 10  # shared memory for histograms and candidates
+_BLOCKS_TOGETHER = 3  # blocks per multiprocessor, if they fit
+_FEWEST_FORMS = 1 << 13  # minimum number of forms in a chunk that justifies looking up a query's ranges of keys
+_THREADS, _FORMS_OF_THREAD = 320, 16  # threads of a block (three fit a multiprocessor); counters compared per thread
 _GRID = 2048  # more blocks than any device runs together; those without work end immediately
-_COPIES = 32  # of a histogram, at most
-_FOUND = 256  # candidates that a block notes as they come
-_MAXIMUM_QUERY_BYTES = 1 << 33  # 31 bits number the ranges of keys, of ten bytes each
+_COPIES = 32  # maximum copies of a histogram
+_FOUND = 256  # candidates that a block stores unsorted
+_MAXIMUM_QUERY_BYTES = 1 << 33  # ranges of keys have ten bytes each and 31-bit numbers
 _BIN_BITS = 10, 16
 _RESIDUES, _ENDS = 26, 32
 _PROTON_MASS = 1.007276466621
-_MASS_BEYOND = 200.0  # dalton: maximum that a series adds to the mass of a form
+_MASS_BEYOND = 200.0  # dalton: maximum mass that an ion series adds to a form
 
 _MASSES = np.dtype(
     [
@@ -157,7 +157,7 @@ class FragmentSearch:
     forms_of_chunk = 0
     bin_shift = 0
     threads = _THREADS
-    pairs_of_batch = 1 << 17  # some milliseconds
+    pairs_of_batch = 1 << 17  # takes some milliseconds
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class FragmentSearch:
         }
         self._columns = sent(card, columns, self._stream)
         workspace = max(0, budget - sum(column.nbytes for column in columns.values()))
-        workspace -= min(32 * self.pairs_of_batch, workspace // 8)  # two batches of pairs
+        workspace -= min(32 * self.pairs_of_batch, workspace // 8)  # memory for two batches of pairs
         self._query_bytes = min(_MAXIMUM_QUERY_BYTES, int(workspace * self.share_of_queries))
         self._part_bytes = workspace - self._query_bytes
         self._postings_of_chunk = np.zeros(self._n_chunks, np.int64)
@@ -247,7 +247,7 @@ class FragmentSearch:
         masses["n_slots"] = self._n_slots
         masses["end_key"] = -1
         if len(settings.c_term_series):
-            # Where rounding gives a form another key, its ion is sorted with the others.
+            # If rounding changes the key for a form, its ion is sorted like all other ions.
             ends = settings.c_term_series[0] - _PROTON_MASS + peptides.c_term_mass + peptides.residue_mass
             is_residue = ends > 0  # a symbol that is not a residue has no mass
             masses["end_key"][0, is_residue] = (ends[is_residue] * KEYS_OF_DALTON).astype(np.int64)
@@ -402,7 +402,7 @@ class FragmentSearch:
                     begun = stop
             yield group.first + group.collect(len(last_chunk))
         finally:
-            for batch in running:  # kernels must not outlive their buffers
+            for batch in running:  # buffers must exist until the kernels have ended
                 with suppress(DeviceError):
                     batch.finish()
 

@@ -72,7 +72,7 @@ _PADDING = N_SYMBOLS
 _PAIRS_OF_BLOCK = 1 << 20
 _TRACE_THREADS, _NOTING_THREADS = 128, 256
 _SENDERS = 6  # threads
-_BLOCKS = 8  # on each multiprocessor, where warps take one unit after the other
+_BLOCKS = 8  # blocks per multiprocessor, whose warps take units in turn
 _BORDER_BYTES = 1 << 29
 _TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of the results
 _PAIRS = np.dtype(
@@ -272,7 +272,7 @@ class ReadSearch:
     def _launch_work(self, launch: _Launch, block: _Block) -> OperationCounts:
         shape, task = launch.shape, launch.task
         n, m = block.sides(launch.order if launch.order is not None else np.arange(launch.first, launch.last), None)
-        if launch.chunks is not None:  # each chunk has a block of its own
+        if launch.chunks is not None:  # one block per chunk
             places = launch.chunks[:, :1] + np.arange(shape.pairs_of_block)
             inside = places < launch.chunks[:, 1:]
             n, m = (np.where(inside, side[np.minimum(places, len(side) - 1)], 0).ravel() for side in (n, m))
@@ -361,7 +361,7 @@ class ReadSearch:
         """Return the score tables of a plan on the device; see struct Pairs."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
         if (source, scale.times) not in self._tables:
-            full = np.full((_CODES, _CODES), -1, np.int64)  # by the symbol of the pattern; padding scores less than zero
+            full = np.full((_CODES, _CODES), -1, np.int64)  # rows by pattern symbol; padding has a negative score
             full[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
             full = scale.times * full + (2 if traces else 0)
             ranks, texts, patterns = np.zeros(_CODES, np.int8), self._symbols_of(0), self._symbols_of(1)
@@ -471,7 +471,7 @@ class _Block:
         out.score[:], out.text_end[:] = self._downloaded(0), self._downloaded(_TEXT_END)
         for column in (out.text_start, out.pattern_start, out.pattern_end):
             column[:] = -1
-        np.minimum(out.text_end, 0, out=out.gaps)  # -1 where there is none
+        np.minimum(out.text_end, 0, out=out.gaps)  # -1 if there is no alignment
         out.runs[:] = 0
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
@@ -523,7 +523,7 @@ class _Block:
             by_length = np.lexsort((_compact(n), _compact(m)))
             order = by_length if chosen is None else chosen[by_length]
             n, m = n[by_length], m[by_length]
-        # Windows of one text are as many texts.
+        # Different windows of one text count as different texts.
         is_shared = window is None and self._n > len(of._text_lengths)
         per_text = count / max(1, int(np.count_nonzero(np.bincount(self._text_of)))) if is_shared else 1.0
         begin = 0

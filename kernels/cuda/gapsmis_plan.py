@@ -53,23 +53,23 @@ NARROW, WIDE = 1, 2
 TABLE, PROFILE, FOUR, EIGHT = 0, 1, 4, 8
 """Sources of scores: a table; the profile of a block's reference; words of bytes for references of up to four or eight symbols."""
 
-_MAXIMUM_OF_THREAD, _FIXED = 168, 56  # registers: with more, a multiprocessor has two blocks instead of three
+_MAXIMUM_OF_THREAD, _FIXED = 168, 56  # registers per thread: maximum for three blocks per multiprocessor, and fixed number
 _COLUMNS = (2, 4, 6, 8, 12, 16, 20, 24, 28)
 _LANES = (4, 8, 16, 32)
 _THREADS = 128
-_SCORE_SLOTS = {TABLE: 5.5, PROFILE: 1.4, FOUR: 1.0, EIGHT: 4.0}  # with conflicts of banks
-_WARPS_PER_CYCLE = 2.0  # instructions of maxima that a multiprocessor issues for whole warps
-_CYCLES_PER_SECOND = 1.6e9  # of a GPU of the usual rates with this number of multiprocessors
+_SCORE_SLOTS = {TABLE: 5.5, PROFILE: 1.4, FOUR: 1.0, EIGHT: 4.0}  # includes bank conflicts
+_WARPS_PER_CYCLE = 2.0  # warp-wide maximum instructions that a multiprocessor issues per cycle
+_CYCLES_PER_SECOND = 1.6e9  # clock rate of a typical GPU with this number of multiprocessors
 _USUAL_MULTIPROCESSORS = 132
-_INSTRUCTIONS_OF_MAXIMUM = {True: 1.0, False: 2.0}  # from compute capability 9.0 on, and before
-_CYCLES_OF_LONE_WARP = 3.0  # for an instruction, where no other warp fills the gaps
-_DIRECTION_BYTES_PER_SECOND = 2.5e12  # of such a GPU; of one before compute capability 9.0, not measured:
+_INSTRUCTIONS_OF_MAXIMUM = {True: 1.0, False: 2.0}  # for compute capability 9.0 or later, and earlier
+_CYCLES_OF_LONE_WARP = 3.0  # cycles per instruction if no other warp runs meanwhile
+_DIRECTION_BYTES_PER_SECOND = 2.5e12  # of such a GPU; for compute capability below 9.0, not measured:
 _DIRECTION_BYTES_BEFORE = 6e11
 _SECONDS_OF_LAUNCH = 1e-5
-_SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.2e-4, 2.5e-8  # on the host, to sort pairs by their texts
-_SECONDS_OF_STEP = 1.2e-6  # of tracing back: one read that waits for the one before
+_SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.2e-4, 2.5e-8  # time on the host for sorting pairs by text
+_SECONDS_OF_STEP = 1.2e-6  # step of a traceback: one dependent memory read
 _HOST_CELLS_PER_SECOND = 1.5e9
-_LONG_OF_BLOCK = 0.95  # quantile of the lengths that approximates the longest of a block
+_LONG_OF_BLOCK = 0.95  # quantile of the lengths that approximates the maximum in a block
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class GapsMisShape:
 
     def items(self, task: Task) -> int:
         """Return the number of warps with work."""
-        if self.plan == ONE_TEXT:  # blocks whose text has no more patterns are not full
+        if self.plan == ONE_TEXT:  # a block is partly idle if its text has too few patterns
             of_text = max(1.0, task.patterns_of_text)
             blocks = -(-int(of_text) // self.pairs_of_block) * max(1, round(task.n_pairs / of_text))
             return blocks * (self.threads // 32)
@@ -203,7 +203,7 @@ def row_slots(shape: GapsMisShape, task: Task) -> float:
     layer = 3 * sum_or + greatest + 0.6 + (6.6 if task.traces else 0.0)
     column = _SCORE_SLOTS[shape.scores] + sum_or + task.gaps * layer
     column += greatest / 2 + (1.0 if task.traces else 0.0) if task.mode == LOCAL else 0.0
-    # Units of a warp read, and write, in different places.
+    # The units of a warp read and write at different addresses.
     units = 32 // shape.lanes
     scattered = 9.0 * units if task.traces else 7.0 * max(0, units - 4)
     return shape.columns * column + (0.0 if task.traces else 18.0) + 5.0 * (2 * task.gaps + 1) + scattered
@@ -213,7 +213,7 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
     """Return the predicted seconds of a launch, including traceback."""
     items, strips, steps = shape.items(task), max(1, shape.strips(task.n)), task.m + shape.lanes
     of_warp = strips * (steps * row_slots(shape, task) + 30 * shape.columns + 300)
-    of_block = shape.shared_bytes(task.n_symbols) / 2 / shape.threads * 12  # filling the table of its text
+    of_block = shape.shared_bytes(task.n_symbols) / 2 / shape.threads * 12  # time for filling the table of the text
     slots = items * (of_warp + of_block)
     cycles = max(slots / (_WARPS_PER_CYCLE * properties.multiprocessors), of_warp * _CYCLES_OF_LONE_WARP) + of_warp / 2
     result = cycles / properties.cycles_per_second

@@ -55,20 +55,20 @@ __all__ = ["PointMeans", "VectorMeans"]
 
 _FILE = "k_means.cu"
 _THREADS = 256
-_MAXIMUM_DIMENSIONS = 16  # of points that lie in registers
-_FLOATS_OF_CENTROIDS = 8192  # that are in shared memory together
-_SIDE, _DEPTH = 64, 16  # of tiles
+_MAXIMUM_DIMENSIONS = 16  # maximum dimensions of points that are stored in registers
+_FLOATS_OF_CENTROIDS = 8192  # floats of centroids in shared memory at the same time
+_SIDE, _DEPTH = 64, 16  # points (and centroids) and dimensions of a tile
 _TILE_BYTES = 2 * _DEPTH * (_SIDE + 4) * 4
 _CLUSTERS_OF_TILE, _WARPS = 1024, 4
 _PRODUCT_BYTES = _CLUSTERS_OF_TILE * _WARPS * 8
-_SUM_BYTES = 96 << 10  # of shared memory for sums, so that two blocks share a multiprocessor
-_POINTS_OF_BLOCK = 32768  # beyond, counters of sums might overflow
-_BLOCKS = 4  # of a kernel, on each multiprocessor, where a block takes what there is
+_SUM_BYTES = 96 << 10  # shared memory for sums; two blocks fit a multiprocessor
+_POINTS_OF_BLOCK = 32768  # with more points, counters of sums could overflow
+_BLOCKS = 4  # blocks per multiprocessor of kernels whose blocks loop over the work
 _VECTOR_BLOCKS = 16
 _SHARE_OF_FREE_MEMORY = 0.6
-_OPERATIONS_OF_RUN = 500_000_000_000  # between two checks for a cancel: a tenth of a second on an H200
+_OPERATIONS_OF_RUN = 500_000_000_000  # operations between two checks for a cancel: 0.1 s on an H200
 _STEPS_OF_RUN = 10_000_000_000
-_ELEMENT_BYTES = 6 + 6 + 24  # by vector, by bin, and capacity of the lists
+_ELEMENT_BYTES = 6 + 6 + 24  # bytes per element: stored by vector, by bin, and in the lists
 _VECTOR_BYTES = 8 + 8 + 4 + 8
 
 _POINTS = np.dtype(
@@ -269,7 +269,7 @@ class PointMeans:
         self._bytes = 4 * self._d + 4 + 8
         runs = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // (self._bytes * POINTS_OF_RUN)
         self._most = max(1, runs) * POINTS_OF_RUN
-        self._residents: list[_Group] = []  # by place; once sent, it stays if it fits
+        self._residents: list[_Group] = []  # groups on the device, by index; a group that was sent stays if it fits
         self._centers: tuple[_Centers, Any] | None = None
 
     def assign(
@@ -358,7 +358,7 @@ class PointMeans:
     ) -> Generator[None, None, Tally]:
         """Run an iteration as on the CPU. Labels stay on the GPU with the points."""
         if not self._bring(first, last):
-            # Labels of the host may be older than those that the GPU had.
+            # The labels on the host may be older than those on the GPU were.
             yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
             return (yield from yielded)
         try:
@@ -377,7 +377,7 @@ class PointMeans:
                     yield
                     self._card.wait(self._stream)
                 self._add(group, centers, *here)
-            yield  # before it waits, so that one thread sets several GPUs to work
+            yield  # before waiting, so that one thread can start several GPUs
             sums, changed = centers.found()
             return Tally(sums, last - first if previous is None else changed)
         finally:
@@ -789,7 +789,7 @@ class VectorMeans:
         offsets = vectors.offsets[first : last + 1] - vectors.offsets[first]
         elements = slice(int(vectors.offsets[first]), int(vectors.offsets[last]))
         bins, weights = vectors.bins[elements], vectors.weights[elements]
-        # By bin: the bin above, the element below in one number, since these sort fast.
+        # Sort elements by bin. Bin and element index in one integer sort fastest.
         order = np.sort(bins.astype(np.int64) << 32 | np.arange(len(bins))) & 0xFFFFFFFF
         vector_of = np.repeat(np.arange(n, dtype=np.int32), np.diff(offsets))
         columns: dict[str, NDArray] = {

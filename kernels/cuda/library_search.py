@@ -34,7 +34,7 @@ _THREADS = 128
 _SHARE_OF_FREE_MEMORY = 0.6
 _BYTES_OF_PEAK, _BYTES_OF_REFERENCE = 6, 20
 _QUERIES_OF_BATCH = 1 << 14
-_PAIRS_OF_LAUNCH = 1 << 26  # a fraction of a second: between two checks for a cancel
+_PAIRS_OF_LAUNCH = 1 << 26  # comparisons between two checks for a cancel
 _SHARED_BYTES = 5 << 10
 
 _PEAKS = np.dtype([(name, np.uint64) for name in ("offsets", "mz", "weight", "mass")] + [("before", np.int64)])
@@ -200,7 +200,7 @@ class LibrarySearch:
             card.download(values, buffer, self._stream)
         card.wait(self._stream)
         result, similarity, matched = (column[begin:end] for column in answer)
-        # Parts come in order of their references, so that of equal ones the first stays.
+        # Partial results are in order of their references, so the first of equal similarities stays.
         better = fresh[1] > similarity
         result[better], similarity[better], matched[better] = fresh[0][better] + low, fresh[1][better], fresh[2][better]
 

@@ -49,9 +49,9 @@ __all__ = ["MatchScores"]
 _FILE = "match_scores.cu"
 _THREADS = 512
 _FOUND = 512
-_COUNTER_BYTES = 64 << 10  # so that three blocks share a multiprocessor
+_COUNTER_BYTES = 64 << 10  # shared memory for counters; three blocks fit a multiprocessor
 _LIST_THREADS = 32
-_SCORE_BYTES = 256 << 20  # of all scores of a batch of queries
+_SCORE_BYTES = 256 << 20  # memory for all scores of a batch of queries
 _MAXIMUM_CANDIDATES = 1 << 32
 
 _LISTS = np.dtype([(name, np.uint64) for name in ("offsets", "masses", "precursors")] + [("before", np.int64), ("n", np.int64)])
@@ -155,7 +155,7 @@ class MatchScores:
         workspace = self.counter_bytes
         while workspace + (8 << 10) > device.maximum_shared_bytes():
             workspace //= 2
-        # Counters of 16 bits if a single candidate may score that much: queries come later.
+        # Use 16-bit counters if the longest candidate requires them; the queries are not known yet.
         self._longest = longest(self._lists)
         self._bits = 8 if 2 * self._longest < 1 << 8 else 16
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, workspace * 8 // self._bits))
@@ -297,7 +297,7 @@ class MatchScores:
             if self._resident is None:
                 self._card.wait(self._stream)
                 yield reported
-            del group  # before the next is made
+            del group  # free its memory before the next group is created
 
     @property
     def _shared_bytes(self) -> int:

@@ -286,7 +286,7 @@ class CudaGpu:
 
     def _compiled(self, file: str, defines: tuple[str, ...], kernel: str) -> tuple[Any, int]:
         """Return a kernel and its maximum dynamic shared memory."""
-        with self._compiling:  # another thread waits for the module instead of compiling it too
+        with self._compiling:  # other threads wait for the module instead of also compiling it
             if (file, defines) not in self._modules:
                 self._modules[file, defines] = self._module(file, defines)
             function = self._modules[file, defines].get_function(kernel)

@@ -18,7 +18,7 @@ from typing import Any
 
 KERNEL = 'extern "C" __global__ void probe(unsigned int* out) { out[threadIdx.x] = 3 * threadIdx.x + 1; }'
 NAME_BYTES = 96
-OLDEST_MAJOR = 12  # version of CUDA for which there are packages
+OLDEST_MAJOR = 12  # oldest major version of CUDA with CuPy packages
 PACKAGES = {12: "cupy-cuda12x nvidia-cuda-nvrtc-cu12", 13: "cupy-cuda13x nvidia-cuda-nvrtc"}
 
 
@@ -118,7 +118,7 @@ def try_devices(result: dict[str, Any], first: int = 0) -> None:
         import cupy  # optional, and slow to import: only searches on a GPU need it
 
         needed = _version(cupy.cuda.runtime.runtimeGetVersion())
-        # Since CUDA 11 a driver runs all minor versions of its major version.
+        # Since CUDA 11, a driver supports all minor versions of its major version.
         if int(needed.split(".")[0]) > major:
             result["reason"] = (
                 f"the driver {result['driver']} runs CUDA {result['cuda']}, the CuPy that is installed needs {needed}; update the driver,"
@@ -126,7 +126,7 @@ def try_devices(result: dict[str, Any], first: int = 0) -> None:
             )
             return
         count = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:  # whatever CuPy raises is the reason
+    except Exception as error:  # any exception from CuPy is the reason
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
         if chosen is not None and "NoDevice" in str(error):
             result["reason"] = (
@@ -147,7 +147,7 @@ def try_devices(result: dict[str, Any], first: int = 0) -> None:
             report(result)
             device["usable"] = _is_right(cupy, device["number"])
             device["reason"] = "" if device["usable"] else "a test kernel gave wrong numbers"
-        except Exception as error:  # whatever CuPy raises is the reason
+        except Exception as error:  # any exception from CuPy is the reason
             device["reason"] = f"a test kernel does not run: {_one_line(error)}"
 
 

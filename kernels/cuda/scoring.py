@@ -47,28 +47,28 @@ MAXIMUM_PEAKS = tuple(2048 if kind.needs_correlation else _MAXIMUM_NUMBERED_PEAK
 """Maximum number of peaks of a spectrum on a GPU, by score; for XCorr, with up to 512 bins in the histograms."""
 
 _THREADS = 256
-# Bounds of the kernels.
+# Limits of the kernels.
 _MAXIMUM_SLOTS, _MAXIMUM_BEST, _MAXIMUM_SERIES, _MAXIMUM_ISOTOPE_ERRORS, _MAXIMUM_WINDOWS = 8, 32, 3, 16, 1 << 24
 _MAXIMUM_FRAGMENT_CHARGE = 5
 _CANDIDATE_BYTES = 24
-_SHARED_BYTES = 48 << 10  # every device provides it without a request
+_SHARED_BYTES = 48 << 10  # available on every device without opting in
 _STATIC_SHARED_BYTES = 20 << 10
-_MAXIMUM_WORDS = 3072  # of the bit table: 98,304 bins
+_MAXIMUM_WORDS = 3072  # size of the bit table: 98,304 bins
 _FEWEST_WORDS = 128
-_BATCHES_UNDER_WAY = 3  # those on the device end almost together; with two it would idle while the next is packed
+_BATCHES_UNDER_WAY = 3  # with only two, the device would idle while the next batch is packed
 _CORRELATION_HALF_WINDOW = 75
-_FACTORIALS = 1024  # of the ions from one end: up to 62 in three series of five charges
+_FACTORIALS = 1024  # for ions from one end: up to 62 in three series with five charges
 _NONE = 255
-# Of the kernel for dense windows.
+# Sizes for the kernel for dense windows.
 _TILE, _DENSE_WARPS, _MAXIMUM_DENSE_BEST, _MAXIMUM_DENSE_WINDOWS, _MAXIMUM_DENSE_PEAKS = 32, 12, 8, 96, 1022
 _DENSE_STATIC_SHARED_BYTES = 26 << 10
-_FINE_BINS = 1 << 15  # of the table of a tile
+_FINE_BINS = 1 << 15  # bins in the table of a tile
 _EDGE_BYTES = 16
 _MAXIMUM_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
-_MAXIMUM_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
-_MAXIMUM_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
-_LANDMARKS = 1 << 16  # masses that stay in a CPU's cache, to estimate how many peptides lie between two
-_TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
+_MAXIMUM_BATCH_BYTES = 1 << 33  # peaks have 12 bytes and 31-bit numbers; most of it is also pinned on the host
+_MAXIMUM_CANDIDATES = (1 << 31) - (1 << 16)  # per query or tile: 31-bit numbers, and warps request a few beyond the last
+_LANDMARKS = 1 << 16  # masses, few enough for a CPU's cache, to estimate numbers of peptides in windows
+_TILES_TOGETHER = 64  # tiles per launch: small alternating launches would leave the device idle
 _MARGIN = 1e-6  # dalton
 
 _SETTINGS = np.dtype(
@@ -201,11 +201,11 @@ class SpectrumSearch:
     """
 
     share_of_free_memory = 0.8
-    candidates_of_batch = 1 << 24  # some tens of milliseconds
+    candidates_of_batch = 1 << 24  # takes some tens of milliseconds
     candidates_of_item = 1 << 14
-    minimum_sharing = 4.0  # about where one by one is as fast
+    minimum_sharing = 4.0  # below this, searching query by query is as fast
     dense_candidates_of_batch = 1 << 28
-    dense_candidates_of_item = 1 << 12  # of the union of the windows of a tile
+    dense_candidates_of_item = 1 << 12  # candidates in the union of the windows of a tile
 
     def __init__(self, device: Card, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
         card = device
@@ -228,12 +228,12 @@ class SpectrumSearch:
             "factorial_log": FACTORIAL_LOG[:_FACTORIALS],
         }
         self._workspace_bytes = budget - sum(column.nbytes for column in columns.values())
-        self._bytes_of_peptide = max(1, sum(column.itemsize for column in self._peptides.values() if len(column)))  # without peptides 0
-        self._maximum_peptides = max(0, self._workspace_bytes // 2 // self._bytes_of_peptide)  # half of the memory is for batches
+        self._bytes_of_peptide = max(1, sum(column.itemsize for column in self._peptides.values() if len(column)))  # 1 without peptides
+        self._maximum_peptides = max(0, self._workspace_bytes // 2 // self._bytes_of_peptide)  # the other half of the memory is for batches
         if self._maximum_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
-        self._units_of_weight = 1.0  # of the kernel for dense windows, see `_know_weights`
+        self._units_of_weight = 1.0  # scale of weights in the kernel for dense windows, see `_know_weights`
         self._weights: NDArray[np.float32] | None = None
         self._lightest_weights = np.zeros(0, np.float32)
         self._stream = card.stream()
@@ -278,7 +278,7 @@ class SpectrumSearch:
                 self._bring(low, high)
             except DeviceMemoryError:
                 half = min(self._maximum_peptides, high - low) // 2
-                if half == 0:  # less cannot be brought
+                if half == 0:  # no smaller transfer is possible
                     raise
                 self._maximum_peptides = half
                 continue
@@ -425,11 +425,11 @@ class SpectrumSearch:
                         free[-1].begin(self, scalars, spectra, queries, hits, begun, stop, n_items, shared_bytes)
                 except DeviceMemoryError as error:
                     for batch in free:
-                        batch.abandon()  # transfers that were begun before the memory ran out
+                        batch.abandon()  # end transfers that were started before the memory ran out
                     if running:
                         yield self._finished(running, free, hits)
                     elif dense and stop - begun <= _TILE:
-                        self.minimum_sharing = np.inf  # one by one they need less
+                        self.minimum_sharing = np.inf  # searching query by query needs less memory
                         yield from self._search_stretch(spectra, queries, hits, begun, last, peaks, shared_bytes, free)
                         return
                     elif stop - begun == 1:
@@ -441,7 +441,7 @@ class SpectrumSearch:
                     running.append(free.pop())
                     begun = stop
         finally:
-            for batch in running:  # their transfers must not outlive the pinned buffers
+            for batch in running:  # pinned buffers must exist until their transfers have ended
                 batch.abandon()
 
     def _know_weights(self, spectra: SpectrumArrays) -> None:
@@ -461,7 +461,7 @@ class SpectrumSearch:
         """Return the dynamic shared memory (bytes) of the kernel for dense windows, for one or several numbers of peaks."""
         windows = len(self._modifications.combination_mass) * len(self._settings.isotope_errors)
         searching = _TILE * (8 * (maximum_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
-        return np.maximum(searching, _DENSE_WARPS // 2 * _TILE * _CANDIDATE_BYTES)  # which joining the hits needs
+        return np.maximum(searching, _DENSE_WARPS // 2 * _TILE * _CANDIDATE_BYTES)  # minimum space for merging the hits
 
     def _parts_of_tiles(
         self,
@@ -507,7 +507,7 @@ class SpectrumSearch:
         if dense.any():
             self._know_weights(spectra)
             minimum_weight = self._lightest_weights[queries.spectrum[first:last]]
-            is_fine = minimum_weight * self._units_of_weight < 1 << 23  # weights have 24 bits; of these, the last is worth less than a unit
+            is_fine = minimum_weight * self._units_of_weight < 1 << 23  # weights have 24 bits; the last must be worth less than a unit
             dense &= ~np.logical_or.reduceat(is_fine, starts - first)
         parts[dense] = np.maximum(1, -(-union[dense] // self.dense_candidates_of_item))
         return parts
@@ -617,7 +617,7 @@ class _Batch:
         blocks = int(n_parts.sum())
         tile = np.repeat(np.arange(len(n_parts), dtype=np.int32), n_parts)
         item_part = np.arange(blocks, dtype=np.int32) - (np.cumsum(n_parts) - n_parts)[tile].astype(np.int32)
-        items = np.repeat(n_parts, _TILE)[:n]  # a block writes an item of each query
+        items = np.repeat(n_parts, _TILE)[:n]  # each block writes one item per query
         first_item = np.concatenate(([0], np.cumsum(items))).astype(np.int32)
         device_pointers, inputs, maximum_peaks = self._send(
             search, spectra, queries, hits, first, last, {"item_query": tile * _TILE, "item_part": item_part, "first_item": first_item}

@@ -38,12 +38,12 @@ __all__ = ["StructureSearch"]
 
 _FILE = "structure_alignment.cu"
 _LANES = 32
-_COLUMNS = (2, 4, 6, 8, 10, 12)  # of a lane
+_COLUMNS = (2, 4, 6, 8, 10, 12)  # possible numbers of columns per lane
 _THREADS, _ELEMENT_THREADS = 256, 128
-_BLOCKS, _ELEMENT_BLOCKS = 8, 8  # on each multiprocessor, of phase 2 if the tables leave space, and of phase 1
+_BLOCKS, _ELEMENT_BLOCKS = 8, 8  # blocks per multiprocessor in phase 2, if shared memory suffices, and in phase 1
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUE_BYTES, _BORDER_BYTES, _ELEMENT_BYTES, _CHAIN_BYTES = 8, 8, 5, 16 + 8
-_CELLS_OF_RUN = 20_000_000_000  # between two checks for a cancel: some 50 ms on an H200
+_CELLS_OF_RUN = 20_000_000_000  # matrix cells between two checks for a cancel: about 50 ms on an H200
 
 _POINTERS = "state", "length", "angle", "element_type", "element_length"
 _CHAINS = np.dtype(
@@ -268,7 +268,7 @@ class _Query:
             blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
             card.launch(_FILE, "align_elements", blocks, _ELEMENT_THREADS, arguments, self._stream, defines=self._defines)
         blocks = min(card.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
-        admitting = np.int32(least if least > 0 else -1)  # without phase 1 all have -1
+        admitting = np.int32(least if least > 0 else -1)  # without phase 1, all element scores are -1
         for strip in range(self.n_strips):
             card.clear(self._workspace["next_chain"], 4, self._stream)
             card.launch(

@@ -32,8 +32,8 @@ from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, Fou
 __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
-_SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, with two runs in progress
-_MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
+_SHARE_OF_FREE_MEMORY = 0.4  # fraction of free memory for the blocks of a run; two runs are in progress
+_MAXIMUM_SHARED_BYTES = 48 << 10  # for the rows of alignments; longer chains use device memory
 _RESIDUE_BYTES, _ROW_BYTES = 16, 36
 _MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
 _SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
@@ -146,7 +146,7 @@ class ChainSuperposition:
         runs = sorted(equal_partitions(cells, 1, maximum_cost=self.cells_of_run, per_worker=1), key=lambda run: run.first)
         before: _Launched | None = None
         try:
-            # While a run is computed, the one before it is reported and the next is laid out.
+            # While a run is computed, the previous run is reported and the next run is prepared.
             for number, run in enumerate(runs):
                 launched = self._launch(pairs, first + run.first, first + run.last, self._streams[number % 2])
                 if before is not None:

@@ -39,12 +39,12 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 __all__ = ["VectorClustering"]
 
 _FILE = "vector_clustering.cu"
-_WIDTH = 32  # vectors of a tile
-_TABLES = (480, 10), (960, 11), (1920, 12)  # rows of a table, and the bits of its slots: about half of them are taken at the most
-_STATIC_BYTES = 2048  # other shared memory of a block
+_WIDTH = 32  # vectors per tile
+_TABLES = (480, 10), (960, 11), (1920, 12)  # rows of a table, and log2 of its slots; at most about half of them are used
+_STATIC_BYTES = 2048  # other (static) shared memory of a block
 _PLAIN_THREADS = 256
 _LARGEST_OF_CLASS = (2048, 256, 32)
-_THREADS_OF_CLASS = (1024, 256, 64, 32)  # that merge a group of more members than that, or fewer than all
+_THREADS_OF_CLASS = (1024, 256, 64, 32)  # threads that merge a group, by the number of its members
 _VECTOR_BYTES, _ELEMENT_BYTES, _MEMBER_BYTES, _GROUP_BYTES = 48, 6, 40, 16
 
 _VECTORS = np.dtype([(name, np.uint64) for name in ("offsets", "bins", "weights", "ends", "squares")])
@@ -307,7 +307,7 @@ class VectorClustering:
         except DeviceMemoryError:
             if budget <= before[1]:
                 raise
-        # Free memory may be fragmented.
+        # Allocation may fail, since free memory can be fragmented.
         taken = max(before[last] - before[first] for first, last in runs)
         return self._workspace(sizes, before, max(float(before[1]), taken / 2), merger)
 
