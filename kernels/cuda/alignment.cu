@@ -54,25 +54,25 @@
 using Word = unsigned int;
 
 constexpr int kNumbers = NUMBERS;
-constexpr int kSubjects = SUBJECTS;                           // of a word
-constexpr int kLanes = LANES;                                 // that share a subject, or a pair of them
-constexpr int kColumns = COLUMNS;                             // of a lane
-constexpr bool kBorrows = BORROWS;                            // some score of the table, the opening added, is negative
-constexpr Word kZero = ZERO;                                  // represents a score of zero, in both halves
+constexpr int kSubjects = SUBJECTS;                           // per word
+constexpr int kLanes = LANES;                                 // lanes that share a subject, or a pair of subjects
+constexpr int kColumns = COLUMNS;                             // per lane
+constexpr bool kBorrows = BORROWS;                            // true if a score of the table, plus the opening, is negative
+constexpr Word kZero = ZERO;                                  // represents a score of zero in both halves
 constexpr Word kMinusOpening = MINUS_OPENING;                 // subtracts the opening from H, as a sum of whole words
-constexpr Word kMinusExtending = MINUS_EXTENDING;             // what takes a gap's extension from E or F, half by half
+constexpr Word kMinusExtending = MINUS_EXTENDING;             // subtracts the gap extension from E or F, for each half
 constexpr Word kMinusExtendingWhole = MINUS_EXTENDING_WHOLE;  // the same, as a sum of whole words
 constexpr int kDpx = 1, kWide = 3;
-constexpr int kSymbols = 27, kPadding = 27, kTableRows = 28;  // symbols of the matrix, and one that matches nothing
-constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;  // lanes whose scores lie side by side; of fewer than eight lanes, several times
+constexpr int kSymbols = 27, kPadding = 27, kTableRows = 28;  // symbols of the matrix, and a symbol that matches nothing
+constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;  // lanes whose scores are adjacent; repeated if kLanes < 8
 constexpr int kColumnsOfLoad = kSubjects == 2 && kColumns % 8 == 0 ? 8 : 4;
 constexpr int kLoads = kColumns / kColumnsOfLoad;
 constexpr int kLoadBytes = kColumnsOfLoad * 4 / kSubjects;
 constexpr int kRowBytes = kLoads * kPlaces * kLoadBytes;
-constexpr int kWarps = kLanes > 32 ? kLanes / 32 : 1;       // that share a subject
-constexpr int kLanesOfWarp = kLanes > 32 ? 32 : kLanes;     // that share a subject
+constexpr int kWarps = kLanes > 32 ? kLanes / 32 : 1;       // warps that share a subject
+constexpr int kLanesOfWarp = kLanes > 32 ? 32 : kLanes;     // lanes of a warp that share a subject
 constexpr int kTogether = kWarps > 1 ? THREADS : 32;        // threads that take subjects together: a block, or a warp
-constexpr int kStepsOfPhase = 32, kLag = 2, kRing = 128;    // phases between two warps of a subject; elements that pass between them
+constexpr int kStepsOfPhase = 32, kLag = 2, kRing = 128;    // phases between two warps of a subject; elements of their ring
 constexpr Word kEveryLane = 0xffffffffu;
 static_assert(kColumns % kColumnsOfLoad == 0 && 32 % kLanesOfWarp == 0, "a lane reads whole words");
 static_assert(kLoadBytes == 16 || kPlaces >= 16, "lanes that are served together read from different banks");
@@ -96,7 +96,7 @@ __device__ __forceinline__ int score_of(Word best, int half) {
 #if __CUDA_ARCH__ < 800
 #error "half precision has no maximum below compute capability 8.0"
 #endif
-// The intrinsics of these need a header that NVRTC does not bring along.
+// Inline assembly, since the intrinsics need a header that NVRTC does not provide.
 __device__ __forceinline__ Word half_pair_sum(Word a, Word b) {
     Word sum;
     asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
@@ -132,17 +132,18 @@ struct Columns {
     Word above[kColumns], e[kColumns];
 };
 
-// Values that a lane takes from the column on its left, for the upper and the lower row of a step: H - opening, and F.
+// Values that a lane receives from its left neighbour for the upper and the lower row of a step: H - opening, and F.
 struct Left {
     Word upper, upper_f, lower, lower_f;
 };
 
-// True if a column hands on an F of at least zero. With DPX that takes a whole sum more, on the multiplier's pipe, and saves the next
-// column a maximum, on the slower one: it need not bound H itself. Two columns of three do so, which keeps both pipes busiest; none where
-// a whole sum could borrow.
+// True if a column limits the F that it passes on to at least zero. With DPX, this takes one more whole-word sum, in the multiplier's pipe,
+// but saves the next column a maximum, in the slower pipe, since it need not limit H itself. Two of three columns do so, which balances the
+// pipes. No column does if a whole-word sum could borrow.
 __device__ __forceinline__ bool bounds_f(int column) { return kNumbers == kDpx && !kBorrows && column >= 0 && column % 3 != 2; }
 
-// One cell; gives H - opening. `corner`: H - opening above and left of it. `e`, `f` become those of the next row and the next column.
+// Compute one cell and return H - opening. `corner`: H - opening above and left of the cell. `e` and `f` are updated for the next row and
+// the next column.
 __device__ __forceinline__ Word advance(int column, Word corner, Word score, Word& e, Word& f, Word& h, Word one) {
     if (bounds_f(column - 1)) {
         h = greatest_of(whole_sum(corner, score, one), e, f);
@@ -159,7 +160,7 @@ __device__ __forceinline__ Word advance(int column, Word corner, Word score, Wor
     return opened;
 }
 
-// A lane's part of the table for the residues of the two rows of a step.
+// The scores of a lane's columns, in the table, for the residues of the two rows of a step.
 struct Rows {
     const unsigned char *upper, *lower;
 };
@@ -191,9 +192,10 @@ __device__ __forceinline__ void load_scores(const unsigned char* mine, const uns
     }
 }
 
-// Two rows of the columns of a lane. `corner`: H - opening above and left of the first column. `left` becomes what the next lane takes.
+// Compute two rows in the columns of a lane. `corner`: H - opening above and left of the first column. `left` is replaced by the values for
+// the next lane.
 //
-// The lower row runs one column after the upper one: H of the row above is then no longer needed when the new value takes its register.
+// The lower row is one column behind the upper row, so that a new H can overwrite the register with the H of the row above.
 __device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine, const Rows& other, Word corner, Left& left, Word& best,
                                              Word one) {
     Word lower_corner = 0, lower_score = 0, upper_h, lower_h;
@@ -225,8 +227,8 @@ __device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine,
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// The strip of a query: n of its residues; where its scores go, by subject, none for a half of the words that is not used; and what
-// becomes 1 where one of them passes `most`.
+// The strip of a query: n of its residues; its scores by subject (null if this half of the words is unused); and a flag that is set to 1 if
+// a score exceeds `most`.
 struct Strip {
     const signed char* residues;
     int* scores;
@@ -234,18 +236,18 @@ struct Strip {
     int n;
 };
 
-// Strips in the low and the high half of the words. continued: ones in the halves that continue a strip. most: the greatest score that the
-// numbers hold for certain.
+// Strips in the low and the high half of the words. continued: ones in the halves that continue a strip. most: largest score that cannot
+// have overflowed.
 struct Strips {
     Strip low, high;
     Word continued;
     int most;
 };
 
-// Subjects of a launch. residues: of the batch. offsets: where its n subjects begin, and where the last ends, in the whole database.
-// order: the numbers of the subjects that are to be scored, in the order in which they are taken; none: all, the last first. border_in,
-// border_out: values at the right edge of the preceding strips and of these, two rows in an element; may be the same; none where no half
-// has a strip before or after.
+// Subjects of a launch. residues: residues of the batch. offsets (n + 1): start indices of its n subjects, and the end of the last, in the
+// whole database. order: indices of the subjects to score, in processing order; null: all, in reverse order. border_in, border_out: values
+// at the right edge of the preceding strips and of these strips, two rows per element; may be the same array; null if no half has a
+// preceding or following strip.
 struct Subjects {
     const signed char* residues;
     const long long* offsets;
@@ -255,7 +257,7 @@ struct Subjects {
     Word n, n_items;
 };
 
-// The scores of each residue with each column of the strips, in the order in which lanes read them.
+// Write the scores of each residue with each column of the strips, in the order in which lanes read them.
 __device__ void fill_table(const Strip& low, const Strip& high, const int* matrix) {
     for (int i = threadIdx.x; i < kTableRows * kLoads * kPlaces * kColumnsOfLoad; i += THREADS) {
         const int k = i % kColumnsOfLoad, place = i / kColumnsOfLoad % kPlaces, load = i / (kColumnsOfLoad * kPlaces) % kLoads;
@@ -272,7 +274,7 @@ __device__ void fill_table(const Strip& low, const Strip& high, const int* matri
     }
 }
 
-// The subject that a lane works on. `border`: where its rows begin among the borders; an element of the borders holds two rows.
+// The subject of a lane. `border`: index of its first element in the borders; an element holds two rows.
 struct Subject {
     const signed char* residues;
     int n, number;
@@ -287,7 +289,7 @@ __device__ Subject subject_of(const Subjects& all, Word item) {
                    (place + number + 1) / 2};
 }
 
-// Rows before the first residue of a subject and after its last are padding.
+// Return the residue of a row. Rows before the first and after the last residue of a subject are padding.
 __device__ __forceinline__ Word letter_at(const Subject& subject, int row) {
     return static_cast<Word>(row) < static_cast<Word>(subject.n) ? __ldg(subject.residues + row) : kPadding;
 }
@@ -308,8 +310,8 @@ __device__ __forceinline__ Letters letters_at(const Subject& mine, const Subject
 __device__ __forceinline__ void fetch_line(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
 #endif
 
-// Prefetch the cache lines that are read 16 steps later (residues: 64), one line per call; to be called every eighth step. Device memory
-// answers later than a step takes, and the compiler puts off loads until shortly before their values are needed.
+// Prefetch the cache lines that are read 16 steps later (residues: 64), one line per call; must be called every eighth step. The latency of
+// device memory is longer than a step, and the compiler moves loads to shortly before their values are used.
 __device__ __forceinline__ void fetch_ahead(const Subject& mine, const Subject& other, int row, const uint4* border, int n_in) {
     if (row + 128 < mine.n) fetch_line(mine.residues + row + 128);
     if (kSubjects == 2 && row + 128 < other.n) fetch_line(other.residues + row + 128);
@@ -322,7 +324,7 @@ __device__ __forceinline__ void keep_score(const Strip& strip, int most, int sub
     if (score > most) *strip.passed = 1;
 }
 
-// The first of the subjects that a warp takes next or, where warps share subjects, the block.
+// Return the index of the first subject that the warp takes next or, if warps share subjects, the block.
 __device__ __forceinline__ Word take_subjects(Word* next_item) {
     constexpr Word n = kTogether / kLanes * kSubjects;
     Word item = 0;
@@ -331,13 +333,13 @@ __device__ __forceinline__ Word take_subjects(Word* next_item) {
         return __shfl_sync(kEveryLane, item, 0);
     }
     __shared__ Word taken;
-    __syncthreads();  // all have read the one before
+    __syncthreads();  // all threads have read the previous value
     if (threadIdx.x == 0) taken = atomicAdd(next_item, n);
     __syncthreads();
     return taken;
 }
 
-// Rows of the longest of the subjects that are taken together; `mine`: of this lane's.
+// Return the number of rows of the longest subject that is processed together with this lane's subject, which has `mine` rows.
 __device__ __forceinline__ int maximum_rows(const Subjects& subjects, Word first, int mine) {
     int most = mine;
     if (kWarps == 1) {
@@ -350,16 +352,16 @@ __device__ __forceinline__ int maximum_rows(const Subjects& subjects, Word first
 
 // Scores one strip of a query, or of two, against subjects.
 //
-// matrix: 27 x 27, row by the query's residue, with the opening added; in half precision where the numbers are. one: 1. next_item: zero at
-// first. The scores of the strips are raised where these are better; they are written as `Strip` says.
+// matrix: (27, 27), rows by the query's residue, with the opening added; in half precision if NUMBERS is 2. one: 1. next_item: initially
+// zero. The stored scores of the queries are replaced if the scores of the strips are higher; see `Strip`.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     score_strips(Subjects subjects, Strips strips, const int* matrix, Word one, Word* next_item) {
     fill_table(strips.low, strips.high, matrix);
     __syncthreads();
-    const int place = threadIdx.x % kLanesOfWarp, warp = threadIdx.x % kLanes / 32;  // of those that share a subject
+    const int place = threadIdx.x % kLanesOfWarp, warp = threadIdx.x % kLanes / 32;  // among those that share a subject
     const unsigned char* table = dynamic_shared + threadIdx.x % kPlaces * kLoadBytes;
     uint4* const rings = reinterpret_cast<uint4*>(dynamic_shared + kTableRows * kRowBytes);
-    uint4* const ring_out = rings + (threadIdx.x / kLanes * kWarps + warp) * kRing;  // the last warp's is read by none
+    uint4* const ring_out = rings + (threadIdx.x / kLanes * kWarps + warp) * kRing;  // the ring of the last warp is not read
     const uint4* const ring_in = ring_out - kRing;
     const bool is_first = place == 0 && warp == 0, is_last = place == kLanesOfWarp - 1 && warp == kWarps - 1;
     const Word nothing = less_opening(kZero, one), continued = strips.continued;
@@ -385,7 +387,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
         Word best = kZero, corner = nothing;
         Left left = nothing_left;
-        int row = -2 * place;  // the upper one of the step
+        int row = -2 * place;  // index of the upper row of the step
         // Residues and borders are loaded two steps ahead.
         Letters letters = letters_at(mine, other, row), next_letters = letters_at(mine, other, row + 2);
         uint4 from_left{nothing, kZero, nothing, kZero}, next_from_left = from_left, from_ring = from_left;
@@ -410,7 +412,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                                 (from_left.w & continued) | fresh_f};
                 }
                 if (kWarps > 1) {
-                    // Nothing follows the last row that the preceding warp has handed on. All lanes read: a branch costs more.
+                    // After its last row, the preceding warp provides nothing. All lanes read, since a branch costs more.
                     const bool is_there = step + kLanesOfWarp - 1 < steps, takes = place == 0 && warp > 0;
                     left.upper = takes ? (is_there ? from_ring.x : nothing) : left.upper;
                     left.upper_f = takes ? (is_there ? from_ring.y : kZero) : left.upper_f;
@@ -446,8 +448,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-// Lists the subjects whose score passes `most`, which the numbers held for certain, and sets that score to zero. scores: of one query and
-// n subjects. found: their count, zero at first, then their numbers.
+// List the subjects whose score exceeds `most`, so that it may have overflowed, and set this score to zero. scores (n): scores of one
+// query. found: number of listed subjects (initially zero), followed by their indices.
 extern "C" __global__ void list_overflows(int* scores, Word n, int most, Word* found) {
     for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         if (scores[i] > most) {

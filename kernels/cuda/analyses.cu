@@ -1,6 +1,6 @@
-// The problems on which the ATGPU model was shown: vector addition, matrix multiplication by tiles in shared memory, reduction and prefix
-// scan by trees (Carroll's thesis, 2018, section 4.4; the scan is Blelloch's); and loops of one inner operation, whose rate is measured.
-// Whole numbers of 32 bits, whose sums wrap around.
+// The example problems of the ATGPU model: vector addition, matrix multiplication by tiles in shared memory, and reduction and prefix scan
+// by trees (Carroll's thesis, 2018, section 4.4; the scan is Blelloch's). In addition, loops over one operation, with which its rate is
+// measured. Numbers are 32-bit integers whose sums wrap around.
 
 using Word = unsigned int;
 using Place = long long;
@@ -23,7 +23,7 @@ extern "C" __global__ void add_vectors(const Word* a, const Word* b, Word* c, Pl
     }
 }
 
-// Each block makes a tile of the product of matrices (n, n).
+// Each block computes one tile of the product of two matrices (n, n).
 extern "C" __global__ void multiply_matrices(const Word* a, const Word* b, Word* c, int n) {
     __shared__ Word of_a[kTile][kTile], of_b[kTile][kTile];
     const int tiles = (n + kTile - 1) / kTile, row = threadIdx.x / kTile, column = threadIdx.x % kTile;
@@ -41,7 +41,7 @@ extern "C" __global__ void multiply_matrices(const Word* a, const Word* b, Word*
     if (y < n && x < n) c[static_cast<Place>(y) * n + x] = sum;
 }
 
-// Each block leaves the sum of 2 kBlock values.
+// Each block writes the sum of 2 kBlock values.
 extern "C" __global__ void reduce_blocks(const Word* values, Word* sums, Place n) {
     __shared__ Word kept[kBlock];
     const int own = threadIdx.x;
@@ -56,7 +56,7 @@ extern "C" __global__ void reduce_blocks(const Word* values, Word* sums, Place n
     if (own == 0) sums[blockIdx.x] = kept[0];
 }
 
-// Each block makes the sums of its 2 kBlock values before each, in place, and leaves the sum of all.
+// Each block replaces its 2 kBlock values by their exclusive prefix sums, and writes the sum of all.
 extern "C" __global__ void scan_blocks(Word* values, Word* sums, Place n) {
     __shared__ Word kept[2 * kBlock];
     const int own = threadIdx.x;
@@ -92,7 +92,7 @@ extern "C" __global__ void scan_blocks(Word* values, Word* sums, Place n) {
     }
 }
 
-// Add to each value of a block what all blocks before it have.
+// Add to each value of a block the sum of all previous blocks.
 extern "C" __global__ void add_to_blocks(Word* values, const Word* before, Place n) {
     const Place first = static_cast<Place>(blockIdx.x) * 2 * kBlock;
     for (int half = 0; half < 2; ++half) {
@@ -102,11 +102,11 @@ extern "C" __global__ void add_to_blocks(Word* values, const Word* before, Place
     COUNT_OPERATIONS(2);
 }
 
-// `steps` times kTogether operations of one kind by each thread; the results are written, so that they are made.
+// Each thread does `steps` times kTogether operations of one kind. Results are written, so that the compiler cannot omit the operations.
 extern "C" __global__ void repeat_operation(Word* results, int steps) {
     __shared__ Word table[kBlock];
     const Word own = threadIdx.x;
-    table[own] = RATE == kLookup ? 7 : own * 2654435761u;  // lanes that read in step do not share a bank
+    table[own] = RATE == kLookup ? 7 : own * 2654435761u;  // different banks for lanes that read at the same time
     __syncthreads();
     Word values[kTogether];
     float sums[kTogether];
@@ -114,7 +114,7 @@ extern "C" __global__ void repeat_operation(Word* results, int steps) {
         values[i] = own * 40503u + i;
         sums[i] = static_cast<float>(own + i);
     }
-    // Reads the values that other blocks have written at their end: any value will do. Volatile: past the multiprocessor's own cache.
+    // Read any values, which other blocks may have written at their end. Volatile, to bypass the multiprocessor's own cache.
     const volatile Word* kept = results;
     const int n_best = gridDim.x * kBlock;
     int place = blockIdx.x * kBlock + own;

@@ -1,8 +1,8 @@
-// The best candidates of each query, from those of the blocks that searched for it.
+// Merging of the best candidates of each query from all blocks that searched for it.
 
 #include "search.cuh"
 
-// The rows of HitArrays that are written. kernels/cuda/scoring.py writes it.
+// Output rows of HitArrays. kernels/cuda/scoring.py fills this struct.
 struct Hits {
     float* score;
     long long* peptide;
@@ -12,8 +12,8 @@ struct Hits {
     long long* n_candidates;
 };
 
-// Modifications of candidates: the slots of each combination; of each peptide its row of known modifications, and these rows.
-// kernels/cuda/scoring.py writes it.
+// Modifications of candidates: the slots of each combination, the row of known modifications of each peptide, and these rows.
+// kernels/cuda/scoring.py fills this struct.
 struct Carried {
     const unsigned char* combination_slots;
     const unsigned int* known;

@@ -2,7 +2,7 @@
 
 #include "windows.cuh"
 
-// One warp for each query counts the peptides in its windows: the cost of the query.
+// One warp per query counts the peptides in its windows, which is the cost of the query.
 extern "C" __global__ void count_candidates(const Settings* settings, const double* mass, const double* combination_mass,
                                             const double* query_mass, int n_queries, long long* out) {
     const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;

@@ -18,32 +18,32 @@
 #include "tile_ions.cuh"
 #include "windows.cuh"
 
-enum Score { kSpectralDotProduct, kHyperscore };  // those that have a kernel here
+enum Score { kSpectralDotProduct, kHyperscore };  // scores with a kernel in this file
 
-constexpr int kDenseWarps = 12;          // of a block
-constexpr int kDenseBlocks = 2;          // of them on a multiprocessor
+constexpr int kDenseWarps = 12;          // warps per block
+constexpr int kDenseBlocks = 2;          // blocks per multiprocessor
 constexpr int kMostDenseBest = 8;
 constexpr int kMostDenseWindows = 96;
 constexpr int kTaken = 8;                // candidates that a warp takes at once
-constexpr float kDoubt = 1e-5f;          // of a score in single precision, several times its rounding
+constexpr float kDoubt = 1e-5f;          // uncertainty of a score in single precision, several rounding errors
 constexpr int kMostStates = 32;
-constexpr int kMostSums = 96;            // states x sites; where there are more, arrangements are matched one by one
+constexpr int kMostSums = 96;            // states x sites; if there are more, arrangements are matched one by one
 constexpr int kFactorials = 1 << kCountBits;
 
-// First the weights of peaks (that of number 0 is zero), histogram and ends of the windows, each with a column for each query; when all is
-// searched, the hits that warps lay down.
+// During the search: weights of peaks (index 0 has weight zero), histogram and ends of the windows, each with one column per query. After
+// the search: the hits of the warps.
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// Current work of a warp: a peptide with a combination of modifications, and what its arrangements have in common. It lies in shared
-// memory because all lanes know the same of it.
+// Current work of a warp: a peptide with a combination of modifications, and the values that its arrangements share. In shared memory
+// because they are the same for all lanes.
 struct Family {
     Form form;
     Word peptide, window;
     int n_ions, n_states, n_sites;
     bool one_by_one;
-    Long ways;          // how many arrangements
-    Long sites_of_any;  // residues on which any modification may sit
-    Long strides;       // one byte for each slot: what a modification there adds to the number of a state
+    Long ways;          // number of arrangements
+    Long sites_of_any;  // residues that any modification may occupy
+    Long strides;       // one byte per slot: increment of the state index by its modification
     double total;       // mass of the peptide
 };
 
@@ -58,30 +58,30 @@ struct Block {
     float inverse_width;
     float rough_factorial_log[kScore == kHyperscore ? kFactorials : 1];
     double factorial_log[kScore == kHyperscore ? kFactorials : 1], bins_of_charge[kMostFragmentCharge];
-    // For each warp: the peptide with its modifications, sums of masses up to each residue, and where ions lie.
+    // For each warp: the peptide with its modifications, cumulative masses up to each residue, and table bins of ions.
     Family families[kDenseWarps];
     double prefixes[kDenseWarps][kLongest];
     __align__(16) Word bins[kDenseWarps][2][kLongest];
     __align__(16) Word places[kDenseWarps][2][kLongest];
 };
 
-// The query of a lane, and its best so far.
+// The query of a lane, and its best candidates so far.
 struct Query {
     int number, charges;
     bool is_there;
-    float bar, worst;  // what a score must reach, for all warps and for this one
+    float bar, worst;  // minimum score to be stored, for all warps and for this warp
     Candidate kept[kMostDenseBest];
 };
 
-// For lane s: the mass of state s, and the ions that can be in it, from the site at which it is reached at the earliest to that at which it
-// must be left.
+// For lane s: the mass of state s, and the ions that can be in it: from the first site at which it can be reached to the last site at which
+// it must be left.
 struct State {
     double mass;
     int begin, end;
 };
 
-// For each modification of an arrangement, which of the stored sums is added (that of the state that it ends, up to its site) and,
-// times 256, which is subtracted (that of the state that it begins). All arrangements have the same number of them.
+// For each modification of an arrangement, write the index of the stored sum to add (of the state that ends at its site) plus 256 times the
+// index of the sum to subtract (of the state that begins there). Returns the number of modifications, equal for all arrangements.
 __device__ int write_steps(unsigned short* steps, const Family& family, Long sites) {
     const Form& form = family.form;
     int n = 0;
@@ -102,7 +102,7 @@ __device__ int write_steps(unsigned short* steps, const Family& family, Long sit
     return n;
 }
 
-// Put a candidate among the best of a query, which one lane holds.
+// Insert a candidate into the best candidates of a query, which one lane stores.
 __device__ void keep(Candidate* kept, int n_best, const Candidate& fresh) {
     int place = n_best;
 #pragma unroll 1
@@ -112,14 +112,14 @@ __device__ void keep(Candidate* kept, int n_best, const Candidate& fresh) {
     if (place < n_best) kept[place] = fresh;
 }
 
-// All threads: the windows of the tile's queries with each combination, and the union of the windows of all queries.
+// All threads: find the windows of the tile's queries for each combination, and the union of the windows of all queries.
 template <int kScore>
 __device__ __forceinline__ void find_windows(Block<kScore>& block, int query, int n_peaks, int* lows, int* highs) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
     const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
     const int n_combinations = static_cast<int>(block.settings.n_combinations), n_windows = n_combinations * isotopes;
     for (int c = warp; c < n_combinations; c += n_warps) {
-        // Isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once.
+        // Isotope errors are in descending order, so windows ascend; skip what the previous window has covered.
         int done = 0;
         for (int isotope = 0; isotope < isotopes; ++isotope) {
             Window window{0, 0};
@@ -139,7 +139,7 @@ __device__ __forceinline__ void find_windows(Block<kScore>& block, int query, in
             }
             if (lane == 0) {
                 block.window_low[w] = low;
-                block.window_start[w] = max(0, high - min(low, high));  // its size for now
+                block.window_start[w] = max(0, high - min(low, high));  // temporarily its size
             }
         }
     }
@@ -157,7 +157,7 @@ __device__ __forceinline__ void find_windows(Block<kScore>& block, int query, in
     __syncthreads();
 }
 
-// All threads: what the block needs of numbers, of its tile's spectra and of factorials.
+// All threads: load constants, the spectra of the tile, and logarithms of factorials into shared memory.
 template <int kScore>
 __device__ __forceinline__ void lay_out(Block<kScore>& block, const Tiles& tiles, long long tile, int first_peak, int n_peaks, Long* weights,
                                         int* histogram) {
@@ -188,7 +188,7 @@ struct Begun {
     double always;
 };
 
-// The warp: a peptide of `length` residues with the combination of window `w`.
+// The warp prepares a peptide of `length` residues with the combination of window `w`.
 template <int kScore>
 __device__ __forceinline__ Begun begin_family(const Block<kScore>& block, Family& family, double* prefix, Word peptide, int w, Word position,
                                               int length) {
@@ -202,7 +202,7 @@ __device__ __forceinline__ Begun begin_family(const Block<kScore>& block, Family
         const Word here = __ballot_sync(kEveryLane, letter >= 0 && (mask >> letter & 1u));
         return here | static_cast<Long>(__ballot_sync(kEveryLane, letter_beyond >= 0 && (mask >> letter_beyond & 1u))) << 32;
     };
-    __syncwarp();  // all lanes are done with the form before
+    __syncwarp();  // all lanes have finished the previous form
     const unsigned char* slots = block.in.combination_slots + w / isotopes * kMostSlots;
     const int most = static_cast<int>(settings.maximum_with_known);
     if (!first_arrangement(family.form, block.in, peptide, slots, most, residues_in, lane == 0)) return Begun{false, 0.0};
@@ -252,7 +252,7 @@ __device__ __forceinline__ Begun begin_family(const Block<kScore>& block, Family
     return Begun{true, always};
 }
 
-// The state of this lane's number.
+// Return the state whose index is the number of this lane.
 __device__ __forceinline__ State state_of_lane(const Family& family, const double* modification_mass, double always, int lane) {
     const Form& form = family.form;
     State own{always, 0, family.n_ions};
@@ -274,8 +274,8 @@ __device__ __forceinline__ State state_of_lane(const Family& family, const doubl
     return own;
 }
 
-// The warp matches the ions of all states, or of the one arrangement `sites`; sums up to each site go to `sums`, that of the last state to
-// the end is returned.
+// The warp matches the ions of all states, or of the single arrangement `sites`. Sums up to each site are written to `sums`; the sum of the
+// last state up to the end is returned.
 template <int kScore>
 __device__ __forceinline__ Long match_states(const Block<kScore>& block, const Family& family, const Column& column, const double* prefix,
                                              const State& own, Long sites, int charges, Long* sums, bool& is_close) {
@@ -314,7 +314,7 @@ __device__ __forceinline__ Long match_states(const Block<kScore>& block, const F
     return to_the_end;
 }
 
-// The candidate with this sum counts in the histogram of its lane's query, and is stored if its score is high enough.
+// Count the candidate with this sum in the histogram of the lane's query, and store it if its score is high enough.
 template <int kScore>
 __device__ __forceinline__ void count_score(const Block<kScore>& block, const Family& family, Query& query, Long sum, Word form_number,
                                             Long sites, int* bars, int* histogram) {
@@ -323,7 +323,7 @@ __device__ __forceinline__ void count_score(const Block<kScore>& block, const Fa
     const int count_n = static_cast<int>(sum >> kDotBits & 255u);
     const int count_c = static_cast<int>(sum >> (kDotBits + kCountBits));
     const double dot = static_cast<double>(static_cast<long long>(sum & ((1ull << kDotBits) - 1))) * block.inverse_units;
-    // In single precision first: most candidates are only counted, and far from the borders of a bin of the histogram.
+    // Use single precision first: it suffices for most candidates, which are only counted and not near the border of a histogram bin.
     float score = static_cast<float>(dot), place = 0.0f, doubt = 0.0f;
     if (kScore == kHyperscore && dot > 0) {
         score = block.rough_factorial_log[count_n] + block.rough_factorial_log[count_c] + logf(1.0f + 100.0f * score);
@@ -350,7 +350,7 @@ __device__ __forceinline__ void count_score(const Block<kScore>& block, const Fa
     atomicAdd(&histogram[min(bin, n_bins - 1) * kTile + lane], 1);
 }
 
-// The warp goes through the arrangements of a family, 32 per step, and scores each for the queries whose windows hold the peptide.
+// The warp scores all arrangements of a family, 32 per step, for the queries whose windows contain the peptide.
 template <int kScore>
 __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, const Family& family, const Column& column,
                                                  const double* prefix, double always, bool in_window, const Tiles& tiles, Query& query,
@@ -365,7 +365,7 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
     Word n_tried = 0;
 #pragma unroll 1
     for (Long begun = 0; begun < family.ways && n_tried < block.settings.maximum_forms; begun += 32) {
-        // Each lane one arrangement.
+        // One arrangement per lane.
         Long own_sites = 0;
         bool is_there = begun + lane < family.ways, has_steps = false;
         int n_steps = 0;
@@ -428,8 +428,8 @@ __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& que
     for (int j = 0; j < n_best; ++j) block.in.best_of_items[row * n_best + j] = query.kept[j];
 }
 
-// A warp takes handfuls of candidates until none is left: of `n_parts` blocks that share a tile, each takes every n_parts-th handful, because
-// combinations of many modifications cost far more than others; those come first, so that no warp is left with one at the end.
+// A warp takes batches of kTaken candidates until none is left. Each of the `n_parts` blocks that share a tile takes every n_parts-th
+// batch, because combinations of many modifications cost far more than others. These come first, so that no warp processes one at the end.
 template <int kScore>
 __device__ __forceinline__ void search_candidates(Block<kScore>& block, const Tiles& tiles, const Column& column, const int* lows,
                                                   const int* highs, int first_query, Query& query, int* histogram) {
@@ -475,9 +475,9 @@ __device__ __forceinline__ void search_candidates(Block<kScore>& block, const Ti
     }
 }
 
-// A block scores its part of the candidates in the union of the windows of one tile. It writes the best that it found for each query, as an
-// item of that query; `tiles.bars` (queries,), zero at the start, holds the bits of the highest of the lowest scores that the warps
-// retain: candidates with lower scores cannot be among the best of all.
+// A block scores its share of the candidates in the union of the windows of one tile. It writes the best candidates of each query as an
+// item of that query. `tiles.bars` (queries,), initially zero, has the bits of a score: the highest of the lowest scores that the warps
+// store. Candidates with lower scores cannot be among the best.
 template <int kScore>
 __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const Tiles& tiles) {
     __shared__ Block<kScore> block;

@@ -1,13 +1,13 @@
-// Histogram of the masses of the peptides that a digest gives: the counting pass of kernels/cpu/peptides.py.
+// Histogram of the masses of the peptides of a digest: the counting pass of kernels/cpu/peptides.py.
 //
-// The pre-calculation of Li (BMC Bioinformatics 2014, 15:121): the proteins are digested on the device, and only how many peptides have
-// which mass leaves it. The counts choose the mass partitions in which the dictionary is built.
+// The pre-calculation of Li (BMC Bioinformatics 2014, 15:121): the proteins are digested on the device, and only the numbers of peptides by
+// mass are copied to the host. They determine the mass partitions in which the dictionary is built.
 //
-// A thread takes one residue as the first of peptides and lengthens them residue by residue, as long as mass, length and missed cleavages
-// allow. Which protein a residue is in is found by a binary search in the offsets. The table of cleavages (26 x 26) and the masses are in
-// shared memory; neighbouring threads read neighbouring residues. Counts are added atomically in global memory, in the row of the share of
-// the proteins (so that each share can later be filled in at its own places). Masses are integers of 1e-9 Da, as on the CPU: the
-// counts are the same to the last one.
+// A thread starts peptides at one residue and extends them residue by residue, as long as mass, length and missed cleavages allow. The
+// protein of a residue is found by a binary search in the offsets. The table of cleavages (26 x 26) and the masses are in shared memory;
+// neighbouring threads read neighbouring residues. Counts are added atomically in global memory, in one row for each share of the proteins
+// (so that each share can later be written to separate positions). Masses are integers in units of 1e-9 Da, as on the CPU, so the counts
+// are identical.
 
 #include "warp.cuh"
 
@@ -18,7 +18,7 @@ constexpr int kResidues = 26;
 constexpr unsigned char kFirstLetter = 65;
 constexpr unsigned char kMethionine = 77;
 
-// The limits of a digest. kernels/cuda/digestion.py writes it; every member has 8 bytes, so that there is no padding.
+// The limits of a digest. kernels/cuda/digestion.py fills this struct; every member has 8 bytes, so there is no padding.
 struct Limits {
     Mass residue_mass[kResidues];  // negative: the symbol has no mass
     Mass terminal_mass, minimum_mass, maximum_mass, bucket_width;
@@ -26,7 +26,7 @@ struct Limits {
     long long n_proteins, n_shares, n_buckets;
 };
 
-// The last place in ascending `values` (n + 1, the first 0) that is not above `value`.
+// Return the last index in the ascending `values` (n + 1, the first 0) whose element is not above `value`.
 __device__ long long place_of(const long long* values, long long n, long long value) {
     long long low = 0, high = n;
     while (high - low > 1) {
@@ -37,7 +37,8 @@ __device__ long long place_of(const long long* values, long long n, long long va
     return low;
 }
 
-// Peptides that begin at the residues first..last - 1. bounds (n_shares + 1): the first protein of each share; counts (n_shares, n_buckets).
+// Count the peptides that begin at the residues first:last. bounds (n_shares + 1): first protein of each share; counts (n_shares,
+// n_buckets).
 extern "C" __global__ void __launch_bounds__(256)
 count_peptides(const Limits* limits, const unsigned char* residues, const long long* offsets, const long long* bounds,
                const unsigned char* cleaves, long long first, long long last, Count* counts) {
@@ -45,7 +46,7 @@ count_peptides(const Limits* limits, const unsigned char* residues, const long l
     __shared__ unsigned char cuts[kResidues * kResidues];
     for (int i = threadIdx.x; i < kResidues; i += blockDim.x) residue_mass[i] = limits->residue_mass[i];
     for (int i = threadIdx.x; i < kResidues * kResidues; i += blockDim.x) cuts[i] = cleaves[i];
-    __syncthreads();  // the tables are whole
+    __syncthreads();  // the tables are complete
 
     const long long start = first + static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (start >= last) return;

@@ -1,26 +1,26 @@
-// Searches the fragment-ion index of fragments.cuh: the same candidates, counters, scores and histograms as kernels/cpu/postings.py, bit for
-// bit.
+// Searches the fragment-ion index of fragments.cuh: the same candidates, counters, scores and histograms as kernels/cpu/postings.py, bit
+// for bit.
 //
-// A block takes one pair of a query and a chunk after the other, in order of chunks, so that the data that all blocks read stay in the
-// level 2 cache. The ranges of keys of the query are looked up in the bins, each posting in them adds its peak's weight and a match to the
-// counter of its form, and then all counters are ranked and cleared. Several blocks on a multiprocessor are in different phases: some wait
-// for memory, some add, some rank. The best of each query are stored in global memory, where warps change them one after the other.
+// A block processes pairs of a query and a chunk in turn, in order of chunks, so that the data of a chunk stay in the level 2 cache. The
+// ranges of keys of the query are looked up in the bins, each posting in a range adds the weight of its peak and a match to the counter of
+// its form, and then all counters are ranked and cleared. The blocks on a multiprocessor are in different phases: some wait for memory,
+// some add, some rank. The best candidates of each query are in global memory, where one warp at a time updates them under a lock.
 
 #include "fragments.cuh"
 
 constexpr int kTile = 128;               // ranges of keys that are looked up together: four for each lane of a warp
-constexpr int kRows = 8;                 // of 32 postings that a warp takes at once
-constexpr int kStrip = 512;              // counters that a warp looks at together: 16 in each lane
-constexpr int kFours = kStrip / 128;     // of them side by side, in a lane
-constexpr int kFound = 256;              // candidates of a pair that are noted as they come
-constexpr int kPlaceBits = 40;           // of such a note: the place of the form; its isotope error is above
+constexpr int kRows = 8;                 // rows of 32 postings that a warp loads at once
+constexpr int kStrip = 512;              // counters that a warp inspects together: 16 per lane
+constexpr int kFours = kStrip / 128;     // groups of four adjacent counters per lane
+constexpr int kFound = 256;              // candidates of a pair that are stored unsorted
+constexpr int kPlaceBits = 40;           // low bits of a stored candidate: index of the form; above: isotope error
 constexpr long long kPlaceMask = (1ll << kPlaceBits) - 1;
-constexpr int kMostWindows = 16;         // isotope errors
-constexpr int kCounts = 256;             // matched ions from one end that a counter can represent
+constexpr int kMostWindows = 16;         // maximum number of isotope errors
+constexpr int kCounts = 256;             // number of values of a count of matched ions from one end
 constexpr Word kOneNTerminal = 1, kOneCTerminal = 256;  // matches in a counter: weights << 16 | C-terminal << 8 | N-terminal
 constexpr long long kNobody = 0x7fffffffffffffffll;
 
-// Current work of a block: where the ranges of keys of a query lie, and in which chunk they are looked up.
+// Current work of a block: the ranges of keys of a query, and the chunk in which they are looked up.
 struct __align__(16) Pair {
     int query, chunk, first_segment, n_segments;
 };
@@ -29,7 +29,7 @@ struct __align__(16) FourWords {
     Word of[4];
 };
 
-// Input and results of queries. kernels/cuda/fragment_index.py writes it.
+// Input and results of queries. kernels/cuda/fragment_index.py fills this struct.
 struct Queries {
     const int* windows;              // (queries, n_windows, 2), forms of the whole index
     const Word* segment_low;         // ranges of keys
@@ -47,7 +47,7 @@ struct Queries {
     int n_bins, n_copies, n_best, unused;
 };
 
-// One warp for each query: contribution of ions of one residue to a counter, by residue. (queries, kEnds)
+// One warp per query computes what an ion of a single residue adds to a counter, by residue (queries, kEnds).
 extern "C" __global__ void weigh_ends(const Masses* masses, const int* segment_offsets, const Word* segment_low, const Word* segment_high,
                                       const unsigned short* segment_weight, int n_queries, Word* ends) {
     const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
@@ -61,7 +61,7 @@ extern "C" __global__ void weigh_ends(const Masses* masses, const int* segment_o
     ends[query * kEnds + lane] = added;
 }
 
-// A candidate for the best of a query: of equal scores, the one with the lower number comes first.
+// A candidate of a query. Among equal scores, the candidate with the lower number ranks first.
 struct __align__(16) Candidate {
     long long number;
     float score;
@@ -91,37 +91,37 @@ struct __align__(16) Range {
 struct Lookup {
     Range range[kTile];
     Pair pair;
-    int low[kMostWindows], high[kMostWindows];                  // forms of the chunk in the window of each isotope error
-    int joined_low[kMostWindows], joined_length[kMostWindows];  // the same, windows that touch joined
+    int low[kMostWindows], high[kMostWindows];                  // first and last forms of the chunk in the window of each isotope error
+    int joined_low[kMostWindows], joined_length[kMostWindows];  // the same after joining overlapping or adjacent windows
     int n_joined, next_rows, n_found, n_late;
     float bar;
-    Word of_end[kEnds];        // what the ion of the last residue adds
-    int bin_of_end[kEnds];     // of the histogram, for forms without another match; -1 without that one
+    Word of_end[kEnds];        // what the ion of the last residue adds to a counter to a counter
+    int bin_of_end[kEnds];     // histogram bin of forms that match only this ion; -1 if it does not match
     int has_ends, has_good_ends;
     float of_count[kCounts];
 };
 
 // Dynamic shared memory of a block.
 struct Room {
-    Word* counters;    // of the forms of a chunk
-    Candidate* found;  // as they come, with the place of the form instead of its number; after kFound of them, n_best for each warp
-    int* histogram;    // in several adjacent copies, so that lanes use different ones
-    int* of_lane;      // that of this lane. Candidates without a match are not counted
+    Word* counters;    // one for each form of a chunk
+    Candidate* found;  // unsorted, with the index of the form instead of its number; after kFound of them, n_best per warp
+    int* histogram;    // several interleaved copies, so that lanes use different ones
+    int* of_lane;      // the copy of this lane; candidates without a match are not counted
 };
 
-// State of a warp that ranks counters. The same in all lanes except `kept` and `bar`.
+// State of a warp that ranks counters. Identical in all lanes except `kept` and `bar`.
 struct Ranking {
     int chunk_form;       // first form of the chunk, among those on the device
     int low, length;      // of the first window
     int n_joined;
     bool has_ends, ranks_ends;
-    Candidate kept;       // of the candidates that did not fit
+    Candidate kept;       // one of the best candidates that did not fit into `found`
     float bar;
 };
 
-// Add the postings of up to kTile ranges to the counters. Ranges are cut into rows of 32 postings, one for each lane; a warp takes kRows
-// rows per step, of one range or of many, so that as many loads are in flight. A warp finds the range of a row by the running sums of the
-// ranges' rows; each lane holds four of the sums.
+// Add the postings of up to kTile ranges to the counters. Ranges are divided into rows of 32 postings, one per lane. A warp takes kRows
+// rows per step, of one range or of several, so that this many loads are in flight. It finds the range of a row in the cumulative numbers
+// of rows of the ranges; each lane stores four of these.
 __device__ void add_postings(Lookup& lookup, Word* counters, const Word* postings, int n_ranges, int lane) {
     Word rows[4], total = 0;
     for (int j = 0; j < 4; ++j) {
@@ -159,7 +159,7 @@ __device__ void add_postings(Lookup& lookup, Word* counters, const Word* posting
             const bool is_inside = at[k] < __shfl_sync(kEveryLane, own_end, k);
             is_there |= is_inside ? 1u << k : 0u;
             COUNT_OPERATIONS(is_inside);
-            posting[k] = is_inside ? __ldcg(postings + at[k]) : 0;  // past the first cache, which has the table of scores
+            posting[k] = is_inside ? __ldcg(postings + at[k]) : 0;  // bypasses the level 1 cache, which holds the table of scores
         }
 #pragma unroll
         for (int k = 0; k < kRows; ++k) {
@@ -173,9 +173,9 @@ __device__ void add_postings(Lookup& lookup, Word* counters, const Word* posting
     }
 }
 
-// Find where ranges of keys lie among the postings of a chunk; threads take one each.
+// Find the postings of a chunk in each range of keys; one range per thread.
 __device__ void look_up(Lookup& lookup, const Queries& queries, int first, int n, const Word* bins, Word n_bins, int bin_shift) {
-    for (int s = blockDim.x - 1 - threadIdx.x; s < n; s += blockDim.x) {  // from the last on: the first have the histogram
+    for (int s = blockDim.x - 1 - threadIdx.x; s < n; s += blockDim.x) {  // last threads first: the first ones process the histogram
         const Word low = queries.segment_low[first + s], last = queries.segment_high[first + s] - 1;
         const Word first_bin = low >> bin_shift, last_bin = min(last >> bin_shift, n_bins - 1);
         Range range{0, 0, 0, 0, low << 16, last << 16 | 0xffffu, static_cast<Word>(queries.segment_weight[first + s]) << 16};
@@ -189,7 +189,7 @@ __device__ void look_up(Lookup& lookup, const Queries& queries, int first, int n
     }
 }
 
-// One thread: the windows of a query in a chunk, and the same with those that touch joined.
+// One thread: find the windows of a query in a chunk, and join overlapping or adjacent windows.
 __device__ void find_windows(Lookup& lookup, const int* windows, int n_windows, int first_form, int n_forms) {
     int n = 0;
     for (int e = 0; e < n_windows; ++e) {
@@ -207,8 +207,7 @@ __device__ void find_windows(Lookup& lookup, const int* windows, int n_windows, 
     lookup.n_joined = n;
 }
 
-// One warp puts what its block has found among the best of the query in global memory. Blocks that have the same query wait for one
-// another at its lock.
+// One warp merges the candidates of its block into the best of the query in global memory. Blocks with the same query wait for its lock.
 __device__ void merge(Lookup& lookup, const Candidate* found, const long long* form_code, const Queries& queries, int query, int lane) {
     const int n_best = queries.n_best;
     const int n_found = min(kFound, lookup.n_found), n = n_found + lookup.n_late;
@@ -254,7 +253,7 @@ __device__ void merge(Lookup& lookup, const Candidate* found, const long long* f
     }
 }
 
-// All threads: counters and histogram are cleared, and a first pair is taken.
+// All threads: clear counters and histogram, and take a first pair.
 __device__ __forceinline__ Room begin_block(Lookup& lookup, const Index& index, const Queries& queries, const Pair* pairs, int n_pairs,
                                             int* next_pair, unsigned char* dynamic_shared) {
     const int lane = threadIdx.x & 31, n_warps = blockDim.x >> 5;
@@ -276,9 +275,9 @@ __device__ __forceinline__ Room begin_block(Lookup& lookup, const Index& index, 
     return room;
 }
 
-// One warp: what the ions of last residues add, the score that a candidate must reach, and the windows of the query in the chunk.
+// One warp: determine what the ions of last residues add, the minimum score of a candidate, and the windows of the query in the chunk.
 __device__ __forceinline__ void know_query(Lookup& lookup, const Queries& queries, const Pair& pair, int first_form, int n_forms, int lane) {
-    // Candidates with lower scores than the last stored one are skipped. An outdated value is lower, and does no harm.
+    // Skip candidates with lower scores than the last stored one. An outdated value is lower and therefore harmless.
     const float last = *static_cast<volatile float*>(queries.best_score + static_cast<long long>(pair.query) * queries.n_best +
                                                      queries.n_best - 1);
     const Word added = queries.ends[pair.query * kEnds + lane];
@@ -297,8 +296,8 @@ __device__ __forceinline__ void know_query(Lookup& lookup, const Queries& querie
     }
 }
 
-// All threads: the counters of a pair. Meanwhile one warp merges what was found for the query `previous`, and thread 0 takes the pair that
-// follows, which is returned there.
+// All threads: compute the counters of a pair. Meanwhile, one warp merges the candidates of the query `previous`, and thread 0 takes the
+// next pair and returns it.
 __device__ __forceinline__ Pair count_matches(Lookup& lookup, const Room& room, const Index& index, const Queries& queries,
                                               const Pair& pair, const Pair* pairs, int n_pairs, int* next_pair, int previous) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
@@ -315,18 +314,19 @@ __device__ __forceinline__ Pair count_matches(Lookup& lookup, const Room& room, 
             know_query(lookup, queries, pair, index.first_form + chunk_form, n_chunk_forms, lane);
         }
         __syncthreads();
-        // One warp merges what was found for the last pair, while the others add postings.
+        // One warp merges the candidates of the previous pair while the others add postings.
         if (tile == 0 && warp == 0 && previous >= 0) merge(lookup, room.found, index.form_code, queries, previous, lane);
         int p = n_pairs;
-        if (tile == 0 && threadIdx.x == 0) p = atomicAdd(next_pair, 1);  // comes while postings are added
+        if (tile == 0 && threadIdx.x == 0) p = atomicAdd(next_pair, 1);  // arrives while postings are added
         add_postings(lookup, room.counters, index.postings + chunk.first_posting, n_ranges, lane);
-        if (tile == 0 && threadIdx.x == 0 && p < n_pairs) following = pairs[p];  // comes while counters are ranked
+        if (tile == 0 && threadIdx.x == 0 && p < n_pairs) following = pairs[p];  // arrives while counters are ranked
         __syncthreads();
     }
     return following;
 }
 
-// Bits of the counters, of 16 in a strip, that a lane has to rank; `four_ends` holds the ends of their forms, four in a word.
+// Return a bit for each of a lane's 16 counters in a strip that must be ranked. `four_ends` receives the last residues of the forms, four
+// per word.
 __device__ __forceinline__ Word counters_to_rank(const Lookup& lookup, const Ranking& ranking, const Word* counters,
                                                  const unsigned char* chunk_ends, int strip, int forms_of_chunk, int lane,
                                                  Word (&four_ends)[kFours]) {
@@ -334,7 +334,7 @@ __device__ __forceinline__ Word counters_to_rank(const Lookup& lookup, const Ran
 #pragma unroll
     for (int k = 0; k < kFours; ++k) {
         const int at = strip + 128 * k + 4 * lane;
-        // After the last form of the index, values are undefined, but in no window.
+        // Values after the last form of the index are undefined, but outside every window.
         four_ends[k] = ranking.has_ends && at < forms_of_chunk ? *reinterpret_cast<const Word*>(chunk_ends + at) : 0;
     }
 #pragma unroll
@@ -353,7 +353,7 @@ __device__ __forceinline__ Word counters_to_rank(const Lookup& lookup, const Ran
     return left;
 }
 
-// The warp notes the candidates of the lanes that have a good one.
+// The warp stores the candidates of the lanes in which `is_good` is true.
 __device__ __forceinline__ void note(Lookup& lookup, const Room& room, Ranking& ranking, const Index& index, const Queries& queries, Word good,
                                      bool is_good, int form, float score, int lane) {
     int place = lane == 0 ? atomicAdd(&lookup.n_found, __popc(good)) : 0;
@@ -364,7 +364,7 @@ __device__ __forceinline__ void note(Lookup& lookup, const Room& room, Ranking& 
         room.found[place] = Candidate{isotope << kPlaceBits | (ranking.chunk_form + form), score};
         is_good = false;
     }
-    // No space: each warp sorts its own. The bar rises, and soon few are left.
+    // No space left: each warp inserts its candidates into its own list. The minimum score rises, so there are soon few.
     for (Word late = __ballot_sync(kEveryLane, is_good); late; late &= late - 1) {
         const int source = __ffs(static_cast<int>(late)) - 1;
         const long long number = index.form_code[ranking.chunk_form + __shfl_sync(kEveryLane, form, source)];
@@ -375,7 +375,7 @@ __device__ __forceinline__ void note(Lookup& lookup, const Room& room, Ranking& 
     }
 }
 
-// The warp scores and clears one counter in each lane that has one, `form` of the chunk, and counts it in the histogram.
+// Each lane with a counter, that of `form` of the chunk, scores and clears it and counts the score in the histogram.
 __device__ __forceinline__ void rank_counters(Lookup& lookup, const Room& room, Ranking& ranking, const Index& index, const Queries& queries,
                                               bool has_one, int form, int letter, int lane) {
     Word value = 0;
@@ -394,15 +394,16 @@ __device__ __forceinline__ void rank_counters(Lookup& lookup, const Room& room, 
     if (is_inside) {
         atomicAdd(&room.of_lane[min(queries.n_bins - 1, static_cast<int>(score * queries.inverse_width)) * queries.n_copies], 1);
         const int bin_of_end = ranking.has_ends && !ranking.ranks_ends ? lookup.bin_of_end[letter] : -1;
-        if (bin_of_end >= 0) atomicAdd(&room.of_lane[bin_of_end * queries.n_copies], -1);  // counted with the forms with its last residue
+        if (bin_of_end >= 0) atomicAdd(&room.of_lane[bin_of_end * queries.n_copies], -1);  // already counted with its last residue
     }
     const bool is_good = is_inside && score >= ranking.bar && n + c >= queries.minimum_matched_ions;
     const Word good = __ballot_sync(kEveryLane, is_good);
     if (good != 0) note(lookup, room, ranking, index, queries, good, is_good, form, score, lane);
 }
 
-// All threads: the counters of a pair become scores. Forms with no other match than that of their last residue have one score for each
-// last residue: if none of these is high enough, and all of a chunk lies in the window, they are counted by residue and not ranked.
+// All threads: compute scores from the counters of a pair. All forms that match only the ion of their last residue have the same score for
+// the same residue. If no such score is high enough, and the window contains the whole chunk, these forms are counted by residue and not
+// ranked.
 __device__ __forceinline__ void rank_chunk(Lookup& lookup, const Room& room, const Index& index, const Queries& queries, const Pair& pair) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
     const int chunk_form = pair.chunk * index.forms_of_chunk;
@@ -436,13 +437,13 @@ __device__ __forceinline__ void rank_chunk(Lookup& lookup, const Room& room, con
     }
 }
 
-// All threads: the histogram of a pair is added to that of its query, and cleared.
+// All threads: add the histogram of a pair to that of its query, and clear it.
 __device__ __forceinline__ void give_histogram(const Room& room, const Queries& queries, int query) {
     const int lane = threadIdx.x & 31;
     for (int b = threadIdx.x; b < queries.n_bins; b += blockDim.x) {
         int n = 0;
         for (int j = 0; j < queries.n_copies; ++j) {
-            int* copy = room.histogram + b * queries.n_copies + ((lane + j) & (queries.n_copies - 1));  // lanes in different banks
+            int* copy = room.histogram + b * queries.n_copies + ((lane + j) & (queries.n_copies - 1));  // lanes use different banks
             n += *copy;
             *copy = 0;
         }
@@ -450,16 +451,16 @@ __device__ __forceinline__ void give_histogram(const Room& room, const Queries& 
     }
 }
 
-// Blocks take pairs one after the other until none is left. Between barriers a block
-//   looks the ranges of a query up in a chunk, while other threads give the last pair's histogram away;
-//   adds postings, while one warp merges what the last pair found, and a thread takes the next pair;
+// Blocks take pairs in turn until none is left. Between barriers, a block
+//   looks up the ranges of a query in a chunk, while other threads add the previous pair's histogram to that of its query;
+//   adds postings, while one warp merges the candidates of the previous pair, and one thread takes the next pair;
 //   ranks the counters.
 extern "C" __global__ void __launch_bounds__(kMostThreads)
 search_chunks(Index index, Queries queries, const Pair* pairs, int n_pairs, int* next_pair) {
     extern __shared__ __align__(16) unsigned char dynamic_shared[];
     __shared__ Lookup lookup;
     const Room room = begin_block(lookup, index, queries, pairs, n_pairs, next_pair, dynamic_shared);
-    int previous = -1;  // query whose candidates are yet to be merged
+    int previous = -1;  // query whose candidates must still be merged
     while (true) {
         const Pair pair = lookup.pair;
         if (pair.query < 0) break;

@@ -112,8 +112,8 @@ __device__ __forceinline__ Word in_half(int value, int half) { return static_cas
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// Texts, patterns, and which pairs of them. text_of, pattern_of: of the n pairs. order: the pairs at the n_places places of the units; none:
-// those from `first` on. windows: where the part of each pair's text begins, and ends; none: all of it. chunks: first and last
+// Texts, patterns, and which pairs of them. text_of, pattern_of: of the n pairs. order: the pairs at the n_places places of the units;
+// none: those from `first` on. windows: where the part of each pair's text begins, and ends; none: all of it. chunks: first and last
 // place of each block; none: as many as a block has, in order. scores: words by the symbol of the pattern, see fill_scores.
 // ranks: of the symbols of texts among those that occur; with kProfile of patterns. diagonal: score of each symbol with itself, multiplied.
 struct Pairs {

@@ -1,19 +1,18 @@
-// k-means: each point or sparse vector is given to the nearest centroid, and those of each cluster are added up: what
-// kernels/cpu/k_means.py computes, with the same labels and sums (Li's thesis, Algorithms 4.3, 4.4 and 4.6).
+// k-means: assign each point or sparse vector to the nearest centroid, and sum the members of each cluster. Labels and sums are identical
+// to those of kernels/cpu/k_means.py (Li's thesis, Algorithms 4.3, 4.4 and 4.6).
 //
-// Points of up to 16 dimensions: a thread keeps kPoints of them in registers, and the block's centroids pass through shared memory, where all
-// threads read the same one. Points of more dimensions: a block computes the distances of 64 points from 64 centroids per step, from tiles
-// of 16 dimensions in shared memory; a thread has 4 by 4 of them in registers. Both find the nearest and the second nearest in float32. Where
-// the second may be nearer by the bound of float32's rounding (see kernels/cpu/k_means.py), the warp compares all centroids by the
-// definition: float64, one dimension after the other.
+// Points of up to 16 dimensions: a thread keeps kPoints of them in registers, and the block's centroids pass through shared memory, where
+// all threads read the same one. Points of more dimensions: a block computes the distances of 64 points from 64 centroids per step, from
+// tiles of 16 dimensions in shared memory; a thread has 4 by 4 of them in registers. Both find the nearest and the second nearest in
+// float32. Where the second may be nearer by the bound of float32's rounding (see kernels/cpu/k_means.py), the warp compares all centroids
+// by the definition: float64, one dimension after the other.
 //
-// Sums of points: a block adds up its points in shared memory, each number as two halves of 16 bits in counters of 32, which cannot overflow
-// for kPointsOfBlock points, and then adds what came together to the sums in device memory.
+// Sums of points: a block adds its points in shared memory, each number as two 16-bit halves in 32-bit counters, which cannot overflow for
+// kPointsOfBlock points, and then adds the result to the sums in device memory.
 //
-// Sparse vectors: for each bin there is a list of the clusters whose sums are not zero there, in runs of kTile clusters. A warp has a vector;
-// it walks the lists of its bins, one after the other, and adds to the products with kTile clusters in shared memory; within a list no
-// cluster comes twice, so that no lane is in another's way. The lists of the next round are made by a block for each bin, from all vectors
-// that have something there.
+// Sparse vectors: each bin has a list of the clusters whose sums are not zero in it, in segments of kTile clusters. A warp processes one
+// vector: it walks the lists of the vector's bins in turn and adds to the products with kTile clusters in shared memory. A list contains no
+// cluster twice, so lanes do not conflict. One block per bin creates the lists of the next round, from all vectors that have this bin.
 
 // Macros of a launch, set by kernels/cuda/k_means.py. The value here is that of one of its forms.
 #ifndef DIMENSIONS
@@ -37,7 +36,7 @@ constexpr float kFar = 3.4e38f;
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// Squared distance, one addition after the other.
+// Return the squared distance, adding the dimensions in order.
 __device__ __forceinline__ double distance(const int* point, const double* centroid, int d) {
     double whole = 0.0;
     for (int c = 0; c < d; ++c) {
@@ -47,7 +46,7 @@ __device__ __forceinline__ double distance(const int* point, const double* centr
     return whole;
 }
 
-// Quick distances beyond this are of centroids that are farther than the one at the quick distance `best`.
+// Return a bound: centroids with a larger float32 distance are certainly farther than the centroid at the float32 distance `best`.
 __device__ __forceinline__ double most_of_nearest(double best, double length_squared, int d) {
     const double slope = kRounding * (d + 8), root = 5.0 * kRounding * sqrt(length_squared);
     const double rest = 8.0 * kRounding * kRounding * length_squared;
@@ -56,7 +55,7 @@ __device__ __forceinline__ double most_of_nearest(double best, double length_squ
     return of_root * of_root * (1.0 + 1e-6);
 }
 
-// The nearest centroid by the definition, of several the first; all lanes come with the same point and leave with the answer.
+// Return the nearest centroid as defined, the first if several are equally near. Called by all lanes with the same point.
 __device__ __noinline__ int exact_nearest(const int* point, const double* centroids, int k, int d) {
     const int lane = threadIdx.x & 31;
     double best = 1e300;
@@ -78,7 +77,7 @@ struct __align__(16) Four {
     float of[4];
 };
 
-// The nearest and the second nearest so far, by quick distances.
+// The nearest and the second nearest centroid so far, by float32 distances.
 struct Nearest {
     float best = kFar, second = kFar;
     int label = 0;
@@ -117,7 +116,7 @@ struct Centroids {
     int stride;
 };
 
-// The label of point i, which all lanes bring that is_mine says so of, is settled and written; all lanes of the warp come.
+// Determine and write the label of point i in each lane with `is_mine`. Called by all lanes of the warp.
 __device__ __forceinline__ void settle(const Points& points, const Centroids& centroids, long long i, bool is_mine, const Nearest& nearest,
                                        double length_squared) {
     const int d = points.d;
@@ -139,7 +138,7 @@ __device__ __forceinline__ void settle(const Points& points, const Centroids& ce
     }
 }
 
-// Points of kDimensions dimensions; kPoints * kThreads of them to a block.
+// Label points with kDimensions dimensions; kPoints * kThreads points per block.
 extern "C" __global__ void __launch_bounds__(256) nearest_in_registers(Points points, Centroids centroids) {
     Four* const tile = reinterpret_cast<Four*>(dynamic_shared);
     const Four* const quick = reinterpret_cast<const Four*>(centroids.quick);
@@ -185,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(256) nearest_in_registers(Points po
     }
 }
 
-// Points of any number of dimensions; kSide of them to a block.
+// Label points with any number of dimensions; kSide points per block.
 extern "C" __global__ void __launch_bounds__(256) nearest_in_tiles(Points points, Centroids centroids) {
     float* const of_points = reinterpret_cast<float*>(dynamic_shared);
     float* const of_centroids = of_points + kDepth * kRow;
@@ -247,8 +246,8 @@ extern "C" __global__ void __launch_bounds__(256) nearest_in_tiles(Points points
     }
 }
 
-// Sums over the points of each cluster, `first:last` in the dimensions `column:column + columns`; a block has `of_block` points. `sums` (k, d),
-// and `counts` (k,) with the first dimensions, are added to.
+// Sums over the points of each cluster, `first:last` in the dimensions `column:column + columns`; a block has `of_block` points. `sums` (k,
+// d), and `counts` (k,) with the first dimensions, are added to.
 extern "C" __global__ void __launch_bounds__(256)
     add_points(Points points, int k, int column, int columns, int of_block, Long* sums, Long* counts) {
     Word* const low = reinterpret_cast<Word*>(dynamic_shared);
@@ -277,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// As add_points, for more clusters than fit into shared memory: one number after the other.
+// Same as add_points for more clusters than fit into shared memory: numbers are added individually.
 extern "C" __global__ void __launch_bounds__(256) add_points_one_by_one(Points points, Long* sums, Long* counts) {
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x, n = (points.last - points.first) * points.d;
     for (long long e = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; e < n; e += step) {
@@ -288,8 +287,8 @@ extern "C" __global__ void __launch_bounds__(256) add_points_one_by_one(Points p
     }
 }
 
-// From the sums (k, d) and counts of clusters, none of them empty, and the `old` centroids: the new ones, `exact` and `quick`, and in `moved`
-// (k,) the squares of how far each moved. `is_given`: they stay as `exact` has them, and are rounded only.
+// From the sums (k, d) and counts of clusters, none of them empty, and the `old` centroids: the new ones, `exact` and `quick`, and in
+// `moved` (k,) the squares of how far each moved. `is_given`: they stay as `exact` has them, and are rounded only.
 struct Means {
     const long long* sums;
     const long long* counts;
@@ -303,7 +302,7 @@ struct Means {
     int is_given;
 };
 
-// New centroids, by thread.
+// Compute the new centroids; one number per thread.
 extern "C" __global__ void __launch_bounds__(256) move_centroids(Means means) {
     const int j = blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= means.k) return;
@@ -338,8 +337,8 @@ struct Vectors {
     int tiles;
 };
 
-// For each bin, tile after tile, the clusters that have something there, and how much: those of tile t from starts[bin * (tiles + 1) + t] up
-// to the next start.
+// For each bin, tile after tile, the clusters that have something there, and how much: those of tile t from starts[bin * (tiles + 1) + t]
+// up to the next start.
 struct Lists {
     long long* starts;
     int* clusters;

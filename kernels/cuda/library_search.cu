@@ -1,11 +1,11 @@
 // The most similar reference of each spectrum: what kernels/cpu/library_search.py computes, with the same references and similarities. See
 // kernels/library_layouts.py for what is computed: sums of whole numbers, so that no order of adding up changes them.
 //
-// A block has a query, whose peaks lie in shared memory; its threads take the references of the query's pools in turn, each all of a
-// comparison, and keep their best. Then the best of the block is found in a tree. Peaks are so far from each other that each has one partner
-// at most where it is: one walk along both lists finds all. Where fragments may be moved by the difference of the masses, a peak has up to
-// two partners, and matches that exclude each other form paths along that difference; of each path the matches with the highest sum count.
-// The state of a path is stored for the query's peaks, in memory of the thread.
+// A block processes one query, whose peaks are in shared memory. Its threads take the references of the query's pools in turn, one complete
+// comparison per thread, and store their best; a tree reduction finds the best of the block. Peaks are so far apart that each has at most
+// one unshifted partner: one pass along both lists finds all. If fragments may be shifted by the mass difference, a peak has up to two
+// partners, and matches that exclude each other form paths along the shift; from each path, the compatible matches with the highest sum are
+// used. The state of a path is stored per peak of the query, in local memory of the thread.
 
 #include "warp.cuh"
 
@@ -70,7 +70,7 @@ __device__ long long worth(int a, int b, const Rules& rules) {
     return static_cast<long long>(a) * b;
 }
 
-// Peaks that match where they are.
+// Sum over peaks that match without a shift.
 __device__ Sum plain(const Query& query, const Peaks& references, long long first, long long last, const Rules& rules) {
     Sum sum = {0, 0};
     int i = 0;
@@ -88,7 +88,7 @@ __device__ Sum plain(const Query& query, const Peaks& references, long long firs
     return sum;
 }
 
-// The query's peak that lies at `goal`, walking on from `at` in the direction of the shift; -1 for none.
+// Return the query's peak at `goal`, searching from `at` in the direction of the shift; -1 if there is none.
 __device__ int partner(const Query& query, long long goal, long long width, bool is_up, int& at) {
     for (; at < query.n; ++at) {
         const int i = is_up ? at : query.n - 1 - at;
@@ -98,8 +98,8 @@ __device__ int partner(const Query& query, long long goal, long long width, bool
     return -1;
 }
 
-// Peaks that match where they are or moved by the shift, each once. Of a query's peak that a path has come to, `without` is the most that
-// the path gives without it, and `in_all` in all; both hold where `stamp` is `mark`.
+// Sum over peaks that match unshifted or shifted, each used once. For a query's peak that a path has reached, `without` is the maximum sum
+// of the path without this peak, and `in_all` the maximum sum; both are valid if `stamp` equals `mark`.
 __device__ Sum shifted(const Query& query, const Peaks& references, long long first, long long last, long long shift, const Rules& rules,
                        long long* without, long long* in_all, int* stamp, int mark) {
     Sum sum = {0, 0};
@@ -182,7 +182,7 @@ search_library(Peaks queries, Peaks references, const long long* squares, Pools 
             const double total = static_cast<double>(sum.total);
             const double value = rules.is_entropy ? total / kEntropyWhole
                                                   : total / sqrt(static_cast<double>(query.square) * static_cast<double>(squares[c]));
-            const Best fresh = {value < 1.0 ? value : 1.0, c, sum.matched};  // what was rounded may make it more
+            const Best fresh = {value < 1.0 ? value : 1.0, c, sum.matched};  // rounding may give more than 1
             if (is_better(fresh, best)) best = fresh;
         }
     }

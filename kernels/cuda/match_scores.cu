@@ -1,12 +1,14 @@
-// Match scores of spectra: what kernels/cpu/match_scores.py computes, with the same candidates and scores. See kernels/match_score_layouts.py
-// for what is counted: masses that a query and a candidate have in common, counted from zero and counted from their precursors down.
+// Match scores of spectra: what kernels/cpu/match_scores.py computes, with the same candidates and scores. See
+// kernels/match_score_layouts.py for what is counted: masses that a query and a candidate have in common, counted from zero and counted
+// from their precursors down.
 //
-// Candidates next in mass make a chunk. A row is a mass that occurs, from zero on or from the precursor down. A block has a query and a chunk;
-// its counters, one for each candidate of the chunk, lie in shared memory, several in a word. Those that belong among the query's best are put
-// there. Chunks come one launch after the other, so that only one block changes a query's best. Two forms give the counters:
+// Candidates next in mass make a chunk. A row is a mass that occurs, from zero on or from the precursor down. A block has a query and a
+// chunk; its counters, one for each candidate of the chunk, lie in shared memory, several in a word. Those that belong among the query's
+// best are put there. Chunks come one launch after the other, so that only one block changes a query's best. Two forms give the counters:
 //
 // * Postings: each row has the numbers of the candidates that have it, and threads add one for each posting of the query's rows.
-// * Bits: each row has a bit for each candidate (Carroll's thesis, Algorithm 11), 32 in a word. A thread adds up the rows of the query in its
+// * Bits: each row has a bit for each candidate (Carroll's thesis, Algorithm 11), 32 in a word. A thread adds up the rows of the query in
+// its
 //   own columns: sums are stored across words, the lowest bit of all 32 in one, the next in another, and eight rows are added with seven
 //   full adders, of two instructions each. Where many candidates have a mass, that is less work.
 
@@ -56,8 +58,8 @@ struct Rows {
     int n;  // rows of masses from zero on; those from precursors down follow
 };
 
-// Postings of chunks: those of row r of chunk c are, from `firsts[c]` on, `starts[c * stride + r]` to `starts[c * stride + r + 1]`. Or bits: row
-// r of chunk c is the `columns` words from `(c * stride + r) * columns` on; the last of its rows, `stride - 1`, is empty.
+// Postings of chunks: those of row r of chunk c are, from `firsts[c]` on, `starts[c * stride + r]` to `starts[c * stride + r + 1]`. Or
+// bits: row r of chunk c is the `columns` words from `(c * stride + r) * columns` on; the last of its rows, `stride - 1`, is empty.
 struct Index {
     Word* starts;
     unsigned short* postings;
@@ -81,8 +83,8 @@ struct Queries {
     int top;
 };
 
-// A launch: the chunk `chunk` of the index, whose first candidate is number `first` of all; `lanes` threads share the postings of a row, sums
-// of bits have `planes` bits. All scores are written to `scores` (n, row_length), unless that is null.
+// A launch: the chunk `chunk` of the index, whose first candidate is number `first` of all; `lanes` threads share the postings of a row,
+// sums of bits have `planes` bits. All scores are written to `scores` (n, row_length), unless that is null.
 struct Pass {
     unsigned char* scores;
     long long row_length;

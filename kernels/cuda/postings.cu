@@ -1,7 +1,7 @@
 // Builds the fragment-ion index of fragments.cuh: the postings of kernels/cpu/postings.py, in another order within a bin.
 //
-// The postings of a chunk are sorted by bins of their keys (counting sort: count the ions of each bin, sum, place). Inside a bin they lie in
-// no order. A bin is narrower than the reach of 16 bits, so those in the two bins at the ends of a range of keys are distinguished from
+// The postings of a chunk are sorted by bins of their keys (counting sort: count the ions of each bin, sum, place). Inside a bin they lie
+// in no order. A bin is narrower than the reach of 16 bits, so those in the two bins at the ends of a range of keys are distinguished from
 // their neighbours by the low bits; the bins between lie in the range as a whole.
 //
 // Sums of masses are made in the order of the CPU's kernel. Compile with --fmad=false: a fused multiply-add rounds differently.

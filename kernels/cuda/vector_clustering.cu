@@ -7,9 +7,9 @@
 // Windows determine the pairs of a tile. A class processes them: `wants` selects pairs before the dot product is computed, and `take`
 // receives the dot product. The vectors of a tile are all vectors, or the members of groups, which are paired only within their group.
 //
-// Clusters. Parents of core points form trees, each hanging on a smaller one, so that a root is the smallest of its cluster; trees are joined
-// by compare-and-swap of a root. A parent that is read late is an ancestor all the same, so that reads need no order; what counts is what
-// the swap says. Blocks share nothing but these words, and the result does not depend on their order.
+// Clusters. Parents of core points form trees, each hanging on a smaller one, so that a root is the smallest of its cluster; trees are
+// joined by compare-and-swap of a root. A parent that is read late is an ancestor all the same, so that reads need no order; what counts is
+// what the swap says. Blocks share nothing but these words, and the result does not depend on their order.
 //
 // Linkage. A block merges a group along nearest-neighbour chains (Murtagh 1983), on the full symmetric matrix of its similarities in whole
 // units: `merge_group` follows `merge_nearest` of the CPU step by step.
@@ -50,8 +50,8 @@ struct Clusters {
     long long minimum_neighbours;
 };
 
-// Groups that are merged. By group: `starts`, and where its matrix begins in the cells; `least` in units. By member: the group that it is in,
-// the number of vectors it represents, the label to find, and workspace.
+// Groups that are merged. By group: `starts`, and where its matrix begins in the cells; `least` in units. By member: the group that it is
+// in, the number of vectors it represents, the label to find, and workspace.
 struct Groups {
     const int* starts;
     const long long* begins;
@@ -387,7 +387,8 @@ struct Merging {
         return kAverages ? cell / static_cast<double>(static_cast<long long>(counts[a]) * counts[b]) : cell;
     }
 
-    // The cluster nearest to a, the smallest of several; in all threads. `bests` is not read any more when the one after the next is sought.
+    // The cluster nearest to a, the smallest of several; in all threads. `bests` is not read any more when the one after the next is
+    // sought.
     __device__ Near nearest_to(int a, int n_active, Near* bests) const {
         Near mine{-1.0, static_cast<int>(n)};
         for (int k = threadIdx.x; k < n_active; k += blockDim.x) {
