@@ -4,7 +4,7 @@
 #include "peaks.cuh"
 
 constexpr int kCorrelationHalfWindow = 75, kAround = 2 * kCorrelationHalfWindow;
-constexpr double kCorrelationUnits = 65536.0;  // to a height of one
+constexpr double kCorrelationUnits = 65536.0;  // per height of one
 constexpr double kXCorrOfSum = 0.005 / (kAround * kCorrelationUnits);
 
 // One thread joins peaks that share a bin of XCorr (the bin has the height of its highest peak) and sums the heights, whole numbers.
@@ -50,8 +50,8 @@ __device__ int bins_before(const Peaks& peaks, int bin) {
     return low;
 }
 
-// SEQUEST's spectrum at a bin, less the mean of the 150 bins around it (Eng 2008, equation 6), from sums instead of a vector of bins; 150
-// times as high, a whole number.
+// Return SEQUEST's spectrum at a bin minus the mean of the 150 bins around it (Eng 2008, equation 6), computed from cumulative sums and
+// multiplied by 150, which gives an integer.
 __device__ long long correlation_at(const Peaks& peaks, double target, const Settings& settings) {
     const int bin =
         static_cast<int>(target * (1.0 / settings.correlation_bin_width) + (1.0 - settings.correlation_bin_offset));

@@ -1,17 +1,18 @@
-// Global alignment of two chains by how near their residues lie, or by their secondary structure: that of kernels/cpu/distance_alignment.py,
-// bit for bit (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309), one antidiagonal after the other:
+// Global alignment of two chains by how near their residues lie, or by their secondary structure: that of
+// kernels/cpu/distance_alignment.py, bit for bit (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309), one antidiagonal
+// after the other:
 //
 //     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
 //
-// A team of threads, a warp or the block, aligns a pair; cells of an antidiagonal do not depend on each other. Two antidiagonals of H and one
-// of G are stored, in addition to the one being written; then the team synchronises.
+// A team of threads, a warp or the block, aligns a pair; cells of an antidiagonal do not depend on each other. Two antidiagonals of H and
+// one of G are stored, in addition to the one being written; then the team synchronises.
 #pragma once
 
 #include "warp.cuh"
 
 constexpr int kUnit = 1 << 15;  // reward of two residues at the same position
 
-// A moved or fixed residue, divided by the scale: three coordinates (twice as much of x) and its square (and one, of y).
+// A residue in units of the scale: three coordinates (doubled for x) and their squared length (plus one for y).
 struct Residue {
     float a, b, c, plus;
 };
@@ -88,7 +89,7 @@ __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     __syncthreads();
 }
 
-// Align residues that were placed; the score of the best alignment, in `kUnit`. States may be null where they are worth nothing.
+// Align placed residues and return the score of the best alignment in units of 1 / `kUnit`. States may be null if they have no weight.
 // With `kTraced`, the way into each cell goes to `ways`, (m + n + 1) rows of m: cell (i, j) at row i + j, column i - 1. The team
 // synchronises.
 template <class Team, bool kTraced>
@@ -132,7 +133,8 @@ __device__ int align(
 
 // The pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. For one warp.
 //
-// The ways come in squares of 32 antidiagonals and 32 residues of x, each lane holding an antidiagonal's as bits: one wait for memory a square.
+// The ways come in squares of 32 antidiagonals and 32 residues of x, each lane holding an antidiagonal's as bits: one wait for memory a
+// square.
 __device__ __noinline__ int trace(const unsigned char* ways, int m, int n, Pair* pairs) {
     const int lane = threadIdx.x & 31;
     int i = m, j = n, place = m;

@@ -6,7 +6,7 @@ constexpr double kLn2High = 2977044471.0 / 4294967296.0, kLn2Low = 1.90821492927
 constexpr long long kBitsOfRootOfHalf = 0x3FE6A09E667F3BCD;
 constexpr int kMantissaBits = 52, kExponentOfOne = 1023;
 
-// Natural logarithm of a positive, finite and normal number.
+// Return the natural logarithm of a positive, finite and normal number.
 __device__ __forceinline__ double logarithm(double x) {
     const long long bits = __double_as_longlong(x);
     const long long exponent = (bits - kBitsOfRootOfHalf) >> kMantissaBits;
@@ -21,7 +21,7 @@ __device__ __forceinline__ double logarithm(double x) {
     return static_cast<double>(exponent) * kLn2 + (2.0 * f + (2.0 * f) * (s * series));
 }
 
-// Zero where the base is not positive. Not inlined: its registers would be missed elsewhere.
+// Return the power, or zero if the base is not positive. Not inlined, to save registers in the callers.
 __device__ __noinline__ double power(double base, double exponent) {
     if (!(base > 0.0)) return 0.0;
     const double y = exponent * logarithm(base);

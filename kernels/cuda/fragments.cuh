@@ -13,7 +13,7 @@
 constexpr int kMostThreads = 1024;
 constexpr Word kCTerminal = 1u << 15;
 constexpr Word kFormMask = kCTerminal - 1;
-constexpr int kEnds = 32;                // kinds of ends: a residue, or none
+constexpr int kEnds = 32;                // possible last residues, including none
 constexpr unsigned char kNoEnd = kEnds - 1;
 
 // Offsets of the postings and the bins of a chunk. The table of bins has two words more than bins: while ions are counted and placed, word
@@ -22,7 +22,7 @@ struct Chunk {
     Long first_posting, first_bin;
 };
 
-// Components of masses. kernels/cuda/fragment_index.py writes it; every member has 8 bytes, so that there is no padding.
+// Components of masses. kernels/cuda/fragment_index.py fills this struct; every member has 8 bytes, so there is no padding.
 struct Masses {
     double residue_mass[kResidues];
     double n_term_mass, c_term_mass;
@@ -33,7 +33,7 @@ struct Masses {
     long long end_key[kResidues];
 };
 
-// The index, as far as it is on the device. kernels/cuda/fragment_index.py writes it.
+// The part of the index that is on the device. kernels/cuda/fragment_index.py fills this struct.
 struct Index {
     Word* postings;
     Word* bins;

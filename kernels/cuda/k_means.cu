@@ -2,10 +2,10 @@
 // to those of kernels/cpu/k_means.py (Li's thesis, Algorithms 4.3, 4.4 and 4.6).
 //
 // Points of up to 16 dimensions: a thread keeps kPoints of them in registers, and the block's centroids pass through shared memory, where
-// all threads read the same one. Points of more dimensions: a block computes the distances of 64 points from 64 centroids per step, from
-// tiles of 16 dimensions in shared memory; a thread has 4 by 4 of them in registers. Both find the nearest and the second nearest in
-// float32. Where the second may be nearer by the bound of float32's rounding (see kernels/cpu/k_means.py), the warp compares all centroids
-// by the definition: float64, one dimension after the other.
+// all threads read the same centroid. Points of more dimensions: a block computes the distances of 64 points from 64 centroids per step,
+// from tiles of 16 dimensions in shared memory; a thread has 4 by 4 distances in registers. Both find the nearest and the second nearest
+// centroid in float32. If rounding errors leave open which is nearer (see kernels/cpu/k_means.py), the warp compares all centroids exactly
+// as defined: in float64, adding the dimensions in order.
 //
 // Sums of points: a block adds its points in shared memory, each number as two 16-bit halves in 32-bit counters, which cannot overflow for
 // kPointsOfBlock points, and then adds the result to the sums in device memory.

@@ -8,12 +8,12 @@
 
 #include "warp.cuh"
 
-constexpr int kBatch = 16;    // superpositions that are computed together
-constexpr int kMoments = 17;  // sums of x (3) and of y (3), of the products of their axes (9), of the squares of both, and how many pairs
+constexpr int kBatch = 16;    // superpositions computed together
+constexpr int kMoments = 17;  // sums of x (3), of y (3), of products of their axes (9), of squares of both, and pairs
 constexpr int kMove = 12;     // a superposition: the rotation row by row, then the translation
 constexpr int kNewtonSteps = 9;
 constexpr double kFarthest = 1e6;               // Å
-constexpr double kShareUnits = 1048576.0;       // added and taken off again: what is left are whole parts of 2^-32
+constexpr double kShareUnits = 1048576.0;       // adding and subtracting this rounds to multiples of 2^-32
 constexpr int kLanesOfRun = THREADS / kBatch;   // threads that add up a run of pairs, where there are sixteen of them
 
 // A batch of runs of pairs, in shared memory: the k-th of lengths[k] pairs, unused where that is 0. Moves and moments are ordered by
@@ -40,7 +40,7 @@ __device__ __forceinline__ double determinant(
 
 __device__ __forceinline__ double share_of(double apart, double inverse) { return 1.0 / (1.0 + apart * inverse) + kShareUnits - kShareUnits; }
 
-// The square of the distance of a pair, x moved.
+// Return the squared distance of a pair after moving x.
 __device__ __forceinline__ double apart_squared(
     const double (&r)[kMove], double s, double t, double u, double d, double e, double f) {
     const double a = r[0] * s + r[1] * t + r[2] * u + r[9] - d;
@@ -49,7 +49,7 @@ __device__ __forceinline__ double apart_squared(
     return a * a + b * b + c * c;
 }
 
-// Eigenvector of the greatest eigenvalue of a symmetric matrix, which is overwritten (Jacobi).
+// Compute the eigenvector of the largest eigenvalue of a symmetric matrix, which is overwritten (Jacobi).
 __device__ __noinline__ void eigenvector(double (&k)[4][4], double (&q)[4]) {
     double v[4][4] = {{1.0, 0.0, 0.0, 0.0}, {0.0, 1.0, 0.0, 0.0}, {0.0, 0.0, 1.0, 0.0}, {0.0, 0.0, 0.0, 1.0}};
     for (int sweep = 0; sweep < 50; ++sweep) {
@@ -85,7 +85,7 @@ __device__ __noinline__ void eigenvector(double (&k)[4][4], double (&q)[4]) {
     for (int r = 0; r < 4; ++r) q[r] = v[r][best];
 }
 
-// The superposition of any pairs, also of those on a line, by their moments.
+// Compute the superposition of any pairs, including collinear pairs, from their moments.
 __device__ __noinline__ void any_superposition(Runs& runs, int k) {
     double sums[kMoments];
     for (int c = 0; c < kMoments; ++c) sums[c] = runs.sums[c][k];
@@ -159,7 +159,7 @@ __device__ __noinline__ void any_superposition(Runs& runs, int k) {
     }
 }
 
-// The superposition of run k by its moments; whether it holds: of pairs on a line, and some others, it does not.
+// Compute the superposition of run k from its moments. Returns false if it is invalid, as for collinear pairs.
 __device__ bool superposition(Runs& runs, int k) {
     const double inverse = 1.0 / runs.sums[16][k];
     const double mx = runs.sums[0][k], my = runs.sums[1][k], mz = runs.sums[2][k];
@@ -171,7 +171,7 @@ __device__ bool superposition(Runs& runs, int k) {
     const double k00 = xx + yy + zz, k01 = yz - zy, k02 = zx - xz, k03 = xy - yx;
     const double k11 = xx - yy - zz, k12 = xy + yx, k13 = zx + xz;
     const double k22 = -xx + yy - zz, k23 = yz + zy, k33 = -xx - yy + zz;
-    // Of four eigenvalues whose sum is 0, none is above the root of 3/4 of the sum of their squares.
+    // Bound: if four eigenvalues sum to 0, none exceeds sqrt(3/4 of the sum of their squares).
     const double squares = xx * xx + xy * xy + xz * xz + yx * yx + yy * yy + yz * yz + zx * zx + zy * zy + zz * zz;
     const double inner = 0.5 * (runs.sums[15][k] - (mx * mx + my * my + mz * mz + ux * ux + uy * uy + uz * uz) * inverse);
     const double bound = sqrt(3.0 * squares);
@@ -188,7 +188,7 @@ __device__ bool superposition(Runs& runs, int k) {
         value = value - step;
     }
     const double a00 = k00 - value, a11 = k11 - value, a22 = k22 - value, a33 = k33 - value;
-    // The adjugate of K - value: of its columns that with the greatest diagonal is taken.
+    // The adjugate of K - value: use the column with the largest diagonal element.
     const double d0 = determinant(a11, k12, k13, k12, a22, k23, k13, k23, a33);
     const double d1 = determinant(a00, k02, k03, k02, a22, k23, k03, k23, a33);
     const double d2 = determinant(a00, k01, k03, k01, a11, k13, k03, k13, a33);
@@ -219,7 +219,7 @@ __device__ bool superposition(Runs& runs, int k) {
     return fabs(step) <= 1e-7 * value && most - 1e-7 * value * value * value > 0.0;
 }
 
-// The superpositions of all runs by their moments. The block synchronises at the end.
+// Compute the superpositions of all runs from their moments. The block synchronises at the end.
 __device__ __noinline__ void superpositions(Runs& runs) {
     const int k = threadIdx.x;
     if (k < kBatch && runs.lengths[k] > 0 && !superposition(runs, k)) any_superposition(runs, k);

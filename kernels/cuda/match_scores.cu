@@ -20,14 +20,14 @@
 #include "warp.cuh"
 
 constexpr int kThreads = 512;
-constexpr int kFound = 512;  // candidates that are put in order together, those of before included
+constexpr int kFound = 512;  // candidates sorted together, including earlier ones
 constexpr int kBits = BITS;  // of a counter
 constexpr int kParts = 32 / kBits;
 constexpr Word kMost = (1u << kBits) - 1;
 constexpr Word kHigh = kBits == 8 ? 0x80808080u : 0x80008000u;  // the highest bit of each counter of a word
 constexpr Word kOnes = kBits == 8 ? 0x01010101u : 0x00010001u;
 constexpr Word kHalf = kMost / 2;
-constexpr int kPlaceBits = 16;  // of a candidate in its chunk
+constexpr int kPlaceBits = 16;  // bits for the index of a candidate in its chunk
 constexpr int kColumns = kBits == 8 ? 4 : 2;  // words of a row that a thread adds up
 constexpr int kPlanes = kBits;                // of sums: bits of the greatest score
 constexpr int kRowsAtOnce = 8;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void set_bit(Long* bits, int mass) {
     if (!(bits[mass >> 6] & bit)) atomicOr(bits + (mass >> 6), bit);
 }
 
-// The serial number of a mass, -1 where it does not occur.
+// Return the row of a mass, or -1 if the mass does not occur.
 __device__ __forceinline__ int row_of(const Long* bits, const Word* before, int words, int mass) {
     const int word = mass >> 6;
     if (word >= words) return -1;
@@ -171,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(512) place_postings(Lists lists, Ro
     });
 }
 
-// A bit for each posting.
+// Set a bit for each posting.
 extern "C" __global__ void __launch_bounds__(512) set_bits(Lists lists, Rows rows, Index index) {
     for_each_mass(lists, [&](long long list, int mass, int below, long long) {
         const long long chunk = list / index.chunk_size;
@@ -185,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(512) set_bits(Lists lists, Rows row
     });
 }
 
-// The rows of the queries' masses.
+// Find the rows of the queries' masses.
 extern "C" __global__ void __launch_bounds__(512) find_rows(Queries queries, Rows rows) {
     const Lists lists{queries.offsets, queries.masses, queries.precursors, queries.n ? queries.offsets[0] : 0, queries.n};
     for_each_mass(lists, [&](long long, int mass, int below, long long i) {
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(512) find_rows(Queries queries, Row
     });
 }
 
-// The sum of all threads' values; all come and leave with it.
+// Return the sum of the values of all threads, in all threads of the block.
 __device__ int sum_of_block(int value, int* total) {
     if (threadIdx.x == 0) *total = 0;
     __syncthreads();
@@ -306,7 +306,7 @@ __device__ __forceinline__ void end_chunk(const Queries& queries, const Pass& pa
     }
 }
 
-// A block for each query, by postings.
+// Count with postings, one block per query.
 extern "C" __global__ void __launch_bounds__(512) count_by_postings(Index index, Queries queries, Pass pass) {
     union Room {
         Word ranges[2][kThreads];

@@ -1,9 +1,9 @@
-// The peaks of one spectrum, and a bit table in which an ion is found or missed in one look.
+// The peaks of one spectrum, and a bit table with which one read shows whether a peak may match an ion.
 #pragma once
 
 #include "search.cuh"
 
-constexpr double kRounding = 1e-12;      // of a mass, at most
+constexpr double kRounding = 1e-12;      // maximum relative rounding error of a mass
 
 // The peaks of one spectrum, as a block sees them.
 struct Peaks {
@@ -11,7 +11,7 @@ struct Peaks {
     const float* weight;
     int n;
     Word* words;                    // bit table
-    unsigned short* first;          // for each word the first peak that may match in it
+    unsigned short* first;          // for each word, the first peak that may match in its bins
     int n_words;
     double inverse_bin, absolute, relative;
     int* correlation_bin;           // XCorr: bins that hold a peak, ascending, and sums of their heights up to each
@@ -27,7 +27,7 @@ __device__ double reach(const Peaks& peaks, double mz) {
     return peaks.absolute * widened + (peaks.relative * widened + kRounding) * mz;
 }
 
-// The bit table reaches to the last peak of this spectrum; its bins are widened where they would not fit, which only costs looks at peaks.
+// The bit table extends to the last peak of this spectrum. If its bins do not fit, they are wider, which only costs more comparisons.
 __device__ void fit_table(Peaks& peaks, double bin_width, int maximum_words) {
     double last = 0.0;
     if (peaks.n > 0) last = peaks.mz[peaks.n - 1] + reach(peaks, peaks.mz[peaks.n - 1]);
@@ -57,14 +57,14 @@ __device__ void index_peaks(Peaks& peaks) {
     __syncthreads();
 }
 
-// 1 where the bit table has a peak near `target`, else 0.
+// Return 1 if the bit table has a peak near `target`, otherwise 0.
 __device__ Word may_match(const Peaks& peaks, double target) {
     const int bin = static_cast<int>(target * peaks.inverse_bin), word = bin >> 5;
-    const bool inside = static_cast<Word>(word) < static_cast<Word>(peaks.n_words);  // a negative one is far beyond
+    const bool inside = static_cast<Word>(word) < static_cast<Word>(peaks.n_words);  // negative words are out of range too
     return inside ? peaks.words[word] >> (bin & 31) & 1u : 0u;
 }
 
-// The heaviest peak within the tolerance of `target`, or -1. Peaks before `first` do not reach it.
+// Return the heaviest peak within the tolerance of `target`, or -1. The tolerance ranges of peaks before `first` do not contain `target`.
 __device__ int heaviest_peak(const double* mz, const float* weight, int first, int n, double target, double absolute, double relative) {
     const double half = absolute + relative * target;
     int best = -1;
@@ -80,7 +80,7 @@ __device__ int heaviest_peak(const double* mz, const float* weight, int first, i
     return best;
 }
 
-// The same for a `target` that may match.
+// Same for a `target` for which the bit table has a peak.
 __device__ int find_peak(const Peaks& peaks, double target) {
     const int first = peaks.first[static_cast<int>(target * peaks.inverse_bin) >> 5];
     return heaviest_peak(peaks.mz, peaks.weight, first, peaks.n, target, peaks.absolute, peaks.relative);

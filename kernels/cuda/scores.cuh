@@ -12,14 +12,14 @@ struct Matched {
     int count;  // of ions
 };
 
-// Match of a form with a spectrum: the components of a score. `kernel_sum` and `correlation` are there for scores that need roots or them.
+// Match of a form with a spectrum: the components of a score. `kernel_sum` and `correlation` are only set for scores that need them.
 struct Match {
     int count_n, count_c;  // matched ions from either end
     double dot, kernel_sum;
     long long correlation;
 };
 
-// Windows of consecutive ions of one series, raised to a power, so that runs count more than single ions (Fu 2004, equation 6).
+// Sums over windows of consecutive ions of one series, raised to a power, so that consecutive ions count more (Fu 2004, equation 6).
 __device__ double kernel_dot_product(const double* root, int n, int window, double exponent) {
     const int before = (window - 1) / 2, after = window - 1 - before;
     double total = 0.0;
@@ -31,7 +31,7 @@ __device__ double kernel_dot_product(const double* root, int n, int window, doub
     return total;
 }
 
-// Sums of the masses of a peptidoform from its N-terminus, up to each residue; the mass of the whole.
+// Compute the cumulative masses of a peptidoform from its N-terminus up to each residue, and return its mass.
 __device__ __forceinline__ double sum_masses(const Form& form, const Settings& settings, const Inputs& in, const double* residue_mass,
                                              double* prefix) {
     double total = settings.n_term_mass, c_term = settings.c_term_mass;
@@ -61,7 +61,7 @@ __device__ __forceinline__ double sum_masses(const Form& form, const Settings& s
         }
 #pragma unroll
         for (int j = 0; j < kGroup; ++j) {
-            total += mass[j];  // past the end, nothing
+            total += mass[j];  // adds nothing after the end
             prefix[begin + j] = total;
         }
     }

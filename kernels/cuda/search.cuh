@@ -1,7 +1,7 @@
 // Input of a search of spectra against the dictionary, and the candidates that it stores.
 //
-// Scores are those of the CPU to the last bit: sums are made in the same order, or of whole numbers, and the logarithm and the power
-// are those of kernels/cpu/elementary.py. Compile with --fmad=false: a fused multiply-add rounds differently.
+// Scores are bit-identical to those of the CPU: sums are in the same order or of integers, and logarithm and power are those of
+// kernels/cpu/elementary.py. Compile with --fmad=false: a fused multiply-add rounds differently.
 #pragma once
 
 #include "peptides.cuh"
@@ -10,7 +10,7 @@ constexpr int kMostSlots = 8;            // variable modifications of one peptid
 constexpr int kMostFragmentCharge = 5;
 constexpr int kMostIsotopeErrors = 16;
 constexpr Long kNobody = ~0ull;
-constexpr int kPeptideBits = 40;         // of a key; the window's number is above
+constexpr int kPeptideBits = 40;         // low bits of a key: peptide; above: index of the window
 
 // The scalars of a search. kernels/cuda/scoring.py writes it; every member has 8 bytes, so that there is no padding.
 struct Settings {
@@ -24,15 +24,15 @@ struct Settings {
     long long isotope_error[kMostIsotopeErrors];
     long long n_isotope_errors, n_n_term_series, n_c_term_series, maximum_fragment_charge;
     long long n_words, n_correlation_bins, ksdp_window, minimum_matched_ions;
-    long long first_peptide, n_peptides;  // the part of the dictionary that is on the device
+    long long first_peptide, n_peptides;  // range of the dictionary on the device
     long long n_combinations, maximum_forms, n_best, n_slots, n_bins, candidates_of_item;
     long long maximum_with_known;  // modifications of a peptide where some are at known residues, 0 where none is
 };
 
-// A candidate for the best of a query. Equal scores go to the lower key, then to the lower form: the order in which the CPU finds them.
+// A candidate of a query. Equal scores are ranked by key, then by form, both ascending: the order in which the CPU finds candidates.
 struct Candidate {
     float score;
-    Word form;     // number of the arrangement of modifications among those tried
+    Word form;     // index of the arrangement of modifications
     Long key;      // (combination * isotope errors + isotope error) << kPeptideBits | peptide
     Long sites;    // one byte for each slot of the combination: 0 N-terminus, 1..length, length + 1 C-terminus
 };
@@ -83,7 +83,7 @@ struct Inputs {
     const float* height;
     const double* query_mass;
     const int* query_charge;
-    // Items of work: a query and which part of its candidates.
+    // Items of work: a query and the index of the part of its candidates.
     const int* item_query;
     const int* item_part;
     Candidate* best_of_items;  // (items, n_best)

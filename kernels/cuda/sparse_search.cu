@@ -21,10 +21,10 @@
 #include "windows.cuh"
 
 constexpr int kMostWarps = 8;            // of a block
-constexpr int kBlocks = 4;               // of them on a multiprocessor: leaves 64 registers for a thread
+constexpr int kBlocks = 4;               // blocks per multiprocessor: leaves 64 registers per thread
 constexpr int kMostThreads = 32 * kMostWarps;
-constexpr int kQueue = 64;               // candidates that wait for a lane, for each warp
-constexpr int kRefill = 16;              // idle lanes that are worth a look into the queue
+constexpr int kQueue = 64;               // queued candidates per warp
+constexpr int kRefill = 16;              // minimum idle lanes before the queue is read
 constexpr Word kTogether = 0xffffffffu;  // instead of a number of arrangements: one lane takes all
 
 // In this order: correlation_sum, correlation_bin (both for XCorr only), histogram, words, first.
@@ -54,7 +54,7 @@ struct Task {
 // Queue of a warp. The same in all lanes.
 struct Queue {
     int n;
-    bool is_exhausted;  // nothing more comes
+    bool is_exhausted;  // no further candidates will be queued
 };
 
 // The peaks of a query, indexed; `histogram` is where that lies in dynamic shared memory, cleared.
@@ -93,7 +93,7 @@ __device__ __forceinline__ void find_windows(Block& block, int query, int tile, 
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        // Isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once.
+        // Isotope errors are in descending order, so windows ascend; skip what the previous window has covered.
         int done = 0, start = 0;
         for (int w = 0; w < n_tile; ++w) {
             if (w % isotopes == 0) done = 0;

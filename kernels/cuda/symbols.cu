@@ -1,4 +1,4 @@
-// Symbols that occur in sequences, so that tables need only these.
+// Determination of the symbols that occur in sequences, so that tables need only these.
 
 using Word = unsigned int;
 using Place = long long;

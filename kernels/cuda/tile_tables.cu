@@ -1,4 +1,4 @@
-// Tables of the heaviest peak in reach, of tiles of queries.
+// Builds the tables of tiles.cuh: the heaviest matching peak by m/z, for tiles of queries.
 
 #include "tiles.cuh"
 

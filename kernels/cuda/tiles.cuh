@@ -13,14 +13,14 @@ constexpr double kClose = 1e-9;          // thomson: far above rounding
 constexpr int kFirstEdge = 1 << 15;      // entries of the table from there on: an edge, else a peak
 constexpr unsigned short kMore = 1 << 15;
 
-// Sums of an arrangement in one word: in the low bits the dot product in units of 1 / `units`, in which every weight is a whole number;
-// then 8 bits for the number of matched N-terminal ions, and 8 for that of C-terminal ones. The launcher sees to it that nothing
-// overflows. The CPU's sums of doubles are exact for such weights, too.
+// Sums of an arrangement in one word: in the low bits, the dot product in units of 1 / `units`, in which every weight is an integer; then
+// 8 bits for the number of matched N-terminal ions and 8 bits for matched C-terminal ions. The launcher ensures that nothing overflows. For
+// such weights, the CPU's sums of doubles are exact too.
 constexpr int kDotBits = 48, kCountBits = 8;
 
 __device__ Long packed(float weight, double units) { return static_cast<Long>(weight * units) + (1ull << kDotBits); }
 
-// A sum over C-terminal ions, which were counted as if they were N-terminal.
+// Convert a sum over C-terminal ions that were counted as if they were N-terminal.
 __device__ Long as_c_terminal(Long sum) {
     const Word high = static_cast<Word>(sum >> 32);
     return static_cast<Long>(__byte_perm(high, 0, 0x2410)) << 32 | static_cast<Word>(sum);

@@ -8,7 +8,7 @@
 
 constexpr int kLanes = 32;
 
-// The first of ascending values (n) that is not below a value.
+// Return the index of the first of n ascending values that is not below `value`.
 __device__ long long lower_bound(const double* values, long long n, double value) {
     long long low = 0, high = n;
     while (low < high) {

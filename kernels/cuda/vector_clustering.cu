@@ -1,4 +1,4 @@
-// Clusters of sparse vectors that are similar, in windows of their order: bit-identical to kernels/cpu/vector_clustering.py.
+// Clusters of similar sparse vectors, compared within windows of their order: bit-identical to kernels/cpu/vector_clustering.py.
 //
 // Pairs. A block takes a tile, up to 32 vectors that follow each other, one for each lane, and makes a table of their elements in shared
 // memory: a hashed list of the bins that any of them has, and for each bin a row with the weights of all lanes. The vectors after it are
@@ -202,8 +202,8 @@ __device__ __forceinline__ bool is_core(const Clusters& clusters, int i) {
     return clusters.neighbours == nullptr || clusters.neighbours[i] + 1 >= clusters.minimum_neighbours;
 }
 
-// The smallest of the tree of i, as far as is known; the way there is halved. Reads pass by the first cache, which would go on telling what
-// was so before other blocks wrote.
+// Return the root of the tree of i as far as known, halving the path. Reads bypass the level 1 cache, which would return values from before
+// the writes of other blocks.
 __device__ __forceinline__ int root(int* parents, int i) {
     for (int parent = __ldcg(parents + i); parent != i; parent = __ldcg(parents + i)) {
         const int above = __ldcg(parents + parent);
@@ -213,7 +213,7 @@ __device__ __forceinline__ int root(int* parents, int i) {
     return i;
 }
 
-// Joins the trees of two. Where another has hung the greater one elsewhere, its new parent is joined instead.
+// Join the trees of two vectors. If another thread has meanwhile attached the larger root elsewhere, join its new parent instead.
 __device__ void join(int* parents, int a, int b) {
     while (a != b) {
         const int greater = a < b ? b : a, smaller = a < b ? a : b;

@@ -11,7 +11,7 @@ constexpr Word kEveryLane = 0xffffffffu;
 #define COUNT_OPERATIONS(n)
 #endif
 
-// Sum over this lane and those before it.
+// Return the sum over this lane and all lower lanes.
 template <class Value>
 __device__ Value sum_up_to_lane(Value value, int lane) {
     for (int step = 1; step < 32; step <<= 1) {
@@ -21,15 +21,15 @@ __device__ Value sum_up_to_lane(Value value, int lane) {
     return value;
 }
 
-// Sum over all lanes, in lane 0.
+// Return, in lane 0, the sum over all lanes.
 template <class Value>
 __device__ Value sum_of_lanes(Value value) {
     for (int step = 16; step > 0; step >>= 1) value += __shfl_down_sync(kEveryLane, value, step);
     return value;
 }
 
-// The list of the best is spread over a warp: lane j holds the j-th best. All lanes insert the same candidate. A candidate has a
-// `comes_before` and a `candidate_above`, that of the lane before.
+// The list of the best candidates is distributed over a warp: lane j stores the j-th best. All lanes insert the same candidate. The type
+// has the functions `comes_before` and `candidate_above`, which returns the candidate of the previous lane.
 template <class Candidate>
 __device__ void insert(Candidate& kept, const Candidate& fresh, int lane) {
     const int place = __popc(__ballot_sync(kEveryLane, comes_before(kept, fresh)));
@@ -38,7 +38,7 @@ __device__ void insert(Candidate& kept, const Candidate& fresh, int lane) {
     if (lane > place) kept = above;
 }
 
-// All threads of the block copy a struct of members of 8 bytes into shared memory; it is whole after the next barrier.
+// All threads of the block copy a struct with members of 8 bytes into shared memory; the copy is complete after the next barrier.
 template <class Struct>
 __device__ void copy_together(Struct& shared, const Struct* in_memory) {
     for (int i = threadIdx.x; i < static_cast<int>(sizeof(Struct) / sizeof(Long)); i += blockDim.x) {

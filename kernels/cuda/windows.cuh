@@ -1,9 +1,9 @@
-// Mass windows: which part of the dictionary has the mass of a query.
+// Mass windows: the range of the dictionary with the precursor mass of a query.
 #pragma once
 
 #include "search.cuh"
 
-// First peptide whose mass is not below `target` (or, with `beyond`, is above it).
+// Return the first peptide whose mass is not below `target` (with `beyond`: is above `target`).
 __device__ int mass_bound(const double* mass, int n, double target, bool beyond) {
     int low = 0, high = n;
     while (low < high) {
@@ -34,7 +34,8 @@ __device__ Window mass_window(const Settings& settings, const double* mass, doub
     return Window{low, high < low ? low : high};
 }
 
-// The last of `n` ascending starts (the first 0) that is not beyond `candidate`: windows that are empty share their start with the next.
+// Return the last index in `n` ascending starts (the first 0) whose start is not above `candidate`. Empty windows have the same start as
+// the next window.
 __device__ __forceinline__ int window_of(const int* window_start, int n, int candidate) {
     int first = 0, last = n;
     while (last - first > 1) {
