@@ -106,7 +106,7 @@ CONSENSUS = Table.of(
         Column("precursor_mz", meaning="m/z of the member that represents the cluster", kind="number", is_nullable=True),
         _CHARGE,
         Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>"),
-        Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<double>", as_long_as="mz"),
+        Column("intensity", meaning="Intensities of the peaks", kind="numbers", type="large_list<double>", as_long_as="mz"),
     ),
 )
 """Consensus spectra of clusters of at least two spectra."""
@@ -176,7 +176,7 @@ MAP = Table.of(
         _TIME,
         _MZ,
         Column("status", meaning="0 unexplained, 1 identified, 2 explained", kind="integer", type="uint8", low=0, high=2),
-        Column("peptide", meaning="Identified peptide, or the peptide that explains it", is_nullable=True),
+        Column("peptide", meaning="Peptide identified in the spectrum, or in the identified spectrum that explains it", is_nullable=True),
         Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True),
         Column("spectrum_file", meaning="Its file", is_nullable=True),
     ),

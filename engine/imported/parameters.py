@@ -29,7 +29,7 @@ class ImportParameters(SpectrumSearchParameters):
         title="Unlisted fixed modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="Modifications of every residue of a type that the file does not list; MaxQuant, for instance, omits fixed modifications.",
+        help="Fixed modifications that were searched but are not listed in the file; MaxQuant, for instance, omits them.",
     )
     enzyme: str = shared.ENZYME
     fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE

@@ -17,7 +17,7 @@ LEFT_OUT = Table.of(
     (
         Column("file", "File", "Results file", width=24),
         Column("line", "Line", "Line of a table, or number of the match in the file, from 1", "identifier", 8),
-        Column("reason", "Reason", "Reason why the match is in no other table", width=30),
+        Column("reason", "Reason", "Reason why the match was left out", width=30),
         Column("value", "Value", "Unreadable text; empty for other reasons", width=16),
         Column("spectrum", "Spectrum", "Name of the spectrum in the file", width=40),
         Column("peptide", "Peptide", "Sequence without modifications", width=24),

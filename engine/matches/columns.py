@@ -306,7 +306,7 @@ PROTEIN_COLUMNS = (
         is_nullable=True,
     ),
     Column("length", "Length", "Number of residues of the first protein", "integer", 7, is_shown=False, type="int32", low=0),
-    Column("sequence", meaning="Number of residues of the first protein", pattern=_RESIDUES),
+    Column("sequence", meaning="Residue sequence of the first protein", pattern=_RESIDUES),
 )
 
 

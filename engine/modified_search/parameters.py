@@ -87,10 +87,10 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         3.0,
         ge=0,
         le=50,
-        title="Minimum lead of isotope errors",
+        title="Minimum score advantage of isotope errors",
         group=SCORING,
         advanced=True,
-        help="Minimum score difference by which a shift with an isotope error must exceed the shift alone.",
+        help="A mass shift with an isotope error is reported only if its score exceeds that of the shift alone by this difference.",
     )
     minimum_matched_ions: int = shared.MINIMUM_MATCHED_IONS
     correlation_bin: float = shared.CORRELATION_BIN

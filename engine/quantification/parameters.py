@@ -66,7 +66,7 @@ class QuantificationParameters(SearchParameters):
         title="Retention time window",
         unit="s",
         group=_TRACES,
-        help="Time before and after the spectra of an ion in which it is traced.",
+        help="Time before the first and after the last spectrum of an ion in which its trace is searched for.",
     )
     maximum_gap: int = parameter(
         2,
@@ -203,8 +203,8 @@ class QuantificationParameters(SearchParameters):
         "none",
         title="Imputation",
         group=_CHANGES,
-        help="Missing quantities stay missing (none), or become the lowest percentile of the sample (low) if a condition lacks a"
-        " protein with two measured values in the other. Tables and summary count them.",
+        help="none: missing quantities stay missing; low: if a protein has no value in one condition and at least two in the other, its"
+        " missing quantities become the lowest percentile of the sample. Tables and summary give the number of imputed values.",
     )
     change_fdr: float = parameter(
         0.01, gt=0, le=1, title="FDR of changes", group=_CHANGES, help="Maximum q-value of the proteins that count as changed."

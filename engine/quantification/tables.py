@@ -121,12 +121,12 @@ CHANGES = Table.of(
         Column(
             "outcome",
             "Outcome",
-            "changed or unchanged at the requested rate; only in one condition (no test); not tested (fewer than two"
-            " values in a condition); no shared ion, and thus no ratio of the conditions; absent",
+            "changed or unchanged at the FDR of changes; only here or only there: quantified in one of the two conditions,"
+            " without a test; not tested: fewer than two values in a condition; no shared ion, and thus no ratio; absent",
             width=12,
             pattern="changed|unchanged|only here|only there|not tested|no shared ion|absent",
         ),
-        Column("n_first", "Values", "Number of samples of the condition with a quantity", "integer", 6, low=0),
+        Column("n_first", "Values", "Number of samples of the first condition with a quantity", "integer", 6, low=0),
         Column("n_second", "Of other", "Number of samples with a quantity in the condition that it is compared with", "integer", 7, low=0),
         Column("n_too_low", "Too low", "Number of samples of both conditions in which it is too low to be measured", "integer", 7, low=0),
         Column("n_not_seen", "Not seen", "Number of samples of both conditions in which it was not observed", "integer", 8, low=0),

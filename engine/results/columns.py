@@ -274,7 +274,7 @@ def _as_type(values: Any, kind: pa.DataType) -> Any:
 
 STAR = "★"
 MARK_COLUMNS = (
-    Column("starred", STAR, "A star that somebody gave it: Ctrl+D gives and takes it", width=2, is_own_text=True),
+    Column("starred", STAR, "Starred by the user; Ctrl+D adds or removes the star", width=2, is_own_text=True),
     Column("comment", "Comment", "What somebody wrote of it", width=24),
 )
 """Columns displayed in addition in tables whose rows can be marked; the files of the tables do not contain them."""
