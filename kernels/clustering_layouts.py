@@ -27,7 +27,7 @@ class Linkage(NamedTuple):
     least
         Minimum similarity (cosine) of vectors in a cluster, above 0 and at most 1.
     minimum_neighbours
-        SINGLE only: minimum number of vectors, including itself, that are as similar to a core point. 2 gives connected components.
+        SINGLE only: minimum number of vectors with this similarity to a core point, which counts itself. 2 gives connected components.
     maximum_members
         COMPLETE and AVERAGE only: larger connected components are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
     """

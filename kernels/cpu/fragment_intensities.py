@@ -85,11 +85,11 @@ def match_bonds(spectra, matches, peptides, modification_mass, settings, series,
     spectra, matches, peptides, modification_mass, settings
         As in `proteoscope.kernels.cpu.matches.measure_matches`.
     series
-        A pair, which of the settings' N-terminal series is that of b ions, and which of the C-terminal ones that of y ions.
+        Indices of the b ions in the settings' N-terminal series, and of the y ions in the C-terminal series.
     offsets : (n + 1,) int64
-        Row i writes in ``out[offsets[i] : offsets[i + 1]]``, one row per residue: the ions of the bond after it.
+        Row i is written to ``out[offsets[i] : offsets[i + 1]]``, with one row per residue for the ions of the bond after it.
     out : (r, IONS) float32
-        Zeros. Doubly charged ions are searched for from precursor charge 3.
+        Output, initially 0. Doubly charged ions are searched for from precursor charge 3.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
     b_series, y_series = series
@@ -186,24 +186,24 @@ def _answer(second, answers, ion):
 
 @njit(nogil=True, cache=True)
 def predict_bonds(network, residues, offsets, charge, rows, starts, first, last, out):
-    """Predict intensities of the bonds of some peptides with the first output layer.
+    """Predict the intensities of the bonds of the given peptides with the first output layer.
 
     Parameters
     ----------
     residues : (r,) uint8
-        Capitals.
+        Residues as capitals.
     offsets : (n + 1,) int64
-        Where each peptide, of two residues or more, begins.
+        Start of each peptide, which has at least two residues.
     charge : (n,) int64
-        Of the precursor.
+        Precursor charge.
     rows : (m,) int64
-        Which of them.
+        Indices of the peptides to predict.
     starts : (m,) int64
-        Row of `out` of the first bond of each.
+        Row of `out` of each peptide's first bond.
     first, last
         A range of `rows`.
     out : (bonds, IONS) float32
-        Binary logarithms.
+        Output; binary logarithms of the intensity fractions.
     """
     codes, workspace, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     for number in range(first, last):
@@ -217,7 +217,7 @@ def predict_bonds(network, residues, offsets, charge, rows, starts, first, last,
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _entropy(values, n, total):
-    """Return the entropy of `n` parts of `total`."""
+    """Return the entropy of `n` values with sum `total`."""
     entropy = 0.0
     for i in range(n):
         if values[i] > 0.0:
@@ -228,7 +228,7 @@ def _entropy(values, n, total):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear(values, n):
-    """Raise small values of a spectrum with few peaks and normalise to a sum of 1 (Li 2021); return False if there are none."""
+    """Raise small values of a low-entropy spectrum and normalise to a sum of 1 (Li 2021); return False if there are no values."""
     total = 0.0
     for i in range(n):
         total += values[i]
@@ -290,12 +290,12 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
     residues, offsets, charge
         As in `predict_bonds`.
     weight : (r, IONS) float32
-        What `match_bonds` wrote: square roots of shares.
+        Square roots of relative intensities, from `match_bonds`.
     model : (n,) int64
-        Which of the network's last layers is that of the match.
+        Index of the output layer used for each match.
     out : (n, 3) float64
         The cosine of the square roots, the correlation (Pearson) of the logarithms of shares and `FLOOR`, and the similarity of the
-        spectral entropies (Li 2021, Nature Methods 18:1524). Ions of two charges count from precursors of three on.
+        spectral entropies (Li 2021, Nature Methods 18:1524). Doubly charged ions are included from precursor charge 3.
     """
     codes, workspace, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)

@@ -118,7 +118,7 @@ class Task:
 
 @dataclass(frozen=True)
 class GapsMisShape:
-    """A plan with the number of lanes per pair or pairs, and of columns per lane."""
+    """A plan with its numbers of lanes (per pair, or per two pairs in NARROW numbers) and of columns per lane."""
 
     plan: str
     lanes: int

@@ -445,7 +445,7 @@ class SpectrumSearch:
                 batch.abandon()
 
     def _know_weights(self, spectra: SpectrumArrays) -> None:
-        """Compute the lightest peak of each spectrum, and the unit in which the kernel for dense windows sums weights.
+        """Compute the smallest peak weight of each spectrum, and the unit in which the kernel for dense windows sums weights.
 
         The unit is a power of two for which no sum overflows. It is computed once, since all partitions have the same spectra.
         """
