@@ -8,7 +8,6 @@ individually without regard to what is below them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -318,10 +317,10 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
                 items.title = self.ci.addLabel(row=row, col=column, colspan=2, justify="left")
             for item, down, across in ((items.left, 1, 0), (items.box, 1, 1), (items.bottom, 2, 1)):
                 self.ci.addItem(item, row + down, column + across)
-            self.ci.layout.setRowStretchFactor(row + 1, round(100 * math.sqrt(panel.share)))
+            self.ci.layout.setRowStretchFactor(row + 1, round(100 * panel.share**0.6))
             for item in (items.left, items.box):
                 # Qt grows rows by the product of stretch factor and preferred height: each gets the square root of the share.
-                item.setPreferredHeight(_LOW * math.sqrt(panel.share))
+                item.setPreferredHeight(_LOW * panel.share**0.25)
             self.ci.layout.setColumnStretchFactor(column + 1, 1)
             items.box.sigResized.connect(lambda _, at=at: self._draw(at))
             self._panels.append(items)
