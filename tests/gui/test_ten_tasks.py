@@ -113,18 +113,20 @@ def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
     return view.viewport(), QPoint(20, at.y())
 
 
+def has_file_dialog() -> bool:
+    """Return True if a file dialog takes keys."""
+    dialog = QApplication.activeModalWidget()
+    return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and isinstance(QApplication.focusWidget(), QWidget)
+
+
 def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
     """Enter a name in the next file dialog, and accept it."""
-
-    def is_up() -> bool:
-        dialog = QApplication.activeModalWidget()
-        return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and isinstance(QApplication.focusWidget(), QWidget)
 
     def give() -> None:
         hand.type(str(path))
         hand.press("enter")
 
-    hand.when(is_up, give)
+    hand.when(has_file_dialog, give)
 
 
 def test_best_spectrum_of_second_protein_is_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
@@ -147,7 +149,7 @@ def test_spectrum_is_saved_as_a_figure(
     monkeypatch.chdir(tmp_path)
     hand.press("ctrl", "e")
     qtbot.waitUntil(lambda: isinstance(QApplication.activeWindow(), FigureDialog))
-    hand.when(lambda: isinstance(QApplication.activeModalWidget(), QFileDialog), lambda: hand.press("enter"))
+    hand.when(has_file_dialog, lambda: hand.press("enter"))
     hand.press("enter")
     qtbot.waitUntil(lambda: bool(list(tmp_path.glob("*.svg"))))
     (figure,) = tmp_path.glob("*.svg")
