@@ -20,7 +20,7 @@ __all__ = ["DeviceCard"]
 
 _NO_GPU = (
     "Searches run on the CPU with identical results; a GPU only makes large searches faster. If this machine has an NVIDIA GPU, "
-    "install its driver and CuPy (pip install “proteoscope[cuda13]”), then press Refresh."
+    "install its driver and CuPy (in the source folder: pip install -e '.[cuda13]'), then press Refresh."
 )
 _STEPS = 1000
 

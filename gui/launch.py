@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from proteoscope import gui
@@ -44,6 +45,8 @@ def why_no_window() -> str:
 
     Qt aborts the process if it finds no display or a library is missing, so this is checked beforehand.
     """
+    if not find_spec("PySide6"):
+        return "the window is not installed; it is optional: in the folder of the source, pip install -e '.[gui]'"
     has_x, has_wayland = bool(os.environ.get("DISPLAY")), bool(os.environ.get("WAYLAND_DISPLAY"))
     platform = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0].split(";")[0]
     needs_display = sys.platform.startswith("linux") and platform in ("", "xcb", "wayland", "wayland-egl")
@@ -56,7 +59,7 @@ def why_no_window() -> str:
     except ImportError as error:
         return (
             f"the window's libraries cannot be loaded ({error}); on Debian and Ubuntu, sudo apt install libegl1 libgl1 libxkbcommon0 "
-            "libfontconfig1 libdbus-1-3, and with pip, pip install PySide6-Essentials"
+            "libfontconfig1 libdbus-1-3"
         )
     if needs_display and has_x and not has_wayland:
         return _why_no_x_window(Path(PySide6.__file__).parent / "Qt" / "plugins" / "platforms" / "libqxcb.so")

@@ -32,14 +32,14 @@ trap 'rm -rf "$work"' EXIT
 
 # make_folder: what PyInstaller gathers, of an environment that has what users get and nothing of the tests.
 make_folder() {
-    local python build=${PROTEOSCOPE_BUNDLE_ENVIRONMENT:-$work/environment} extra=""
-    [ "$cuda" = 0 ] || extra="[cuda13]"
+    local python build=${PROTEOSCOPE_BUNDLE_ENVIRONMENT:-$work/environment} extra="gui"
+    [ "$cuda" = 0 ] || extra="gui,cuda13"
     if [ ! -x "$build/bin/pyinstaller" ]; then
         if ! python=$(find_python); then
             install_python && python=$(find_python)
         fi
         "$python" -m venv "$build"
-        "$build/bin/python" -m pip install --quiet --disable-pip-version-check "$repository$extra" "pyinstaller>=6.11"
+        "$build/bin/python" -m pip install --quiet --disable-pip-version-check "$repository[$extra]" "pyinstaller>=6.11"
     fi
     command -v objdump >/dev/null 2>&1 || install_packages binutils
     rm -rf "$out/proteoscope"

@@ -194,23 +194,24 @@ make_environment() {
     printf '%s\n' "$environment" >"$environment/.proteoscope-place"
 }
 
-# install_project [EXTRA [OPTION...]]: the project, editable, with the extra's packages, by pip with these options. Runs pip only when
-# pyproject.toml has changed since. An installed project is not built again for an extra: pip finds it by name.
+# install_project EXTRA [OPTION...]: the project, editable, with the packages of the extra `gui` or `dev`, by pip with these options. Runs pip
+# only when pyproject.toml has changed since. An installed project is not built again for an extra: pip finds it by name.
 install_project() {
-    local extra=${1:-} digest
-    local -a project=(--editable "$repository${extra:+[$extra]}")
-    shift "$(($# > 0))"
+    local extra=$1 digest enough=$1
+    local -a project=(--editable "$repository[$extra]")
+    shift
     digest=$(sha256sum <"$repository/pyproject.toml" | cut -d ' ' -f 1)
-    if [ -e "$stamp" ] && grep -qx "$digest ${extra:-.*}" "$stamp"; then
+    [ "$extra" = dev ] || enough='(gui|dev)' # `dev` has the packages of `gui` too
+    if [ -e "$stamp" ] && grep -Eqx "$digest $enough" "$stamp"; then
         return 0
     fi
-    if [ -n "$extra" ] && [ -e "$stamp" ] && grep -qx "$digest .*" "$stamp"; then
+    if [ -e "$stamp" ] && grep -qx "$digest .*" "$stamp"; then
         project=("proteoscope[$extra]")
     fi
     say "Installing Proteoscope and the packages it needs (a few minutes the first time)"
     rm -f "$stamp"
     "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" "${project[@]}" || return 1
-    printf '%s %s\n' "$digest" "${extra:-plain}" >"$stamp"
+    printf '%s %s\n' "$digest" "$extra" >"$stamp"
 }
 
 # The compiled kernels are cached in the user's cache folder; an account without a home gets one inside the environment.

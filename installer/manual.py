@@ -94,7 +94,7 @@ def build(out: Path) -> None:
     try:
         from sphinx.application import Sphinx
     except ImportError:
-        sys.exit("Sphinx builds the manual and is not installed. Run pip install 'proteoscope[manual]'")
+        sys.exit("Sphinx builds the manual and is not installed. In the source folder: pip install -e '.[manual]'")
     with tempfile.TemporaryDirectory(prefix="proteoscope-manual-") as work:
         pages, html = Path(work) / "pages", Path(work) / "html"
         write_pages(pages)

@@ -91,7 +91,7 @@ say "== parts"
 # What a user gets who installs the wheel, and nothing of the tests.
 "$python" -m venv "$work/clean"
 "$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip
-"$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check "$folder"/*.whl
+"$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check "$(echo "$folder"/*.whl)[gui]"
 "$work/clean/bin/python" -m pip freeze --disable-pip-version-check --exclude proteoscope >"$folder/constraints.txt"
 "$work/tools/bin/cyclonedx-py" environment --output-reproducible --of JSON -o "$folder/sbom.cdx.json" "$work/clean/bin/python"
 # The audit itself needs `packaging`, which users do not get.

@@ -23,7 +23,7 @@ fi
 install_window_packages "${display_packages[@]}"
 # Modules are compiled when they are first imported: pip would compile all of all packages, one after the other.
 unset PYTHONDONTWRITEBYTECODE
-install_project "" --no-compile
+install_project gui --no-compile
 find_cache
 
 cd "$repository"

@@ -387,6 +387,16 @@ def test_documented_commands_parse():
             raise AssertionError(f"{page}: proteoscope {' '.join(words)}") from wrong
 
 
+def test_no_page_or_message_installs_the_program_by_name():
+    """Without a release, the name of the program in a package index is nobody's or somebody else's."""
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (REPOSITORY / "docs").rglob("*.md")}
+    by_name = re.compile(r"(install[ \"'`“]+proteoscope\b(?!-))|proteoscope\[\w")
+    shipped = {
+        path: text for path, text in texts().items() if path.startswith(("gui/", "engine/", "kernels/", "installer/manual", "README"))
+    }
+    assert [path for path, text in {**pages, **shipped}.items() if by_name.search(text)] == []
+
+
 def test_longest_files_exist():
     from tests.conftest import LONGEST_FILES
 

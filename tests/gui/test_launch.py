@@ -78,6 +78,31 @@ def test_other_arguments_go_to_the_command_line_without_qt(tmp_path: Path) -> No
     assert "high-resolution" in answer.stdout
 
 
+def test_program_without_qt_runs_commands_and_says_how_to_install_the_window(tmp_path: Path) -> None:
+    """An installation without the extra `gui` has none of its packages."""
+    code = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('PySide6', 'shiboken6', 'pyqtgraph', 'tomli_w'): raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent)\n"
+        "import importlib.util, proteoscope.gui.launch as launch\n"
+        "launch.find_spec = lambda name: None\n"
+        "sys.exit(launch.main(sys.argv[1:]))"
+    )
+
+    def program(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=without_display(), cwd=tmp_path, timeout=60, check=False)
+
+    protein = tmp_path / "protein.fasta"
+    protein.write_text(">one\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK\n")
+    assert (searched := program("align", str(protein), str(protein), "--out", str(tmp_path / "project"))).returncode == 0, searched.stderr
+    assert program("--version").returncode == 0
+    assert (window := program()).returncode == 2
+    assert "pip install -e '.[gui]'" in window.stderr and "proteoscope --help" in window.stderr and window.stderr.count("\n") == 1
+
+
 def test_folder_without_project_is_not_opened(tmp_path: Path) -> None:
     answer = run([str(tmp_path)], without_display(), tmp_path)
     assert answer.returncode == 2

@@ -23,7 +23,7 @@ from tests.conftest import REPOSITORY
 from tests.searching import few_proteins
 
 SAMPLES = REPOSITORY / "resources" / "samples"
-EXTRAS = ("workers", "bam", "vendor")
+EXTRAS = ("gui", "workers", "bam", "vendor")
 TOOLS = ("pytest", "hypothesis", "psims")  # needed by the tests that run with the lowest versions
 TESTS = (
     "tests/test_worked_examples.py",
