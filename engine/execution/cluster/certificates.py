@@ -220,4 +220,4 @@ def needs_cryptography() -> None:
         import cryptography  # noqa: F401 - optional: installed with the extra "workers"
         import distributed  # noqa: F401 - optional: installed with the extra "workers"
     except ImportError as error:
-        raise WorkersError(f"workers need libraries that are missing ({error}); in the source folder: pip install -e '.[workers]'") from None
+        raise WorkersError(f"workers need missing libraries ({error}); in the source folder: pip install -e '.[workers]'") from None
