@@ -214,6 +214,25 @@ install_project() {
     printf '%s %s\n' "$digest" "$extra" >"$stamp"
 }
 
+# install_locked: the packages of the window and the command line in the versions of requirements.lock. Where one of them cannot be had,
+# the newest that pyproject.toml allows are taken.
+install_locked() {
+    local lock=$repository/installer/requirements.lock log digest
+    digest=$(sha256sum <"$lock" | cut -d ' ' -f 1)
+    if [ -e "$stamp-lock" ] && grep -qx "$digest" "$stamp-lock"; then
+        return 0
+    fi
+    say "Installing the packages that Proteoscope needs (a few minutes the first time)"
+    log=$(mktemp)
+    if "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --requirement "$lock" >"$log" 2>&1; then
+        printf '%s\n' "$digest" >"$stamp-lock"
+    else
+        cat "$log" >&2
+        complain "these versions of installer/requirements.lock cannot be installed here; taking the newest that fit"
+    fi
+    rm -f "$log"
+}
+
 # The compiled kernels are cached in the user's cache folder; an account without a home gets one inside the environment.
 find_cache() {
     local cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}

@@ -31,8 +31,8 @@ __all__ = ["PARTS", "build", "write_pages"]
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
 PARTS: dict[str, tuple[str, ...]] = {
-    "Getting started": ("installing", "gpu", "first_search", "examples", "window", "troubleshooting"),
-    "Searches": (
+    "Tutorial": ("installing", "first_search", "examples"),
+    "How-to guides": (
         "identification",
         "modified",
         "clustering",
@@ -44,12 +44,18 @@ PARTS: dict[str, tuple[str, ...]] = {
         "evidence",
         "imported",
         "comparison",
+        "files",
+        "databases",
+        "projects",
+        "gpu",
+        "cluster",
+        "from_python",
+        "troubleshooting",
     ),
-    "Files and projects": ("files", "databases", "stacks", "spectra", "runs", "projects"),
-    "Scripts and machines": ("command_line", "cost_model", "cluster", "from_python"),
-    "Background": ("methods", "security"),
+    "Reference": ("window", "command_line", "spectra", "stacks", "runs"),
+    "Explanation": ("methods", "cost_model", "security"),
 }
-"""Pages of `docs` by part of the manual, in order; other pages follow the searches."""
+"""Pages of `docs` by part of the manual, in order; other pages follow the guides."""
 
 
 def write_pages(folder: Path) -> list[str]:
@@ -72,8 +78,8 @@ def write_pages(folder: Path) -> list[str]:
         (folder / "reference" / f"{name}.md").write_text("\n".join(lines) + "\n")
     parts = {part: [name for name in names if (DOCS / f"{name}.md").is_file()] for part, names in PARTS.items()}
     listed = {name for names in parts.values() for name in names}
-    parts["Searches"] += sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in listed)
-    parts["Reference"] = [f"reference/{name}" for name in reference]
+    parts["How-to guides"] += sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in listed)
+    parts["Reference"] += [f"reference/{name}" for name in reference]
     parts["For developers"] = [
         "contributing",
         *(f"developers/{page.stem}" for page in sorted((folder / "developers").glob("*.md"))),

@@ -12,6 +12,7 @@ make_environment
 if ! install_window_packages; then
     complain "going on without them: the command line works, the window does not open"
 fi
+install_locked
 install_project gui
 find_cache
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tomllib
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BASH = shutil.which("bash")
@@ -72,8 +77,9 @@ def test_script_changes_nothing_on_a_complete_system(bare_machine: Path) -> None
     refuses.write_text(f'#!/bin/sh\necho "apt-get $*" >>"{called}"\nexit 1\n')
     refuses.chmod(0o755)
     (environment / ".proteoscope-place").write_text(f"{environment}\n")
-    digest = subprocess.run(["sha256sum", bare_machine / "pyproject.toml"], capture_output=True, text=True, check=True).stdout.split()[0]
-    (environment / ".proteoscope-installed").write_text(f"{digest} dev\n")
+    project, lock = (sha256((bare_machine / name).read_bytes()).hexdigest() for name in ("pyproject.toml", "installer/requirements.lock"))
+    (environment / ".proteoscope-installed").write_text(f"{project} dev\n")
+    (environment / ".proteoscope-installed-lock").write_text(f"{lock}\n")
 
     ended = run(bare_machine, "run.sh")
 
@@ -82,3 +88,19 @@ def test_script_changes_nothing_on_a_complete_system(bare_machine: Path) -> None
     # In either order, because they run concurrently.
     assert sorted(calls) == ["proteoscope compile --quiet", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
     assert "no display" in ended.stdout
+
+
+def test_lock_has_one_version_within_the_bounds_of_each_dependency() -> None:
+    """For each Python version; `bash installer/lock.sh` writes the lock again."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    required = [Requirement(text) for text in [*project["dependencies"], *project["optional-dependencies"]["gui"]]]
+    text = (REPOSITORY / "installer" / "requirements.lock").read_text().replace("\\\n", " ")
+    locked = [Requirement(line.split(" --hash")[0]) for line in text.splitlines() if line.strip()]
+    assert all("--hash=sha256:" in line for line in text.splitlines() if line.strip())
+    for python in ("3.11", "3.12", "3.13"):
+        environment = {**default_environment(), "python_version": python, "python_full_version": f"{python}.0"}
+        used = [line for line in locked if line.marker is None or line.marker.evaluate(environment)]
+        versions = {canonicalize_name(line.name): next(iter(line.specifier)).version for line in used}
+        assert len(versions) == len(used)
+        wrong = [str(line) for line in required if not line.specifier.contains(versions.get(canonicalize_name(line.name), "0"))]
+        assert wrong == [], python
