@@ -39,7 +39,7 @@ make_folder() {
             install_python && python=$(find_python)
         fi
         "$python" -m venv "$build"
-        "$build/bin/python" -m pip install --quiet --disable-pip-version-check "$repository[$extra]" "pyinstaller>=6.11"
+        "$build/bin/python" -m pip install --quiet --disable-pip-version-check "${repository}[$extra]" "pyinstaller>=6.11"
     fi
     command -v objdump >/dev/null 2>&1 || install_packages binutils
     rm -rf "$out/proteoscope"

@@ -198,7 +198,7 @@ make_environment() {
 # only when pyproject.toml has changed since. An installed project is not built again for an extra: pip finds it by name.
 install_project() {
     local extra=$1 digest enough=$1
-    local -a project=(--editable "$repository[$extra]")
+    local -a project=(--editable "${repository}[$extra]")
     shift
     digest=$(sha256sum <"$repository/pyproject.toml" | cut -d ' ' -f 1)
     [ "$extra" = dev ] || enough='(gui|dev)' # `dev` has the packages of `gui` too
