@@ -388,7 +388,7 @@ def test_documented_commands_parse():
 
 
 def test_no_page_or_message_installs_the_program_by_name():
-    """There is no release: the name of the program in a package index belongs to another project, if to any."""
+    # The program has no release: its name in a package index belongs to another project, if to any.
     pages = {page.name: page.read_text(encoding="utf-8") for page in (REPOSITORY / "docs").rglob("*.md")}
     by_name = re.compile(r"(install[ \"'`“]+proteoscope\b(?!-))|proteoscope\[\w")
     shipped = {
