@@ -16,7 +16,7 @@ import pytest
 from pyteomics import parser
 
 from tests.engine.simulation import Simulation, proteins_of
-from tests.new_score import CHANGES, REPOSITORY, with_new_score
+from tests.extended_program import REPOSITORY, extended_program, read_sections
 
 N_PROTEINS, N_SPECTRA = 60, 40
 RUN = "identify-0001"
@@ -108,7 +108,7 @@ class Searched(NamedTuple):
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Searched:
     folder = tmp_path_factory.mktemp("new-score")
-    made = Searched(folder, {**with_new_score(folder), "QT_QPA_PLATFORM": "offscreen"})
+    made = Searched(folder, extended_program(folder, read_sections()["A score"]))
     proteins = dict(list(proteins_of(REPOSITORY / "resources/samples/18Protein_SoCe_Tr_detergents_trace.fasta.gz").items())[:N_PROTEINS])
     (folder / "proteins.fasta").write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
     peptides = {peptide for sequence in proteins.values() for peptide in parser.cleave(sequence, "trypsin") if 8 <= len(peptide) <= 20}
@@ -128,7 +128,7 @@ def assert_values(actual: Sequence[str], searched: Searched) -> None:
 
 
 def test_new_score_changes_at_most_three_files() -> None:
-    assert len(CHANGES) <= 3
+    assert len({addition.path for addition in read_sections()["A score"].additions}) == 3
 
 
 def test_new_score_ranks_candidates(searched: Searched) -> None:

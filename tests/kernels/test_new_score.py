@@ -20,7 +20,7 @@ from proteoscope.kernels.layouts import (
     SpectrumArrays,
 )
 from proteoscope.kernels.score_kinds import SDP
-from tests.new_score import with_new_score
+from tests.extended_program import extended_program, read_sections
 from tests.shim.search_inputs import random_search
 from tests.shim.shim_card import missing_compiler
 
@@ -87,7 +87,7 @@ def assert_scores_equal_feature_sums(hits: HitArrays) -> None:
 @pytest.mark.parametrize("devices", [["card"], pytest.param(["card", "processor"], marks=pytest.mark.long)], ids=" and ".join)
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 def test_new_score_is_used_on_devices(devices: list[str], tmp_path: Path) -> None:
-    environment = with_new_score(tmp_path)
+    environment = extended_program(tmp_path, read_sections()["A score"])
     path = tmp_path / "hits.npz"
     done = subprocess.run([sys.executable, "-c", USE, str(path), *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
