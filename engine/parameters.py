@@ -1,7 +1,7 @@
 """Parameters of searches: the base class of each search's `Parameters`, from which the command line, forms and presets are derived.
 
 A parameter is a field of a frozen pydantic model. It is declared with `parameter`, which takes its title, unit, bounds, default, group and
-one sentence of help. It is defined only there, and everything else is derived from this definition.
+a short help text. It is defined only there, and everything else is derived from this definition.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def parameter(
     default : Any
         Default value, which also determines the type of the option.
     title, help, group, unit : str
-        Title, one sentence of help, title of the group in forms, and unit.
+        Title, help of one or two sentences, title of the group in forms, and unit.
     advanced : bool
         True if forms hide the parameter initially.
     editor : Editor

@@ -43,7 +43,8 @@ class VectorParameters(SearchParameters):
         title="Weight of neighbouring bins",
         group=_VECTORS,
         advanced=True,
-        help="Fraction of a peak's weight given to each neighbouring bin; 0.5 helps if peaks scatter by about one bin.",
+        help="Fraction of a peak's weight that is also added to each of the two neighbouring bins. 0.5 helps if the m/z of the"
+        " same peak differs by about one bin between spectra.",
     )
     minimum_mz: float = parameter(
         50.0, ge=0, le=10_000, title="Minimum m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks with a lower m/z are not used."
@@ -63,14 +64,14 @@ class VectorParameters(SearchParameters):
         title="Intensity transform",
         group=_VECTORS,
         advanced=True,
-        help="Transformation of intensities; the square root limits the influence of a few large peaks.",
+        help="Transformation of peak intensities. square-root limits the influence of a few large peaks.",
     )
     peak_merging: Merging = parameter(
         "sum",
         title="Peak merging",
         group=_VECTORS,
         advanced=True,
-        help="Weight of several peaks in one bin: their sum, mean or maximum.",
+        help="How peaks in the same bin are combined: sum, mean or maximum of their weights.",
     )
     precursor_removal: float = parameter(
         0.5,
@@ -80,7 +81,8 @@ class VectorParameters(SearchParameters):
         unit="Th",
         group=_VECTORS,
         advanced=True,
-        help="Peaks within this distance of the precursor are not used, since all compared spectra share it. 0 removes none.",
+        help="Peaks within this m/z distance of the precursor are not used, because all compared spectra contain the precursor. 0"
+        " keeps all peaks.",
     )
     rare_peak_weight: float = parameter(
         0.0,
@@ -89,7 +91,8 @@ class VectorParameters(SearchParameters):
         title="Rare peak weight",
         group=_VECTORS,
         advanced=True,
-        help="Additional weight of peaks that few spectra have (inverse document frequency to this power); 0 weights all peaks equally.",
+        help="Exponent of the inverse document frequency. Higher values give more weight to peaks that occur in few spectra; 0"
+        " weights all peaks equally.",
     )
     peaks_per_window: int = parameter(
         0,
@@ -98,7 +101,8 @@ class VectorParameters(SearchParameters):
         title="Peaks per 100 Th",
         group=_VECTORS,
         advanced=True,
-        help="Number of most intense peaks used in each 100 Th; 0 limits only the number per spectrum.",
+        help="Maximum number of peaks used per 100 Th, the most intense first. 0: no limit except the maximum number of peaks per"
+        " spectrum.",
     )
     minimum_precursor_mz: float = parameter(
         0.0,
@@ -139,7 +143,7 @@ class VectorParameters(SearchParameters):
         title="Maximum number of peaks",
         group=_VECTORS,
         advanced=True,
-        help="Number of most intense peaks used per spectrum.",
+        help="Maximum number of peaks used per spectrum, the most intense first.",
     )
     minimum_peaks: int = parameter(
         3, ge=1, le=1000, title="Minimum number of peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks are not clustered."
@@ -171,7 +175,8 @@ class ClusteringParameters(VectorParameters):
         "hierarchical",
         title="Method",
         group=_CLUSTERS,
-        help="Hierarchical: clusters up to a maximum distance. DBSCAN: connected dense regions. k-means: a fixed number of clusters.",
+        help="hierarchical: spectra and clusters are joined up to a maximum distance. dbscan: dense groups of spectra form"
+        " clusters. k-means: spectra are divided into a given number of clusters.",
     )
     maximum_distance: float = parameter(
         0.3,
@@ -179,29 +184,32 @@ class ClusteringParameters(VectorParameters):
         le=0.99,
         title="Maximum distance",
         group=_CLUSTERS,
-        help="Maximum distance (1 minus the cosine of two spectra) at which clusters are joined or spectra are neighbours.",
+        help="Maximum distance (1 minus the cosine) of joined clusters (hierarchical) or neighbouring spectra (DBSCAN). Higher"
+        " values give fewer and larger clusters.",
     )
     linkage: Literal["average", "complete"] = parameter(
         "average",
         title="Linkage",
         group=_CLUSTERS,
-        help="Hierarchical: mean (average) or largest (complete) distance between two clusters.",
+        help="Distance of two clusters in hierarchical clustering. average: mean of all distances between their spectra;"
+        " complete: largest distance.",
     )
     minimum_neighbours: int = parameter(
         2,
         ge=1,
         le=1000,
-        title="Minimum neighbours of a core",
+        title="Minimum neighbours of a core spectrum",
         group=_CLUSTERS,
         advanced=True,
-        help="DBSCAN: number of spectra within the maximum distance, including itself, that make a spectrum a core.",
+        help="Number of spectra within the maximum distance, including the spectrum itself, that make it the core of a cluster"
+        " (DBSCAN). Higher values leave more spectra unclustered.",
     )
     precursor_tolerance: Tolerance = parameter(
         Tolerance(20.0, "ppm"),
         title="Precursor tolerance",
         group=_PRECURSOR,
         editor="tolerance",
-        help="Only spectra with precursors within this tolerance are compared, such as 20 ppm or 0.05 Da.",
+        help="Maximum difference between the precursor m/z values of compared spectra, such as 20 ppm or 0.05 Da.",
     )
     clusters: int = parameter(
         0,
@@ -210,17 +218,24 @@ class ClusteringParameters(VectorParameters):
         title="Number of clusters",
         zero="automatic",
         group=_MEANS,
-        help="k-means: number of clusters; automatic (0) uses one per ten spectra.",
+        help="Number of clusters (k-means). 0 (automatic) makes one cluster per ten spectra.",
     )
     seeding: Literal["first", "random", "k-means++"] = parameter(
         "random",
         title="Initial centroids",
         group=_MEANS,
         advanced=True,
-        help="k-means: the first spectra, random spectra, or k-means++ (random and far apart; slowest).",
+        help="Initial centroids of k-means. first: the first spectra; random: random spectra; k-means++: random spectra that are"
+        " far apart, which takes longest.",
     )
     random_seed: int = parameter(
-        1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same initial centroids."
+        1,
+        ge=0,
+        le=2**31,
+        title="Random seed",
+        group=_MEANS,
+        advanced=True,
+        help="Seed of the random numbers that select the initial centroids. The same seed gives the same clusters.",
     )
     maximum_iterations: int = parameter(
         100,
@@ -229,7 +244,7 @@ class ClusteringParameters(VectorParameters):
         title="Maximum number of iterations",
         group=_MEANS,
         advanced=True,
-        help="k-means ends after this number of iterations.",
+        help="k-means stops after this number of iterations, even if it has not converged.",
     )
     convergence_tolerance: float = parameter(
         1e-4,
@@ -238,13 +253,14 @@ class ClusteringParameters(VectorParameters):
         title="Convergence tolerance",
         group=_MEANS,
         advanced=True,
-        help="k-means ends when the summed squared movement of the centroids is below this fraction of the variance.",
+        help="k-means stops when the sum of the squared movements of all centroids is below this fraction of the variance of the data.",
     )
     consensus_spectrum: Literal["most-similar", "best", "mean"] = parameter(
         "most-similar",
         title="Consensus spectrum",
         group=_CONSENSUS,
-        help="Representative of a cluster: the member most similar to the others, the most intense member, or the mean of all.",
+        help="Spectrum that represents a cluster: the member most similar to the other members (most-similar), the most intense"
+        " member (best), or the mean of all members (mean).",
     )
 
     @property
@@ -258,10 +274,10 @@ class ExplanationParameters(VectorParameters):
 
     run: str = parameter(
         "",
-        title="Run",
+        title="Identification run",
         group=_EXPLANATION,
         editor="run",
-        help="Identification whose spectra explain others; the newest if empty.",
+        help="Identification run whose identified spectra are compared with the unidentified spectra. Empty: the newest run.",
     )
     minimum_similarity: float = parameter(
         0.6,
@@ -269,20 +285,21 @@ class ExplanationParameters(VectorParameters):
         le=1,
         title="Minimum similarity",
         group=_EXPLANATION,
-        help="Minimum cosine between a spectrum and an identified spectrum for a reported explanation.",
+        help="Minimum cosine between an unidentified and an identified spectrum. Higher values give fewer and more certain explanations.",
     )
     precursor_tolerance: Tolerance = parameter(
         Tolerance(10.0, "ppm"),
         title="Precursor tolerance",
         group=_PRECURSOR,
         editor="tolerance",
-        help="Maximum error of the precursor mass, such as 10 ppm or 0.05 Da.",
+        help="Maximum difference between the precursor m/z values of an unidentified spectrum and a peptide, such as 10 ppm or 0.05 Da.",
     )
     isotope_errors: tuple[int, ...] = parameter(
         (0, 1, 2),
         title="Isotope errors",
         group=_PRECURSOR,
-        help="Isotope peaks that the instrument may have selected instead of the monoisotopic one, as 0, 1, 2.",
+        help="Numbers of the isotope peaks (0 is the monoisotopic peak) that the instrument may have selected as the precursor,"
+        " such as 0, 1, 2.",
     )
     mass_difference: float = parameter(
         0.0,
@@ -291,7 +308,8 @@ class ExplanationParameters(VectorParameters):
         title="Maximum mass difference",
         unit="Da",
         group=_PRECURSOR,
-        help="Spectra within this mass difference of a peptide may be explained as its modified form; 0 allows only equal masses.",
+        help="Maximum difference between the masses of an unidentified spectrum and a peptide. A difference indicates a modified"
+        " form of the peptide; 0 compares only equal masses.",
     )
     precursor_weight: float = parameter(
         0.1,
@@ -300,7 +318,8 @@ class ExplanationParameters(VectorParameters):
         title="Precursor weight",
         group=_PRECURSOR,
         advanced=True,
-        help="Reduction of the cosine at the limit of the tolerance; of two equally similar peptides, the one nearer in mass is preferred.",
+        help="Amount subtracted from the cosine if the mass error equals the precursor tolerance; smaller errors subtract less."
+        " Higher values favour peptides of nearer mass.",
     )
     fdr: float = parameter(
         0.01,
@@ -308,7 +327,7 @@ class ExplanationParameters(VectorParameters):
         le=1,
         title="False discovery rate",
         group=_EXPLANATION,
-        help="Maximum q-value of the explanations that are counted and shown.",
+        help="Maximum q-value of the explanations (identified spectra assigned to unidentified ones) that are counted and shown.",
     )
     peptide_fdr: float = parameter(
         0.01,
@@ -317,7 +336,7 @@ class ExplanationParameters(VectorParameters):
         title="PSM FDR",
         group=_EXPLANATION,
         advanced=True,
-        help="Maximum q-value of the PSMs whose spectra count as identified.",
+        help="Maximum q-value of the PSMs of the identification run whose spectra are used as identified.",
     )
     random_seed: int = parameter(
         1,
@@ -326,7 +345,7 @@ class ExplanationParameters(VectorParameters):
         title="Random seed",
         group=_EXPLANATION,
         advanced=True,
-        help="Seed of the shuffled peptides that estimate the number of false explanations.",
+        help="Seed of the random numbers that shuffle peptides. Shuffled peptides serve to estimate the number of false explanations.",
     )
 
     @field_validator("isotope_errors")

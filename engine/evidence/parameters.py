@@ -20,15 +20,18 @@ class EvidenceParameters(SearchParameters):
         title="Run",
         group=_WHICH,
         editor="run",
-        help="Identification, open modification search or explanation whose peptides are mapped; the newest if empty.",
+        help="Run whose peptides are mapped: an identification, an open modification search, or a search for explanations of"
+        " unidentified spectra. Empty: the newest run.",
     )
     proteins: tuple[str, ...] = parameter(
         (),
         title="Proteins",
         group=_WHICH,
-        help="Comma-separated accessions of the analysed proteins; all if empty.",
+        help="Accessions of the analysed proteins, separated by commas. Empty: all identified proteins.",
     )
-    psm_fdr: float = parameter(0.01, gt=0, le=1, title="PSM FDR", group=_WHICH, help="Maximum q-value of the PSMs that count as evidence.")
+    psm_fdr: float = parameter(
+        0.01, gt=0, le=1, title="PSM FDR", group=_WHICH, help="Maximum q-value of the PSMs that are used as evidence."
+    )
     protein_fdr: float = parameter(
         0.01, gt=0, le=1, title="Protein FDR", group=_WHICH, help="Maximum q-value of the analysed protein groups."
     )
@@ -39,7 +42,7 @@ class EvidenceParameters(SearchParameters):
         title="Maximum chains per protein",
         unit="chains",
         group=_STRUCTURES,
-        help="Number of most similar chains per protein, by exhaustive Smith-Waterman alignment.",
+        help="Maximum number of structure chains shown per protein: those of the most similar sequences by Smith-Waterman alignment.",
     )
     maximum_e_value: float = parameter(
         1e-3,
@@ -47,7 +50,7 @@ class EvidenceParameters(SearchParameters):
         le=1e6,
         title="Maximum E-value",
         group=_STRUCTURES,
-        help="Maximum E-value of chains and homologues of a protein.",
+        help="Maximum E-value between a protein and its chains or homologues. Lower values accept only more similar sequences.",
     )
     remote_chains: int = parameter(
         0,
@@ -56,8 +59,8 @@ class EvidenceParameters(SearchParameters):
         title="Maximum remote chains",
         unit="chains",
         group=_STRUCTURES,
-        help="Number of further chains per protein with the fold of its most similar chain, whatever their sequence; needs a"
-        " structure search for each.",
+        help="Maximum number of further chains per protein that have a similar fold but any sequence. Each protein then needs a"
+        " structure search.",
     )
     minimum_tm_score: float = parameter(
         0.5,
@@ -66,8 +69,8 @@ class EvidenceParameters(SearchParameters):
         title="Minimum TM-score",
         group=_STRUCTURES,
         advanced=True,
-        help="Minimum TM-score of a remote chain, normalised by the length of the most similar chain; above 0.5, folds are"
-        " mostly the same.",
+        help="Minimum TM-score between a remote chain and the most similar chain, normalised by the length of the most similar"
+        " chain. Above 0.5, folds are usually the same.",
     )
     homologues_per_protein: int = parameter(
         50,
@@ -76,13 +79,13 @@ class EvidenceParameters(SearchParameters):
         title="Maximum homologues per protein",
         unit="sequences",
         group=_SITES,
-        help="Number of best homologues from which the conservation of a protein's residues is computed.",
+        help="Maximum number of homologous sequences, best first, from which the conservation of each residue is computed.",
     )
     fixed_sites: bool = parameter(
         False,
         title="Show fixed modifications",
         group=_SITES,
-        help="Also map the sites of fixed modifications, such as carbamidomethyl and labels.",
+        help="Also map fixed modifications, such as Carbamidomethyl (C) and labels.",
     )
     surface_exposure: float = parameter(
         0.25,
@@ -90,7 +93,7 @@ class EvidenceParameters(SearchParameters):
         le=1,
         title="Minimum surface exposure",
         group=_SITES,
-        help="Minimum fraction of a residue's maximum accessible area for the residue to count as on the surface.",
+        help="Minimum relative solvent accessibility (0 to 1) of residues on the surface. Residues below this are buried.",
     )
     contact_distance: float = parameter(
         30.0,
@@ -99,7 +102,8 @@ class EvidenceParameters(SearchParameters):
         title="Maximum contact distance",
         unit="Å",
         group=_SITES,
-        help="Maximum Cα distance at which modified residues and lysines are listed as pairs; 30 Å is the reach of common cross-linkers.",
+        help="Maximum distance between the Cα atoms of listed pairs of modified residues and lysines. 30 Å is the maximum for"
+        " common cross-linkers.",
     )
     minimum_separation: int = parameter(
         6,
@@ -108,7 +112,8 @@ class EvidenceParameters(SearchParameters):
         title="Minimum sequence separation",
         unit="residues apart",
         group=_SITES,
-        help="Pairs closer in the sequence are not listed, since they are close in every fold.",
+        help="Minimum difference between the sequence positions of the two residues of a listed pair. Neighbouring residues are"
+        " close in every structure.",
     )
 
     @field_validator("proteins")

@@ -15,7 +15,8 @@ TRANSLATION = parameter(
     "none",
     title="Translate nucleotides",
     group=_DATABASE,
-    help="Translate a nucleotide database in all six reading frames or those of one strand, from stop codon to stop codon.",
+    help="Reading frames in which a nucleotide database is translated, from stop codon to stop codon: all six, or the three"
+    " of the forward or reverse strand.",
 )
 GENETIC_CODE = parameter(
     1,
@@ -24,7 +25,7 @@ GENETIC_CODE = parameter(
     title="Genetic code",
     group=_DATABASE,
     advanced=True,
-    help="NCBI number of the genetic code for translation: 1 is the standard code, 11 the bacterial code.",
+    help="Number of NCBI's genetic code that is used for translation, such as 1 (standard) or 11 (bacteria).",
 )
 MINIMUM_FRAME = parameter(
     30,
@@ -34,7 +35,7 @@ MINIMUM_FRAME = parameter(
     unit="residues",
     group=_DATABASE,
     advanced=True,
-    help="Shorter reading frames between two stop codons are not searched.",
+    help="Minimum number of residues between two stop codons. Shorter reading frames are not searched.",
 )
 
 

@@ -39,8 +39,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         title="Variable modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="Modifications that may occur, replacing a fixed one, such as Oxidation (M) or Acetyl (Protein N-term); Methyl (K"
-        " on top) is added to a fixed one.",
+        help="Modifications that may be present or absent at a site, such as Oxidation (M). They replace a fixed modification of"
+        " the same site; Methyl (K on top) is added to it.",
     )
     maximum_modifications: int = parameter(
         3,
@@ -57,14 +57,15 @@ class IdentificationParameters(SpectrumSearchParameters):
         title="Maximum modification arrangements",
         group=MODIFICATIONS,
         advanced=True,
-        help="Maximum number of arrangements of the same modifications on the sites of a peptide.",
+        help="Maximum number of ways to place the same modifications on the sites of a peptide. Further ways are not searched.",
     )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     calibrate_tolerance: bool = parameter(
         False,
         title="Calibrate precursor tolerance",
         group=PRECURSOR,
-        help="Measure the precursor mass errors in a quick first search and use the tolerance that they need (ppm only).",
+        help="Estimate the precursor mass errors in a quick first search, and search with the tolerance that covers nearly all of"
+        " them. Only for tolerances in ppm.",
     )
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
     minimum_charge: int = shared.MINIMUM_CHARGE
@@ -83,7 +84,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         "hyperscore",
         title="Score",
         group=SCORING,
-        help="Score that ranks the candidates of a spectrum. All scores are reported, on this program's own scales.",
+        help="Score that ranks the candidate peptides of a spectrum. The results contain all scores. Values are not comparable"
+        " with those of other programs.",
     )
     hits_per_spectrum: int = parameter(
         1,
@@ -91,7 +93,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         le=20,
         title="Maximum hits per spectrum",
         group=SCORING,
-        help="Number of candidates reported per spectrum, best first. Only the best has a q-value.",
+        help="Maximum number of reported candidate peptides per spectrum. Only the best candidate gets a q-value.",
     )
     minimum_matched_ions: int = shared.MINIMUM_MATCHED_IONS
     correlation_bin: float = shared.CORRELATION_BIN
@@ -106,13 +108,15 @@ class IdentificationParameters(SpectrumSearchParameters):
         False,
         title="Known variants",
         group=DATABASE,
-        help="Also search sequence variants annotated in the database (Swiss-Prot text, UniProt XML), with an equal number of decoys.",
+        help="Also search the sequence variants that the database annotates (Swiss-Prot text or UniProt XML). Decoys are"
+        " generated for them too.",
     )
     known_modifications: bool = parameter(
         False,
         title="Known modifications",
         group=DATABASE,
-        help="Also search modifications annotated in the database as variable modifications at their sites (Swiss-Prot text, UniProt XML).",
+        help="Also search the modifications that the database annotates (Swiss-Prot text or UniProt XML), as variable"
+        " modifications at the annotated sites.",
     )
     translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
     genetic_code: int = GENETIC_CODE
@@ -121,11 +125,11 @@ class IdentificationParameters(SpectrumSearchParameters):
         False,
         title="Second pass",
         group=SECOND_PASS,
-        help="Search the unidentified spectra again, against the identified proteins, with the modifications below.",
+        help="Search unidentified spectra again, only against the identified proteins, with the second-pass modifications and specificity.",
     )
     second_pass_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)", "Deamidated (NQ)", "Gln->pyro-Glu (N-term Q)", "Acetyl (Protein N-term)"),
-        title="Modifications, second pass",
+        title="Second-pass modifications",
         group=SECOND_PASS,
         editor="modifications",
         help="Variable modifications of the second pass.",
@@ -134,15 +138,16 @@ class IdentificationParameters(SpectrumSearchParameters):
         1,
         ge=0,
         le=6,
-        title="Maximum variable modifications, second pass",
+        title="Maximum second-pass modifications",
         group=SECOND_PASS,
-        help="Maximum number of variable modifications per peptide in the second pass; not more than in the first pass.",
+        help="Maximum number of variable modifications per peptide in the second pass. It must not exceed the maximum of the first pass.",
     )
     second_pass_specificity: Literal["specific", "semi-specific", "non-specific"] = parameter(
         "semi-specific",
-        title="Specificity, second pass",
+        title="Second-pass specificity",
         group=SECOND_PASS,
-        help="Number of peptide ends that must be cleavage sites of the enzyme in the second pass.",
+        help="Number of peptide ends that must be cleavage sites of the enzyme in the second pass. specific: both; semi-specific:"
+        " one; non-specific: none.",
     )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
@@ -151,8 +156,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         True,
         title="Predicted intensities",
         group=STATISTICS,
-        help="Rescoring also compares peak intensities with predicted ones, which are adjusted to the run. For b and y ions; not"
-        " with TMT or iTRAQ labels.",
+        help="Use the similarity of measured and predicted fragment intensities in rescoring. Only b and y ions are predicted,"
+        " and none for TMT or iTRAQ labels.",
     )
     index_memory: int = shared.INDEX_MEMORY
     device_memory: int = shared.DEVICE_MEMORY

@@ -22,14 +22,15 @@ class ImportParameters(SpectrumSearchParameters):
         _PREFIXES,
         title="Decoy prefixes",
         group=DATABASE,
-        help="Start of decoy accessions (case-insensitive), for files that do not mark decoys.",
+        help="Prefixes of decoy accessions in files that do not mark decoys otherwise. Upper and lower case are the same.",
     )
     fixed_modifications: tuple[str, ...] = parameter(
         (),
         title="Unlisted fixed modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="Fixed modifications that were searched but are not listed in the file; MaxQuant, for instance, omits them.",
+        help="Fixed modifications of the search that the result file does not list. MaxQuant, for example, lists only variable"
+        " modifications.",
     )
     enzyme: str = shared.ENZYME
     fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
@@ -39,7 +40,7 @@ class ImportParameters(SpectrumSearchParameters):
         "",
         title="Ranking score",
         group=STATISTICS,
-        help="Score of the file that ranks its matches, such as xcorr or e_value; if empty, the best known score of the search engine.",
+        help="Score in the file that ranks the matches, such as xcorr or e_value. Empty: the usual score of the search engine.",
     )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE

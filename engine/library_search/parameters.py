@@ -25,8 +25,8 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Precursor tolerance",
         group=PRECURSOR,
         editor="tolerance",
-        help="Maximum difference between the masses of reference and spectrum, such as 10 ppm. A tolerance above 3 Da, such as"
-        " 200 Da, also finds modified peptides.",
+        help="Maximum difference between the precursor masses of a spectrum and a library spectrum. Above 3 Da, such as 200 Da,"
+        " the search also finds modified peptides.",
     )
     same_mass: Tolerance = parameter(
         Tolerance(10.0, "ppm"),
@@ -34,13 +34,15 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         group=PRECURSOR,
         editor="tolerance",
         advanced=True,
-        help="With a wide precursor tolerance: references within this tolerance count as the same mass and have their own error rates.",
+        help="If the precursor tolerance is above 3 Da: library spectra within this tolerance count as having the same mass, and"
+        " the FDR of their matches is estimated separately.",
     )
     isotope_errors: tuple[int, ...] = parameter(
         (0,),
         title="Isotope errors",
         group=PRECURSOR,
-        help="Isotope peaks that the instrument may have selected instead of the monoisotopic one, as 0, 1, 2.",
+        help="Numbers of the isotope peaks (0 is the monoisotopic peak) that the instrument may have selected as the precursor,"
+        " such as 0, 1, 2.",
     )
     fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
     ion_series: str = shared.ION_SERIES
@@ -49,7 +51,8 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         "entropy",
         title="Similarity",
         group=_SIMILARITY,
-        help="Similarity of two spectra: spectral entropy, which weights small peaks well, or cosine.",
+        help="Similarity measure of two spectra. entropy: spectral entropy similarity, which gives small peaks more weight;"
+        " cosine: cosine of the intensities.",
     )
     intensity_power: float = parameter(
         0.5,
@@ -58,7 +61,8 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Intensity power",
         group=_SIMILARITY,
         advanced=True,
-        help="Exponent applied to intensities before cosines are computed; the spectral entropy has its own weights.",
+        help="Exponent of intensities before the cosine is computed. Lower values give small peaks more weight. The spectral"
+        " entropy ignores it.",
     )
     minimum_matched_peaks: int = parameter(
         3,
@@ -66,7 +70,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         le=50,
         title="Minimum number of matched peaks",
         group=_SIMILARITY,
-        help="References with fewer matched peaks are not reported.",
+        help="Library spectra with fewer matched peaks are not reported.",
     )
     minimum_similarity: float = parameter(
         0.2,
@@ -83,7 +87,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Maximum number of peaks",
         group=SPECTRA,
         advanced=True,
-        help="Number of most intense peaks compared per spectrum.",
+        help="Maximum number of peaks compared per spectrum, the most intense first.",
     )
     noise_threshold: float = parameter(
         0.01,
@@ -92,7 +96,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Noise threshold",
         group=SPECTRA,
         advanced=True,
-        help="Peaks below this fraction of the highest peak are not used.",
+        help="Peaks with less than this fraction of the intensity of the highest peak are not used.",
     )
     minimum_peaks: int = parameter(
         3, ge=1, le=100, title="Minimum number of peaks", group=SPECTRA, advanced=True, help="Spectra with fewer peaks are not searched."
@@ -105,7 +109,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         unit="Th",
         group=SPECTRA,
         advanced=True,
-        help="Peaks with a lower m/z are not compared.",
+        help="Peaks with a lower m/z are not used.",
     )
     precursor_removal: float = shared.PRECURSOR_REMOVAL
     minimum_charge: int = parameter(
@@ -115,7 +119,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Minimum charge tried",
         group=PRECURSOR,
         advanced=True,
-        help="Lowest charge tried for spectra without a charge in the file; only charges in the library are tried.",
+        help="Lowest charge tried for spectra without a charge in the file. Charges that the library does not contain are never tried.",
     )
     maximum_charge: int = parameter(
         4,
@@ -124,15 +128,15 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Maximum charge tried",
         group=PRECURSOR,
         advanced=True,
-        help="Highest charge tried for spectra without a charge in the file; only charges in the library are tried.",
+        help="Highest charge tried for spectra without a charge in the file. Charges that the library does not contain are never tried.",
     )
     enzyme: str = shared.ENZYME
     decoys: Literal["automatic", "shuffle", "existing", "none"] = parameter(
         "automatic",
         title="Decoys",
         group=STATISTICS,
-        help="Decoys of the library if it has any, otherwise spectra of shuffled peptides. Small molecules have only the"
-        " library's own decoys.",
+        help="automatic: use the library's decoys; if it has none, generate spectra of shuffled peptides. Small molecules need"
+        " decoys in the library.",
     )
     decoys_per_peptide: int = parameter(
         0,
@@ -142,8 +146,8 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         zero="automatic",
         group=STATISTICS,
         advanced=True,
-        help="Number of shuffled peptides per peptide; automatic (0) uses ten for up to 100 peptides, fewer for more, and one"
-        " from 20,000. With d decoys for each of n peptides, the lowest possible FDR is 1 / (d n).",
+        help="Number of shuffled decoys per peptide; 0 (automatic) chooses up to 40 for the smallest libraries, 10 for 50 to"
+        " 2,000 peptides, and 1 from 20,000 peptides. More decoys allow a lower FDR in small libraries.",
     )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
@@ -154,7 +158,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Random seed",
         group=STATISTICS,
         advanced=True,
-        help="Seed of the shuffled peptides that estimate the number of false matches.",
+        help="Seed of the random numbers that shuffle the decoy peptides.",
     )
 
     @property

@@ -25,7 +25,13 @@ class PredictionParameters(SpectrumSearchParameters):
     )
     minimum_length: int = shared.MINIMUM_LENGTH
     maximum_length: int = parameter(
-        30, ge=5, le=63, title="Maximum peptide length", unit="residues", group=DIGESTION, help="Longer peptides are not predicted."
+        30,
+        ge=5,
+        le=63,
+        title="Maximum peptide length",
+        unit="residues",
+        group=DIGESTION,
+        help="Longer peptides are not added to the library.",
     )
     minimum_mass: float = shared.MINIMUM_MASS
     maximum_mass: float = shared.MAXIMUM_MASS
@@ -36,7 +42,8 @@ class PredictionParameters(SpectrumSearchParameters):
         title="Variable modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="Modifications that may occur, such as Oxidation (M). Intensities are predicted without them; masses include them.",
+        help="Modifications that may be present or absent at a site, such as Oxidation (M). They change the predicted masses, but"
+        " not the predicted intensities.",
     )
     maximum_modifications: int = parameter(
         1,
@@ -53,13 +60,13 @@ class PredictionParameters(SpectrumSearchParameters):
         title="Maximum modification arrangements",
         group=MODIFICATIONS,
         advanced=True,
-        help="Maximum number of arrangements of the same modifications on the sites of a peptide.",
+        help="Maximum number of ways to place the same modifications on the sites of a peptide. Further ways are not added to the library.",
     )
     minimum_charge: int = parameter(
-        2, ge=1, le=10, title="Minimum charge", group=PRECURSOR, help="Lowest charge for which each peptide gets an entry."
+        2, ge=1, le=10, title="Minimum charge", group=PRECURSOR, help="Lowest precursor charge of the predicted spectra."
     )
     maximum_charge: int = parameter(
-        3, ge=1, le=10, title="Maximum charge", group=PRECURSOR, help="Highest charge for which each peptide gets an entry."
+        3, ge=1, le=10, title="Maximum charge", group=PRECURSOR, help="Highest precursor charge of the predicted spectra."
     )
     minimum_precursor_mz: float = parameter(
         300.0,
@@ -68,7 +75,7 @@ class PredictionParameters(SpectrumSearchParameters):
         title="Minimum precursor m/z",
         unit="Th",
         group=PRECURSOR,
-        help="Entries with a lower precursor m/z are not written.",
+        help="Spectra with a lower precursor m/z are not added to the library.",
     )
     maximum_precursor_mz: float = parameter(
         1800.0,
@@ -77,7 +84,7 @@ class PredictionParameters(SpectrumSearchParameters):
         title="Maximum precursor m/z",
         unit="Th",
         group=PRECURSOR,
-        help="Entries with a higher precursor m/z are not written.",
+        help="Spectra with a higher precursor m/z are not added to the library.",
     )
     minimum_fragment_mz: float = parameter(
         100.0,
@@ -87,7 +94,7 @@ class PredictionParameters(SpectrumSearchParameters):
         unit="Th",
         group=FRAGMENTS,
         advanced=True,
-        help="Peaks with a lower m/z are not written.",
+        help="Peaks with a lower m/z are not added to the library.",
     )
     maximum_fragment_mz: float = parameter(
         2000.0,
@@ -97,7 +104,7 @@ class PredictionParameters(SpectrumSearchParameters):
         unit="Th",
         group=FRAGMENTS,
         advanced=True,
-        help="Peaks with a higher m/z are not written.",
+        help="Peaks with a higher m/z are not added to the library.",
     )
     maximum_fragment_charge: int = parameter(
         2,
@@ -105,19 +112,24 @@ class PredictionParameters(SpectrumSearchParameters):
         le=2,
         title="Maximum fragment charge",
         group=FRAGMENTS,
-        help="Maximum charge of fragments; charge 2 only for precursors of charge 3 and more.",
+        help="Highest charge of predicted fragment ions. Doubly charged ions are predicted only for precursors of charge 3 or more.",
     )
     maximum_peaks: int = parameter(
-        40, ge=3, le=250, title="Maximum number of peaks", group=FRAGMENTS, help="Number of most intense peaks written per entry."
+        40,
+        ge=3,
+        le=250,
+        title="Maximum number of peaks",
+        group=FRAGMENTS,
+        help="Maximum number of peaks per predicted spectrum, the most intense first.",
     )
     minimum_share: float = parameter(
         0.01,
         ge=0,
         le=0.5,
-        title="Minimum intensity",
+        title="Minimum relative intensity",
         group=FRAGMENTS,
         advanced=True,
-        help="Peaks predicted below this fraction of the highest peak are not written.",
+        help="Peaks with less than this fraction of the intensity of the highest peak are not added to the library.",
     )
     decoys_in_database: Literal["refuse", "leave-out"] = shared.DECOYS_IN_DATABASE
     index_memory: int = shared.INDEX_MEMORY

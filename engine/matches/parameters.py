@@ -88,13 +88,13 @@ ENZYME = parameter(
     title="Enzyme",
     group=DIGESTION,
     editor="enzyme",
-    help="Protease that digested the proteins, by its name in the PSI-MS vocabulary.",
+    help="Protease that digested the proteins. Names are those of the PSI-MS vocabulary, such as Trypsin.",
 )
 SPECIFICITY = parameter(
     "specific",
     title="Specificity",
     group=DIGESTION,
-    help="Number of peptide ends that must be cleavage sites of the enzyme: both, one, or none.",
+    help="Number of peptide ends that must be cleavage sites of the enzyme. specific: both; semi-specific: one; non-specific: none.",
 )
 MISSED_CLEAVAGES = parameter(
     2, ge=0, le=10, title="Maximum missed cleavages", group=DIGESTION, help="Maximum number of uncut cleavage sites within a peptide."
@@ -137,7 +137,7 @@ FIXED_MODIFICATIONS = parameter(
     title="Fixed modifications",
     group=MODIFICATIONS,
     editor="modifications",
-    help="Modifications of every residue of a type, such as Carbamidomethyl (C).",
+    help="Modifications on every occurrence of a residue, such as Carbamidomethyl (C).",
 )
 PRECURSOR_TOLERANCE = parameter(
     Tolerance(10.0, "ppm"),
@@ -150,7 +150,8 @@ ISOTOPE_ERRORS = parameter(
     (0, 1, 2, 3),
     title="Isotope errors",
     group=PRECURSOR,
-    help="Isotope peaks that may have been selected instead of the monoisotopic peak, such as 0, 1, 2.",
+    help="Numbers of the isotope peaks (0 is the monoisotopic peak) that the instrument may have selected as the precursor,"
+    " such as 0, 1, 2.",
 )
 MINIMUM_CHARGE = parameter(
     2, ge=1, le=10, title="Minimum charge tried", group=PRECURSOR, help="Lowest charge tried for spectra without a charge in the file."
@@ -171,8 +172,8 @@ ION_SERIES = parameter(
     group=FRAGMENTS,
     pattern=f"^({BY_ACTIVATION}|[abcxyz]+)$",
     editor="ion series",
-    help=f"Fragment ions to match. {BY_ACTIVATION}: by the activation in the file (HCD, CID or none given: b, y; ETD, ECD: c, z; EThcD,"
-    " ETciD, EAD: b, c, y, z); or any of a, b, c, x, y, z for all spectra.",
+    help=f"Fragment ion series to match. {BY_ACTIVATION}: series of the activation in the file (HCD, CID or none given: b, y; ETD, ECD: c,"
+    " z; EThcD, ETciD, EAD: b, c, y, z). Otherwise the same series for all spectra: any of a, b, c, x, y, z.",
 )
 MAXIMUM_FRAGMENT_CHARGE = parameter(
     2,
@@ -180,7 +181,8 @@ MAXIMUM_FRAGMENT_CHARGE = parameter(
     le=5,
     title="Maximum fragment charge",
     group=FRAGMENTS,
-    help="Maximum charge of fragments; it is always below the precursor charge, except for precursors of charge 1.",
+    help="Highest charge of matched fragment ions. Fragments of precursors with charge 2 or more always have a lower charge"
+    " than the precursor.",
 )
 PEAKS_PER_WINDOW = parameter(
     10,
@@ -189,7 +191,8 @@ PEAKS_PER_WINDOW = parameter(
     title="Peaks per window",
     group=SPECTRA,
     advanced=True,
-    help="Number of most intense peaks used in each m/z window.",
+    help="Number of peaks used in each m/z window, the most intense first. More peaks make searches slower and random matches"
+    " more frequent.",
 )
 WINDOW_WIDTH = parameter(
     100.0,
@@ -199,7 +202,7 @@ WINDOW_WIDTH = parameter(
     unit="Th",
     group=SPECTRA,
     advanced=True,
-    help="Width of the m/z windows in which the most intense peaks are selected.",
+    help="Width of the m/z windows; the most intense peaks of each window are used.",
 )
 MINIMUM_FRAGMENT_MZ = parameter(
     100.0, ge=0, le=1000, title="Minimum fragment m/z", unit="Th", group=SPECTRA, advanced=True, help="Peaks with a lower m/z are not used."
@@ -215,17 +218,21 @@ PRECURSOR_REMOVAL = parameter(
     unit="Th",
     group=SPECTRA,
     advanced=True,
-    help="Peaks within this distance of the precursor are removed; 0 removes none.",
+    help="Peaks within this m/z distance of the precursor are not used. 0 keeps all peaks.",
 )
 DEISOTOPE = parameter(
-    True, title="Remove isotope peaks", group=SPECTRA, advanced=True, help="Remove peaks that are isotopes of a larger one."
+    True,
+    title="Remove isotope peaks",
+    group=SPECTRA,
+    advanced=True,
+    help="Remove isotope peaks of more intense fragment peaks before scoring.",
 )
 INTENSITY_TRANSFORM = parameter(
     "square-root",
     title="Intensity transform",
     group=SPECTRA,
     advanced=True,
-    help="Transformation of intensities before scoring.",
+    help="Transformation of peak intensities before scoring. Stronger transformations give small peaks more weight.",
 )
 MINIMUM_MATCHED_IONS = parameter(
     2,
@@ -244,7 +251,7 @@ CORRELATION_BIN = parameter(
     unit="Th",
     group=SCORING,
     advanced=True,
-    help="Width of the bins of XCorr; 1.0005 for low resolution.",
+    help="Width of the m/z bins in which XCorr compares peaks: 0.02 Th for high resolution, 1.0005 Th for ion traps.",
 )
 KSDP_WINDOW = parameter(
     5,
@@ -254,16 +261,23 @@ KSDP_WINDOW = parameter(
     unit="ions",
     group=SCORING,
     advanced=True,
-    help="Number of consecutive ions that KSDP combines.",
+    help="Number of consecutive fragment ions that the kernel spectral dot product (KSDP) rewards together.",
 )
 KSDP_POWER = parameter(
-    3.0, ge=1, le=6, title="KSDP power", group=SCORING, advanced=True, help="Exponent by which KSDP favours consecutive ions."
+    3.0,
+    ge=1,
+    le=6,
+    title="KSDP power",
+    group=SCORING,
+    advanced=True,
+    help="Exponent of the kernel spectral dot product (KSDP). Higher values give consecutive fragment ions more weight.",
 )
 DECOYS = parameter(
     "reverse",
     title="Decoys",
     group=DATABASE,
-    help="How decoys are generated; existing uses those in the database, recognised by their prefix or suffix.",
+    help="How decoys are generated from the proteins. existing: the database already contains decoys, marked by the decoy"
+    " prefix or suffix; none: no decoys, so that error rates are not estimated.",
 )
 DECOY_PREFIX = parameter(
     "DECOY_",
@@ -271,7 +285,8 @@ DECOY_PREFIX = parameter(
     max_length=40,
     title="Decoy prefix",
     group=DATABASE,
-    help="Start of decoy accessions. Existing decoys are also recognised by a part of the accession, as in sp|rev_P02769|ALBU_BOVIN.",
+    help="Prefix of decoy accessions. For decoys of the database, the prefix may also start a part between bars, such as rev_"
+    " in sp|rev_P02769|ALBU_BOVIN.",
 )
 DECOY_SUFFIX = parameter(
     "",
@@ -279,35 +294,45 @@ DECOY_SUFFIX = parameter(
     title="Decoy suffix",
     group=DATABASE,
     advanced=True,
-    help="End of existing decoys' accessions or of parts of them, such as _REVERSED; replaces the prefix unless empty.",
+    help="Suffix that marks the decoys of the database, such as _REVERSED, at the end of the accession or of a part between"
+    " bars. If given, it is used instead of the prefix.",
 )
 DECOYS_IN_DATABASE = parameter(
     "refuse",
     title="Decoys in the database",
     group=DATABASE,
-    help="What to do with databases and contaminant files that already contain decoys: refuse them, or search them without"
-    " the decoys (leave-out).",
+    help="How to treat a database or contaminant file that contains decoys although decoys are generated. refuse: stop with"
+    " an error; leave-out: search it without its decoys.",
 )
 CONTAMINANTS = parameter(
     (),
     title="Contaminants",
     group=DATABASE,
     editor="protein files",
-    help="Files of contaminant proteins that are searched together with the database.",
+    help="FASTA or other protein files with contaminants, which are searched together with the database.",
 )
-FDR = parameter(0.01, gt=0, le=0.5, title="False discovery rate", group=STATISTICS, help="FDR at which results are counted.")
+FDR = parameter(
+    0.01,
+    gt=0,
+    le=0.5,
+    title="False discovery rate",
+    group=STATISTICS,
+    help="Maximum FDR of the PSMs, peptides and proteins that are counted as identified.",
+)
 PLUS_ONE = parameter(
     False,
     title="Add one decoy",
     group=STATISTICS,
     advanced=True,
-    help="Estimate the FDR as (decoys + 1) / targets. On average this is never too low, but it needs many targets.",
+    help="Estimate the FDR as (decoys + 1) / targets instead of decoys / targets. This avoids too low estimates, but small"
+    " data sets may have no result.",
 )
 RESCORING = parameter(
     "automatic",
     title="Rescoring",
     group=STATISTICS,
-    help="Learn the weights of the scores from the data (needs enough targets), or use the score alone.",
+    help="automatic: combine several scores with weights learned from targets and decoys, like Percolator, if there are"
+    " enough targets. off: use only the selected score.",
 )
 INDEX_MEMORY = parameter(
     512,
@@ -317,7 +342,7 @@ INDEX_MEMORY = parameter(
     unit="MB",
     group=RESOURCES,
     advanced=True,
-    help="Memory for peptide and fragment indexes; larger indexes are built in partitions of mass.",
+    help="Maximum memory of the peptide and fragment indexes. Larger indexes are built and searched in several mass ranges.",
 )
 DEVICE_MEMORY = parameter(
     0,
@@ -327,7 +352,8 @@ DEVICE_MEMORY = parameter(
     unit="MB",
     group=RESOURCES,
     advanced=True,
-    help="Maximum memory allocated on each GPU; CUDA itself needs some hundred MB more. 0 uses all free memory.",
+    help="Maximum memory that the search allocates on each GPU; 0 allows all free memory. CUDA itself needs several hundred"
+    " MB in addition.",
 )
 
 

@@ -35,7 +35,8 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         title="Mass shifts",
         unit="Da",
         group=PRECURSOR,
-        help="Range of the difference between the precursor mass and the peptide mass, such as -150..500.",
+        help="Smallest and largest searched difference between precursor mass and unmodified peptide mass, such as -150..500."
+        " Larger ranges take longer.",
     )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
@@ -55,7 +56,8 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         "hyperscore",
         title="Score",
         group=SCORING,
-        help="Score that ranks the candidates: the hyperscore with the shift at its best site, or the number of matching masses.",
+        help="Score that ranks the candidate peptides. hyperscore: with the mass shift at its best site; match-count: number of"
+        " matched fragment masses.",
     )
     candidates: int = parameter(
         100,
@@ -63,7 +65,8 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         le=256,
         title="Maximum candidates",
         group=SCORING,
-        help="Number of peptides with the most matching masses, per spectrum and charge, that are scored with the shift at each site.",
+        help="Maximum number of candidate peptides per spectrum and charge that are scored with the mass shift at each site. The"
+        " candidates with the most matched masses are scored.",
     )
     hits_per_spectrum: int = parameter(
         1,
@@ -71,7 +74,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         le=20,
         title="Maximum hits per spectrum",
         group=SCORING,
-        help="Number of peptides reported per spectrum, best first. Only the best has a q-value.",
+        help="Maximum number of reported peptides per spectrum. Only the best peptide gets a q-value.",
     )
     mass_unit: float = parameter(
         0.005,
@@ -81,7 +84,8 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         unit="Da",
         group=SCORING,
         advanced=True,
-        help="Unit (Da) in which matching masses are counted; the reciprocal of the discretisation factor.",
+        help="Step to which fragment masses are rounded when matched masses are counted. It is the reciprocal of the"
+        " discretisation factor of the published method.",
     )
     isotope_lead: float = parameter(
         3.0,
@@ -90,7 +94,8 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         title="Minimum score advantage of isotope errors",
         group=SCORING,
         advanced=True,
-        help="A mass shift with an isotope error is reported only if its score exceeds that of the shift alone by this difference.",
+        help="A mass shift with an isotope error is reported only if its score is at least this much above the score of the same"
+        " shift without an isotope error.",
     )
     minimum_matched_ions: int = shared.MINIMUM_MATCHED_IONS
     correlation_bin: float = shared.CORRELATION_BIN

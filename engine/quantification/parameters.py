@@ -30,18 +30,18 @@ class QuantificationParameters(SearchParameters):
         (),
         title="Runs",
         group=_WHICH,
-        help="Comma-separated identifications whose files are quantified together; the newest if empty.",
+        help="Names of the identification runs whose files are quantified together, separated by commas. Empty: the newest run.",
     )
     method: Literal["label-free", "tmt", "counts"] = parameter(
         "label-free",
         title="Method",
         group=_WHICH,
-        help="label-free: areas of MS1 ion traces; tmt: reporter ions of isobaric labels; counts: spectral counts, which"
-        " saturate and underestimate changes.",
+        help="label-free: areas of MS1 ion traces; tmt: reporter ions of TMT or iTRAQ; counts: spectral counts, which saturate"
+        " and underestimate changes.",
     )
-    psm_fdr: float = parameter(0.01, gt=0, le=1, title="PSM FDR", group=_WHICH, help="Maximum q-value of the quantified PSMs.")
+    psm_fdr: float = parameter(0.01, gt=0, le=1, title="PSM FDR", group=_WHICH, help="Maximum q-value of the PSMs that are quantified.")
     protein_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Protein FDR", group=_WHICH, help="Maximum q-value of the quantified protein groups."
+        0.01, gt=0, le=1, title="Protein FDR", group=_WHICH, help="Maximum q-value of the protein groups that are quantified."
     )
 
     precursor_tolerance: Tolerance = parameter(
@@ -49,7 +49,7 @@ class QuantificationParameters(SearchParameters):
         title="MS1 tolerance",
         group=_TRACES,
         editor="tolerance",
-        help="Maximum distance between an MS1 peak and the m/z of an isotope.",
+        help="Maximum difference between the m/z of an MS1 peak and the expected m/z of an isotope peak of the ion.",
     )
     isotopes: int = parameter(
         3,
@@ -57,7 +57,7 @@ class QuantificationParameters(SearchParameters):
         le=6,
         title="Number of isotopes",
         group=_TRACES,
-        help="Number of isotope peaks that are traced, starting with the monoisotopic peak.",
+        help="Number of isotope peaks of an ion that are traced, starting with the monoisotopic peak.",
     )
     retention_window: float = parameter(
         120.0,
@@ -66,7 +66,7 @@ class QuantificationParameters(SearchParameters):
         title="Retention time window",
         unit="s",
         group=_TRACES,
-        help="Time before the first and after the last spectrum of an ion in which its trace is searched for.",
+        help="Time before the first and after the last identified spectrum of an ion in which its trace is searched for.",
     )
     maximum_gap: int = parameter(
         2,
@@ -76,7 +76,8 @@ class QuantificationParameters(SearchParameters):
         unit="MS1 spectra",
         group=_TRACES,
         advanced=True,
-        help="Maximum number of consecutive MS1 spectra (of one voltage with FAIMS) without the ion within its trace.",
+        help="Maximum number of consecutive MS1 spectra without a peak of the ion within its trace. With FAIMS, only spectra of"
+        " the same voltage count.",
     )
     minimum_points: int = parameter(
         3,
@@ -94,14 +95,15 @@ class QuantificationParameters(SearchParameters):
         le=1,
         title="Minimum isotope agreement",
         group=_TRACES,
-        help="Minimum cosine between the areas of the isotopes and their expected pattern; other traces are not quantified.",
+        help="Minimum cosine between the measured areas of the isotope peaks and the expected isotope pattern. Traces below this"
+        " are not quantified.",
     )
 
     match_between_runs: bool = parameter(
         False,
         title="Match between runs",
         group=_TRANSFERS,
-        help="Also quantify ions that were identified only in other files, at their aligned retention time.",
+        help="Also quantify ions in files where they were not identified, at the retention time aligned with the other files.",
     )
     transfer_fdr: float = parameter(
         0.01,
@@ -109,8 +111,8 @@ class QuantificationParameters(SearchParameters):
         le=1,
         title="Transfer FDR",
         group=_TRANSFERS,
-        help="Maximum fraction of transferred ions that are absent, estimated by transfers to shifted masses. Wrong identities"
-        " are limited by the donor FDR.",
+        help="Maximum estimated fraction of transferred ions that are not in the file. Transfers to shifted masses serve as"
+        " decoys. It does not limit wrong identifications; the donor peptide FDR does.",
     )
     donor_fdr: float = parameter(
         0.01,
@@ -119,32 +121,32 @@ class QuantificationParameters(SearchParameters):
         title="Donor peptide FDR",
         group=_TRANSFERS,
         advanced=True,
-        help="Maximum q-value, over all files, of the peptides whose ions are transferred to other files; their proteins must be accepted.",
+        help="Maximum q-value, over all files, of the peptides that are transferred to other files. Their proteins must also be accepted.",
     )
 
     label: LabelName = parameter(
-        "tmt-10", title="Label", group=_REPORTERS, help="Isobaric labelling kit: TMT with 6 to 18 channels, or iTRAQ with 4 or 8."
+        "tmt-10", title="Label", group=_REPORTERS, help="Isobaric label: TMT with 6 to 18 channels, or iTRAQ with 4 or 8 channels."
     )
     reporter_tolerance: Tolerance = parameter(
         Tolerance(0.003, "Da"),
         title="Reporter tolerance",
         group=_REPORTERS,
         editor="tolerance",
-        help="Maximum distance between a peak and the m/z of a reporter ion; N and C channels are 0.006 Th apart.",
+        help="Maximum difference between the m/z of a peak and of a reporter ion. N and C channels of TMT are 0.006 Th apart.",
     )
     reporter_level: Literal["automatic", "ms2", "ms3"] = parameter(
         "automatic",
         title="Reporter ion level",
         group=_REPORTERS,
-        help="Spectra whose reporter ions are measured: the identified spectra (ms2), the MS3 spectra made from them (ms3), or"
-        " MS3 if a file has such spectra (automatic).",
+        help="Spectra in which reporter ions are measured. ms2: the identified spectra; ms3: the MS3 spectra made from them;"
+        " automatic: MS3 if the file has such spectra, otherwise MS2.",
     )
     reporter_peak: Literal["most-intense", "nearest"] = parameter(
         "most-intense",
         title="Reporter peak",
         group=_REPORTERS,
         advanced=True,
-        help="Peak that counts if several are within the tolerance: the most intense, or the nearest to the reporter ion.",
+        help="Peak that is measured if several are within the reporter tolerance: the most intense, or the nearest to the reporter ion.",
     )
     maximum_interference: float = parameter(
         0.5,
@@ -152,8 +154,8 @@ class QuantificationParameters(SearchParameters):
         le=1,
         title="Maximum interference",
         group=_REPORTERS,
-        help="Maximum fraction of other ions in the isolation window, measured in MS1; spectra with more are not quantified. 1"
-        " accepts all.",
+        help="Maximum fraction of the MS1 intensity in the isolation window that belongs to other ions. Spectra above this are"
+        " not quantified; 1 accepts all.",
     )
     minimum_signal_to_noise: float = parameter(
         0.0,
@@ -161,53 +163,64 @@ class QuantificationParameters(SearchParameters):
         le=1e6,
         title="Minimum signal-to-noise ratio",
         group=_REPORTERS,
-        help="Minimum mean signal-to-noise ratio of the reporter ions of a spectrum, if the file contains noise values; 0 accepts all.",
+        help="Minimum signal-to-noise ratio of the reporter ions, averaged over the channels of a spectrum, for files with noise"
+        " values. Spectra below this are not quantified; 0 accepts all.",
     )
     peptide_quantity: Literal["sum", "median"] = parameter(
-        "sum", title="Peptide quantity", group=_REPORTERS, help="Sum or median of the reporter ions of a peptidoform's spectra."
+        "sum",
+        title="Peptide quantity",
+        group=_REPORTERS,
+        help="How the reporter intensities of all spectra of a peptidoform are combined: sum or median.",
     )
     reference: str = parameter(
         "",
         title="Reference condition",
         group=_REPORTERS,
-        help="Condition of the design whose channels contain the same pool in each plex, used to scale the plexes; none if empty.",
+        help="Condition in the design of the reference channels, which contain the same pooled sample in each plex. Plexes are"
+        " scaled to them. Empty: no reference.",
     )
 
     protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(
         "maxlfq",
         title="Protein quantity",
         group=_PROTEINS,
-        help="maxlfq: pairwise medians of the ratios of ions; top-3, sum, median: sum of the three most abundant peptides, sum,"
-        " or median. A peptide that is missing in a sample lowers its sum.",
+        help="maxlfq: protein ratios are medians of the ion ratios of each two samples (MaxLFQ). top-3, sum, median: of the three"
+        " most abundant peptides, or of all; a missing peptide lowers the sum.",
     )
     shared_peptides: Literal["razor", "unique"] = parameter(
         "razor",
         title="Shared peptides",
         group=_PROTEINS,
-        help="razor: counted for the protein with the most peptides; unique: not counted.",
+        help="How peptides of several proteins are used. razor: for the protein with the most peptides; unique: not at all.",
     )
 
     conditions: tuple[str, ...] = parameter(
         (),
         title="Conditions",
         group=_CHANGES,
-        help="Conditions of the design to compare; the first is the one that others are compared with. All if empty.",
+        help="Conditions of the design to compare, separated by commas. The others are compared with the first. Empty: all conditions.",
     )
     normalisation: Literal["median", "none"] = parameter(
         "median",
         title="Normalisation",
         group=_CHANGES,
-        help="median: scale samples to the same median ion, and compared conditions to unchanged proteins; none: no scaling.",
+        help="median: scale samples to the same median ion intensity, and compared conditions to their unchanged proteins; none:"
+        " no scaling.",
     )
     imputation: Literal["none", "low"] = parameter(
         "none",
         title="Imputation",
         group=_CHANGES,
-        help="none: missing quantities stay missing; low: if a protein has no value in one condition and at least two in the other, its"
-        " missing quantities become the lowest percentile of the sample. Tables and summary give the number of imputed values.",
+        help="none: missing quantities stay missing. low: if a protein has no quantity in one condition and at least two in the"
+        " other, its missing quantities are set to the lowest percentile of the sample.",
     )
     change_fdr: float = parameter(
-        0.01, gt=0, le=1, title="FDR of changes", group=_CHANGES, help="Maximum q-value of the proteins that count as changed."
+        0.01,
+        gt=0,
+        le=1,
+        title="FDR of changed proteins",
+        group=_CHANGES,
+        help="Maximum q-value of proteins that are reported as changed between conditions.",
     )
 
     @field_validator("run", "conditions")

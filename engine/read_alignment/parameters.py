@@ -28,21 +28,21 @@ class ReadAlignmentParameters(SearchParameters):
         le=MAXIMUM_GAPS,
         title="Maximum number of gaps",
         group=_ALIGNMENT,
-        help="Maximum number of gaps per alignment; a gap may have any length.",
+        help="Maximum number of gaps in an alignment. The length of a gap is not limited. More gaps take longer.",
     )
     mode: Literal["prefix", "within", "local"] = parameter(
         "prefix",
         title="Mode",
         group=_ALIGNMENT,
-        help="prefix: the whole read with a prefix of the reference; within: the whole read with any part of the reference;"
-        " local: any part of each.",
+        help="prefix: align the whole read with the start of the reference; within: the whole read with any section of the"
+        " reference; local: any section of the read with any section of the reference.",
     )
     strands: Literal["forward", "both"] = parameter(
         "forward",
         title="Strands",
         group=_ALIGNMENT,
-        help="For nucleotides: the read as it is, or the better of the read and its reverse complement; the modes within and"
-        " local use both.",
+        help="Strands of nucleotide reads. forward: the read as it is; both: also its reverse complement, and the better is"
+        " reported. With mode 'within' or 'local', both strands are always used.",
     )
     seed_length: int = parameter(
         0,
@@ -52,14 +52,15 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_ALIGNMENT,
         advanced=True,
-        help="Number of first bases of the read that are paired with the first bases of the reference without gaps.",
+        help="Number of bases at the start of the read that are aligned with the start of the reference without gaps. 0: gaps are"
+        " allowed everywhere.",
     )
     mapping: Literal["auto", "every", "seeds"] = parameter(
         "auto",
         title="Mapping",
         group=_PLACES,
-        help="every: align each read with every reference; seeds: map each read by shared seeds; auto: chosen by the lengths of"
-        " reads and references.",
+        help="every: align each read with every reference; seeds: align each read only at its most probable positions, found by"
+        " shared minimisers; auto: choose by the lengths of reads and references.",
     )
     minimiser_length: int = parameter(
         15,
@@ -69,7 +70,7 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Length of the words by which reads are mapped to references.",
+        help="Length of the words (k-mers) that map reads to references. Longer words are faster and less sensitive.",
     )
     minimiser_window: int = parameter(
         8,
@@ -79,7 +80,7 @@ class ReadAlignmentParameters(SearchParameters):
         unit="words",
         group=_PLACES,
         advanced=True,
-        help="Number of consecutive words from which one is indexed: larger windows are faster and less sensitive.",
+        help="Number of consecutive words; only the smallest of them is indexed. Larger windows are faster and less sensitive.",
     )
     mapping_tolerance: int = parameter(
         32,
@@ -89,7 +90,8 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Maximum disagreement, per gap, between the words of a candidate position about the start of the read.",
+        help="Maximum difference, for each allowed gap, between the read starts that shared minimisers of the same candidate"
+        " position predict.",
     )
     minimum_insert: int = parameter(
         0,
@@ -99,7 +101,8 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Minimum distance between the outer ends of mates; estimated from the reads if the maximum is automatic.",
+        help="Minimum distance between the outer ends of two mates. It is estimated from the reads if the maximum fragment length"
+        " is automatic.",
     )
     maximum_insert: int = parameter(
         0,
@@ -110,35 +113,46 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Maximum distance between the outer ends of mates; automatic (0) estimates it from the reads.",
+        help="Maximum distance between the outer ends of two mates. 0 (automatic) estimates it from the reads.",
     )
     mate_pairing: Literal["order", "name"] = parameter(
         "order",
         title="Mate pairing",
         group=_PLACES,
         advanced=True,
-        help="order: the i-th reads of both files are mates; name: reads with the same name, ignoring /1 and /2 and similar"
-        " endings, are mates in any order.",
+        help="order: the first read of one file belongs to the first of the other, and so on; name: reads with the same name are"
+        " mates in any order, without endings such as /1 and /2.",
     )
     interleaved: Literal["auto", "yes", "no"] = parameter(
         "auto",
         title="Interleaved mates",
         group=_PLACES,
         advanced=True,
-        help="Mates that follow each other in one file. auto: in FASTQ, if all read names show it; yes: always; no: each read is"
-        " aligned on its own.",
+        help="Treat consecutive reads of one file as mates. auto: if the file is FASTQ and all read names are those of mates;"
+        " yes: always; no: never.",
     )
     match: int = parameter(
-        2, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Match", group=_SCORING, help="Score of two equal bases or residues."
+        2,
+        ge=-_MAXIMUM_SCORE,
+        le=_MAXIMUM_SCORE,
+        title="Match",
+        group=_SCORING,
+        help="Score of two aligned bases or residues that are equal.",
     )
     mismatch: int = parameter(
-        -3, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Mismatch", group=_SCORING, help="Score of two different bases or residues."
+        -3,
+        ge=-_MAXIMUM_SCORE,
+        le=_MAXIMUM_SCORE,
+        title="Mismatch",
+        group=_SCORING,
+        help="Score of two aligned bases or residues that differ.",
     )
     matrix: str = parameter(
         "",
         title="Matrix",
         group=_SCORING,
-        help="Substitution matrix used instead of match and mismatch: BLOSUM62 and others, or a file in NCBI's format; empty for none.",
+        help="Substitution matrix that replaces the match and mismatch scores, such as BLOSUM62 or a file in NCBI's format."
+        " Empty: no matrix.",
     )
     gap_open: int = parameter(
         5,
@@ -146,7 +160,7 @@ class ReadAlignmentParameters(SearchParameters):
         le=_MAXIMUM_SCORE,
         title="Gap opening",
         group=_SCORING,
-        help="A gap of k bases or residues costs gap_open + k * gap_extend.",
+        help="Cost of opening a gap: a gap of k bases or residues costs gap_open + k * gap_extend.",
     )
     gap_extend: int = parameter(
         2,
@@ -154,14 +168,15 @@ class ReadAlignmentParameters(SearchParameters):
         le=_MAXIMUM_SCORE,
         title="Gap extension",
         group=_SCORING,
-        help="Cost of each base or residue of a gap, including the first.",
+        help="Cost of each base or residue in a gap, including the first.",
     )
     recurrence: Literal["exact", "published"] = parameter(
         "exact",
         title="Recurrence",
         group=_ALIGNMENT,
         advanced=True,
-        help="The optimal alignment, or Carroll's recurrence as printed, which misses gaps that return to the main diagonal.",
+        help="exact: find the optimal alignment; published: use the recurrence printed in Carroll's thesis, which misses"
+        " alignments with a gap back to the main diagonal.",
     )
 
     @field_validator("matrix")

@@ -35,7 +35,7 @@ class SequenceSearchParameters(SearchParameters):
         le=_MAXIMUM_COST,
         title="Gap opening",
         group=_SCORING,
-        help="A gap of k residues costs gap_open + k * gap_extend (BLAST's convention).",
+        help="Cost of opening a gap: a gap of k residues costs gap_open + k * gap_extend, as in BLAST.",
     )
     gap_extend: int = parameter(
         1, ge=0, le=_MAXIMUM_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, including the first."
@@ -58,21 +58,22 @@ class SequenceSearchParameters(SearchParameters):
         title="Maximum hits per query",
         unit="hits",
         group=_REPORT,
-        help="Number of best hits reported for each query.",
+        help="Maximum number of reported hits per query, the best first.",
     )
     statistics: Literal["automatic", "fitted"] = parameter(
         "automatic",
         title="Statistics",
         group=_STATISTICS,
         advanced=True,
-        help="Lambda and K from NCBI's tables for tabulated matrices and gap costs, otherwise fitted to the scores; or always fitted.",
+        help="Source of the parameters lambda and K of E-values. automatic: NCBI's tables, or a fit to the scores if the tables"
+        " lack the matrix and gap costs; fitted: always a fit.",
     )
     composition: bool = parameter(
         True,
         title="Adjust for composition",
         group=_STATISTICS,
         advanced=True,
-        help="Adjust E-values and bit scores for the composition of both sequences and for low-complexity segments.",
+        help="Adjust E-values and bit scores for unusual residue composition and for low-complexity segments. This removes chance hits.",
     )
 
     @field_validator("matrix")

@@ -23,7 +23,8 @@ class StructureSearchParameters(SearchParameters):
         "sensitive",
         title="Mode",
         group=_SCORING,
-        help="Sensitive: learned scores, with candidates also ranked by superposition. Published: the paper's formulas, ranked by score.",
+        help="sensitive: learned scores, and the best chains are ranked also by superposition; published: formulas and ranking of"
+        " the paper (GPU-CASSERT).",
     )
     qualification_threshold: float = parameter(
         0.2,
@@ -31,7 +32,8 @@ class StructureSearchParameters(SearchParameters):
         le=1,
         title="Qualification threshold",
         group=_SCORING,
-        help="Chains whose secondary structure scores below this fraction of the query's self-score are not aligned; 0 aligns all.",
+        help="Minimum secondary structure score of an aligned chain, as a fraction of the score of the query with itself. Higher"
+        " values are faster and less sensitive; 0 aligns all chains.",
     )
     weights: tuple[float, ...] = parameter(
         (1.0, 1.0, 1.0, 1.0),
@@ -39,7 +41,7 @@ class StructureSearchParameters(SearchParameters):
         group=_SCORING,
         editor="descriptor weights",
         help="Weights of lengths, angles, secondary structure and residues; 1 is the published or learned weight. In sensitive"
-        " mode, angles describe local conformation, and the weight of secondary structure is not used.",
+        " mode, angles are weights of the local conformation, and secondary structure has no weight.",
     )
     gap_first: float = parameter(
         6.7,
@@ -48,7 +50,7 @@ class StructureSearchParameters(SearchParameters):
         title="Gap opening",
         group=_SCORING,
         advanced=True,
-        help="Cost of the first residue of a gap, in units of the score (bits in sensitive mode); by default set by the mode.",
+        help="Cost of the first residue of a gap, in units of the score (bits in sensitive mode). The default depends on the mode.",
     )
     gap_next: float = parameter(
         0.7,
@@ -57,7 +59,7 @@ class StructureSearchParameters(SearchParameters):
         title="Gap extension",
         group=_SCORING,
         advanced=True,
-        help="Cost of each further residue of a gap, in units of the score; by default set by the mode.",
+        help="Cost of each further residue of a gap, in units of the score (bits in sensitive mode). The default depends on the mode.",
     )
     element_gap_first: float = parameter(
         0.5,
@@ -66,7 +68,7 @@ class StructureSearchParameters(SearchParameters):
         title="Element gap opening",
         group=_SCORING,
         advanced=True,
-        help="Cost of the first secondary structure element of a gap; two equal elements score 1.",
+        help="Cost of the first secondary structure element of a gap. Two equal elements score 1.",
     )
     element_gap_next: float = parameter(
         0.25,
@@ -84,7 +86,7 @@ class StructureSearchParameters(SearchParameters):
         title="Maximum hits per query",
         unit="hits",
         group=_REPORT,
-        help="Number of best chains reported for each query.",
+        help="Maximum number of reported chains per query, the best first.",
     )
     minimum_plddt: float = parameter(
         0.0,
@@ -93,7 +95,7 @@ class StructureSearchParameters(SearchParameters):
         title="Minimum pLDDT",
         group=_INPUT,
         advanced=True,
-        help="Residues of predicted queries with a lower pLDDT are not used; 0 uses all.",
+        help="Residues of predicted query structures with a lower pLDDT (confidence, 0 to 100) are not used. 0 uses all residues.",
     )
 
     models: Literal["first", "all"] = parameter(
@@ -101,8 +103,8 @@ class StructureSearchParameters(SearchParameters):
         title="Models",
         group=_INPUT,
         advanced=True,
-        help="first: the first model of a file; all: every model with its own chains, as in biological assemblies (chain A of"
-        " the second model is A_2). Structure databases use the models they were built with.",
+        help="Models of structure files with several. first: only the first; all: each as chains of their own (chain A of the"
+        " second model is A_2), as in biological assemblies. Databases use the models that they were built with.",
     )
 
     @field_validator("weights")
