@@ -150,7 +150,7 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
     ScoreKind(
         "spectral-dot-product",
         "SDP",
-        "Spectral dot product",
+        "Spectral dot product of the measured and the theoretical spectrum",
         "spectral_dot_product",
         "search_by_dot_product",
         0.1,
@@ -166,7 +166,7 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
     ScoreKind(
         "ksdp",
         "KSDP",
-        "Kernel spectral dot product",
+        "Kernel spectral dot product: spectral dot product with more weight for consecutive fragment ions",
         "kernel_spectral_dot_product",
         "search_by_kernel_dot_product",
         0.5,
@@ -199,7 +199,7 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
     ScoreKind(
         "xcorr",
         "XCorr",
-        "Cross-correlation",
+        "Cross-correlation of the measured with the theoretical spectrum, as in SEQUEST",
         "cross_correlation",
         "search_by_cross_correlation",
         0.05,

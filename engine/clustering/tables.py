@@ -33,7 +33,7 @@ _MZ = Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 1
 _TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True, low=-1e12, high=1e12)
 _FILE = Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False)
 _CLUSTER = Column("cluster", "Cluster", "Number of the cluster", "identifier", 8)
-_N_MEMBERS = Column("n_members", "Spectra", "Number of spectra of the cluster", "integer", 7, low=0, high=1 << 40)
+_N_MEMBERS = Column("n_members", "Spectra", "Number of spectra in the cluster", "integer", 7, low=0, high=1 << 40)
 
 CLUSTERS = Table.of(
     "clusters",
@@ -47,18 +47,18 @@ CLUSTERS = Table.of(
             "mean_similarity", "Similarity", "Mean cosine between the spectra and the consensus spectrum", "number", 9, 3, is_nullable=True
         ),
         Column(
-            "least_similarity", "Least", "Minimum cosine between the spectra and the consensus spectrum", "number", 7, 3, is_nullable=True
+            "least_similarity", "Minimum", "Minimum cosine between the spectra and the consensus spectrum", "number", 7, 3, is_nullable=True
         ),
         _TIME,
         Column("title", "Consensus spectrum", "Name of the member that represents the cluster", width=36),
-        Column("consensus", meaning="Row of the table of consensus spectra", kind="identifier", rows_of="consensus"),
+        Column("consensus", meaning="Row of the cluster in the table of consensus spectra, from 0", kind="identifier", rows_of="consensus"),
         Column("label", "Label", "Most frequent label of the spectra, if labels were given", width=24, is_shown=False, is_nullable=True),
         Column(
             "label_share",
-            "Share",
-            "Fraction of the labelled spectra with that label",
+            "Label fraction",
+            "Fraction of the spectra with any label that have the most frequent label",
             "percent",
-            7,
+            8,
             unit="%",
             is_shown=False,
             is_nullable=True,
@@ -72,7 +72,7 @@ MEMBERS = Table.of(
     "members",
     "Spectra",
     (
-        Column("spectrum", meaning="Row of the table of spectra", kind="identifier", rows_of="spectra"),
+        Column("spectrum", meaning="Row of the spectrum in the table of spectra, from 0", kind="identifier", rows_of="spectra"),
         _CLUSTER,
         Column("title", "Spectrum", "Name of the spectrum", width=24),
         _FILE,
@@ -91,7 +91,7 @@ MEMBERS = Table.of(
             is_nullable=True,
         ),
         Column("is_consensus", "Consensus", "True for the spectrum that represents the cluster", "truth", 9),
-        Column("n_members", "Spectra", "Number of spectra of the cluster", "integer", 7, is_shown=False, low=0, high=1 << 40),
+        Column("n_members", "Spectra", "Number of spectra in the cluster", "integer", 7, is_shown=False, low=0, high=1 << 40),
     ),
     shown="cluster title precursor_mz charge similarity_to_consensus retention_time is_consensus n_members spectrum_id spectrum_file",
     links="spectrum",
@@ -103,10 +103,16 @@ CONSENSUS = Table.of(
     "Consensus spectra",
     (
         _CLUSTER,
-        Column("precursor_mz", meaning="m/z of the member that represents the cluster", kind="number", is_nullable=True),
+        Column("precursor_mz", meaning="Precursor m/z of the spectrum that represents the cluster", kind="number", is_nullable=True),
         _CHARGE,
-        Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>"),
-        Column("intensity", meaning="Intensities of the peaks", kind="numbers", type="large_list<double>", as_long_as="mz"),
+        Column("mz", meaning="m/z of the peaks of the consensus spectrum", kind="numbers", type="large_list<double>"),
+        Column(
+            "intensity",
+            meaning="Intensities of the peaks of the consensus spectrum",
+            kind="numbers",
+            type="large_list<double>",
+            as_long_as="mz",
+        ),
     ),
 )
 """Consensus spectra of clusters of at least two spectra."""
@@ -119,16 +125,16 @@ EXPLAINED = Table.of(
     "explained",
     "Explained spectra",
     (
-        Column("spectrum", meaning="Row of the identification's table of spectra", kind="identifier", low=0),
+        Column("spectrum", meaning="Row of the spectrum in the identification's table of spectra, from 0", kind="identifier", low=0),
         _FILE,
         Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
         Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
-        Column("peptide", "Peptide", "Identified peptide that the spectrum resembles, in ProForma", width=26),
+        Column("peptide", "Peptide", "Peptide of the most similar identified spectrum, in ProForma", width=26),
         _CHARGE,
         Column(
             "similarity",
             "Similarity",
-            "Cosine between the spectrum and the identified spectrum",
+            "Cosine between the spectrum and the most similar identified spectrum",
             "number",
             9,
             3,
@@ -138,7 +144,8 @@ EXPLAINED = Table.of(
         Column(
             "mass_difference",
             "Mass difference",
-            "Measured mass minus the peptide's mass; beyond the tolerance probably a modification",
+            "Measured mass minus the mass of the identified peptide. A difference beyond the precursor tolerance is probably a"
+            " modification",
             "number",
             10,
             4,
@@ -151,17 +158,22 @@ EXPLAINED = Table.of(
         Column(
             "q_value",
             "q-value",
-            "Minimum false discovery rate at which the explanation is accepted",
+            "Minimum FDR at which the explanation is accepted",
             "probability",
             8,
             saved=".6f",
             is_nullable=True,
         ),
-        Column("nearest_spectrum", "Identified spectrum", "Most similar identified spectrum", width=30, is_nullable=True),
-        Column("nearest", meaning="Its row", kind="identifier", low=0),
+        Column("nearest_spectrum", "Identified spectrum", "Name of the most similar identified spectrum", width=30, is_nullable=True),
+        Column(
+            "nearest",
+            meaning="Row of the most similar identified spectrum in the identification's table of spectra, from 0",
+            kind="identifier",
+            low=0,
+        ),
         _MZ,
         _TIME,
-        Column("kind", meaning="same or modified", pattern="same|modified"),
+        Column("kind", meaning="same: the mass of the identified peptide; modified: another mass", pattern="same|modified"),
     ),
     shown="scan peptide charge similarity q_value mass_difference precursor_mz retention_time nearest_spectrum spectrum_id spectrum_file",
     links="spectrum nearest kind",
@@ -172,13 +184,24 @@ MAP = Table.of(
     "map",
     "Spectra of the run",
     (
-        Column("spectrum", meaning="Row of the identification's table of spectra", kind="identifier", low=0),
+        Column("spectrum", meaning="Row of the spectrum in the identification's table of spectra, from 0", kind="identifier", low=0),
         _TIME,
         _MZ,
-        Column("status", meaning="0 unexplained, 1 identified, 2 explained", kind="integer", type="uint8", low=0, high=2),
-        Column("peptide", meaning="Peptide identified in the spectrum, or in the identified spectrum that explains it", is_nullable=True),
+        Column(
+            "status",
+            meaning="Status of the spectrum: 0 unexplained, 1 identified, 2 explained",
+            kind="integer",
+            type="uint8",
+            low=0,
+            high=2,
+        ),
+        Column(
+            "peptide",
+            meaning="Peptide identified in the spectrum, or in the most similar identified spectrum if the spectrum is explained",
+            is_nullable=True,
+        ),
         Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True),
-        Column("spectrum_file", meaning="Its file", is_nullable=True),
+        Column("spectrum_file", meaning="File of the spectrum", is_nullable=True),
     ),
 )
 

@@ -26,23 +26,25 @@ __all__ = [
     "text_file_name",
 ]
 
-_PROTEIN = Column("protein", meaning="Row of the table of proteins", kind="identifier", rows_of="proteins")
+_PROTEIN = Column("protein", meaning="Row of the protein in the table of proteins, from 0", kind="identifier", rows_of="proteins")
 _ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18, entries="proteins")
-_CHAIN = Column("chain", "Chain", "Structure: file and chain, separated by a colon", width=16, is_nullable=True, entries="structures")
-_CHAIN_ROW = Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains", is_nullable=True)
-_POSITION = Column("position", "Position", "Residue of the protein, from 1", "integer", 8, low=1)
+_CHAIN = Column("chain", "Chain", "Structure chain, as file name, colon and chain", width=16, is_nullable=True, entries="structures")
+_CHAIN_ROW = Column(
+    "chain_row", meaning="Row of the chain in the table of chains, from 0", kind="identifier", rows_of="chains", is_nullable=True
+)
+_POSITION = Column("position", "Position", "Position of the residue in the protein, from 1", "integer", 8, low=1)
 _RESIDUE = Column("residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]")
 _AUTHOR = Column(
     "author_number",
     "In structure",
-    "Residue number in the structure, with insertion code",
+    "Residue number in the structure file (author's numbering), with insertion code",
     width=10,
     is_nullable=True,
 )
 _EXPOSURE = Column(
     "exposure",
     "Exposure",
-    "Solvent-accessible fraction of the residue's maximum area in the isolated chain",
+    "Solvent-accessible area of the residue in the isolated chain, relative to the maximum area of the residue",
     "percent",
     8,
     unit="%",
@@ -76,37 +78,60 @@ _INTENSITY = replace(
 _KIND = Column(
     "kind",
     "Kind",
-    "same (95 % identity and more), homologous (30 % and more), distant, or remote: found by the fold of the nearest",
+    "Relation to the protein: same (at least 95 % identity), homologous (at least 30 %), distant (less), or remote"
+    " (found by the fold of the most similar chain)",
     width=11,
     pattern="same|homologous|distant|remote",
 )
 _HIT, _PEPTIDE = HITS.by_name, PEPTIDES.by_name
 _E_VALUE = replace(_HIT["e_value"], is_nullable=True, low=0)
 _BITS = _HIT["bit_score"]
-_STATE = Column("secondary_structure", "Structure", "H helix, E strand, C coil", width=8, pattern="[HEC]", is_nullable=True)
-_PSMS = Column("n_psms", "PSMs", "Spectra", "integer", 6, low=0)
-_Q = Column(
-    "q_value", "q-value", "Minimum false discovery rate at which a spectrum with the site is accepted", "probability", 8, is_nullable=True
+_STATE = Column(
+    "secondary_structure",
+    "Structure",
+    "Secondary structure of the residue: H helix, E strand, C coil",
+    width=8,
+    pattern="[HEC]",
+    is_nullable=True,
 )
+_PSMS = Column("n_psms", "PSMs", "Number of accepted PSMs", "integer", 6, low=0)
+_Q = Column("q_value", "q-value", "Minimum FDR at which a PSM of the site or peptide is accepted", "probability", 8, is_nullable=True)
 
 PROTEINS = Table.of(
     "proteins",
     "Proteins",
     (
         _ACCESSION,
-        Column("other_accessions", "Others", "Other proteins of the group, which have the same peptides", "texts", 20, is_shown=False),
-        Column("description", "Description", "Description in the database", width=40),
-        Column("length", "Length", "Residues", "integer", 7, low=1),
+        Column(
+            "other_accessions",
+            "Others",
+            "Accessions of the other proteins in the group, which contain the same peptides",
+            "texts",
+            20,
+            is_shown=False,
+        ),
+        Column("description", "Description", "Description of the protein in the database", width=40),
+        Column("length", "Length", "Number of residues", "integer", 7, low=1),
         Column("n_peptides", "Peptides", "Number of peptidoforms of the protein", "integer", 8, low=0),
         _PSMS,
-        Column("coverage", "Coverage", "Fraction of the residues covered by peptides", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
-        Column("n_sites", "Sites", "Modified residues", "integer", 6, low=0),
-        Column("n_chains", "Chains", "Near chains", "integer", 7, low=0),
+        Column(
+            "coverage",
+            "Coverage",
+            "Fraction of the protein's residues that are covered by peptides",
+            "percent",
+            8,
+            unit="%",
+            low=0,
+            high=1,
+            saved=".4f",
+        ),
+        Column("n_sites", "Sites", "Number of modified residues", "integer", 6, low=0),
+        Column("n_chains", "Chains", "Number of similar structure chains", "integer", 7, low=0),
         _CHAIN,
         Column(
             "identity",
             "Identity",
-            "Fraction of identical residues among those aligned with the nearest chain",
+            "Fraction of identical residues among the residues aligned with the most similar chain",
             "percent",
             8,
             unit="%",
@@ -118,7 +143,7 @@ PROTEINS = Table.of(
         Column(
             "mapped",
             "On structure",
-            "Fraction of the residues aligned with the nearest chain",
+            "Fraction of the protein's residues that are aligned with the most similar chain",
             "percent",
             10,
             unit="%",
@@ -129,7 +154,7 @@ PROTEINS = Table.of(
         Column(
             "mapped_coverage",
             "Covered on structure",
-            "Fraction of the aligned residues covered by peptides",
+            "Fraction of the residues aligned with the chain that are covered by peptides",
             "percent",
             9,
             unit="%",
@@ -141,7 +166,7 @@ PROTEINS = Table.of(
             "n_homologues", "Homologues", "Number of homologues from which conservation is computed", "integer", 9, low=0, is_shown=False
         ),
         Column("q_value", "q-value", "q-value of the protein group", "probability", 8, is_nullable=True),
-        Column("sequence", meaning="Its residues", pattern="[A-Z]+"),
+        Column("sequence", meaning="Residue sequence of the protein", pattern="[A-Z]+"),
     ),
     shown="accession n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage description length q_value "
     "other_accessions n_homologues",
@@ -155,13 +180,13 @@ CHAINS = Table.of(
     (
         _PROTEIN,
         _ACCESSION,
-        Column("rank", "Rank", "Rank among the chains of the protein, by score", "integer", 5, low=1),
-        Column("chain", "Chain", "Structure: file and chain, separated by a colon", width=16, entries="structures"),
+        Column("rank", "Rank", "Rank of the chain among the chains of the protein, by alignment score", "integer", 5, low=1),
+        Column("chain", "Chain", "Structure chain, as file name, colon and chain", width=16, entries="structures"),
         _KIND,
         Column(
             "identity",
             "Identity",
-            "Fraction of identical residues among the aligned ones",
+            "Fraction of identical residues among the aligned residues",
             "percent",
             8,
             unit="%",
@@ -170,14 +195,14 @@ CHAINS = Table.of(
             saved=".4f",
         ),
         Column("n_aligned", "Aligned", "Number of aligned residues of the protein", "integer", 8, low=0),
-        Column("n_gaps", "Gaps", "Number of residues of either that are aligned with a gap", "integer", 6, low=0),
-        Column("n_unseen", "Unseen", "Number of residues of the chain without coordinates", "integer", 7, low=0),
+        Column("n_gaps", "Gaps", "Number of residues of protein and chain that are aligned with a gap", "integer", 6, low=0),
+        Column("n_unseen", "Unresolved", "Number of residues of the chain without coordinates", "integer", 10, low=0),
         Column("first", "From", "First aligned residue of the protein, from 1", "integer", 6, low=1),
-        Column("last", "To", "Last aligned residue of the protein", "integer", 6, low=1),
+        Column("last", "To", "Last aligned residue of the protein, from 1", "integer", 6, low=1),
         Column(
             "covered",
             "Covered on structure",
-            "Fraction of the aligned residues covered by peptides",
+            "Fraction of the residues aligned with the chain that are covered by peptides",
             "percent",
             9,
             unit="%",
@@ -193,10 +218,10 @@ CHAINS = Table.of(
             meaning="TM-score of a remote chain and the near chain by whose fold it was found, normalised by the near chain's length",
             low=0,
         ),
-        Column("through", "Found by", "Near chain by whose fold a remote chain was found", width=16, is_nullable=True),
+        Column("through", "Found by", "For remote chains: similar chain of the protein that has the same fold", width=16, is_nullable=True),
         Column("has_atoms", "Atoms", "True if the file has more atoms than Cα, which exposure requires", "truth", 6),
-        Column("description", "Description", "Description in the file", width=40),
-        Column("path", meaning="Its file"),
+        Column("description", "Description", "Description of the chain in the file", width=40),
+        Column("path", meaning="Path of the structure file"),
     ),
     shown="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score tm_score through has_atoms "
     "description",
@@ -212,13 +237,13 @@ SITES = Table.of(
         _ACCESSION,
         _POSITION,
         _RESIDUE,
-        Column("modification", "Modification", "Modification of the residue", width=18),
-        Column("mass", "Mass", "Mass of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
+        Column("modification", "Modification", "Name of the modification", width=18),
+        Column("mass", "Mass", "Monoisotopic mass of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
         _PSMS,
         Column(
             "n_covering",
             "Covered by",
-            "Number of PSMs of all peptides that cover the residue, with and without the modification",
+            "Number of PSMs whose peptides cover the residue, with or without the modification",
             "integer",
             9,
             low=0,
@@ -233,16 +258,37 @@ SITES = Table.of(
         _AUTHOR,
         _STATE,
         _EXPOSURE,
-        Column("place", "Place", "surface, buried, or unknown", width=8, pattern="surface|buried|unknown"),
-        Column("nearest_site", "Next site", "Position of the nearest other modified residue", "integer", 8, is_nullable=True),
         Column(
-            "site_distance", "Distance", "Distance to the next site, from Cα to Cα", "number", 8, 1, unit="Å", is_nullable=True, saved=".2f"
+            "place",
+            "Location",
+            "Location of the residue in the structure: surface, buried, or unknown",
+            width=8,
+            pattern="surface|buried|unknown",
         ),
-        Column("ligand", "Ligand", "Nearest ligand in the file", width=10, is_nullable=True),
+        Column(
+            "nearest_site",
+            "Nearest site",
+            "Position of the modified residue that is nearest in the structure",
+            "integer",
+            8,
+            is_nullable=True,
+        ),
+        Column(
+            "site_distance",
+            "Distance",
+            "Distance between the Cα atoms of the residue and the nearest site",
+            "number",
+            8,
+            1,
+            unit="Å",
+            is_nullable=True,
+            saved=".2f",
+        ),
+        Column("ligand", "Ligand", "Ligand in the structure file that is nearest to the residue", width=10, is_nullable=True),
         Column(
             "ligand_distance",
             "To ligand",
-            "Distance to the ligand, between the nearest atoms",
+            "Distance between the nearest atoms of residue and ligand",
             "number",
             8,
             1,
@@ -264,15 +310,22 @@ MISSED = Table.of(
     (
         _PROTEIN,
         _ACCESSION,
-        Column("first", "From", "First residue without peptides, from 1", "integer", 6, low=1),
-        Column("last", "To", "Last residue without peptides", "integer", 6, low=1),
-        Column("length", "Length", "Residues", "integer", 7, low=1),
-        Column("n_mapped", "On structure", "Number of residues aligned with the nearest chain", "integer", 10, low=0),
+        Column("first", "From", "First residue of the region that no peptide covers, from 1", "integer", 6, low=1),
+        Column("last", "To", "Last residue of the region, from 1", "integer", 6, low=1),
+        Column("length", "Length", "Number of residues", "integer", 7, low=1),
+        Column(
+            "n_mapped",
+            "On structure",
+            "Number of residues of the region that are aligned with the most similar chain",
+            "integer",
+            10,
+            low=0,
+        ),
         _EXPOSURE,
         Column(
             "enzymes",
             "Enzymes to cover it",
-            "Enzymes that would cover residues of the region by peptides of 7 to 30 residues, with the number of residues",
+            "Enzymes whose peptides of 7 to 30 residues would cover part of the region, and number of residues that they cover",
             "texts",
             44,
         ),
@@ -287,15 +340,17 @@ CONTACTS = Table.of(
     (
         _PROTEIN,
         _ACCESSION,
-        Column("first_position", "First", "Residue of the protein, from 1", "integer", 7, low=1),
+        Column("first_position", "First", "Position of the residue in the protein, from 1", "integer", 7, low=1),
         Column("first_residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]"),
-        Column("second_position", "Second", "Residue of the protein, from 1", "integer", 7, low=1),
+        Column("second_position", "Second", "Position of the residue in the protein, from 1", "integer", 7, low=1),
         Column("second_residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]"),
-        Column("alpha_distance", "Cα to Cα", "Distance", "number", 9, 1, unit="Å", low=0, saved=".2f"),
+        Column(
+            "alpha_distance", "Cα to Cα", "Distance between the Cα atoms of both residues", "number", 9, 1, unit="Å", low=0, saved=".2f"
+        ),
         Column(
             "atom_distance",
             "Nearest atoms",
-            "Distance between the nearest atoms",
+            "Distance between the nearest atoms of both residues",
             "number",
             10,
             1,
@@ -304,7 +359,7 @@ CONTACTS = Table.of(
             low=0,
             saved=".2f",
         ),
-        Column("is_modified", "Modified", "True if either is modified", "truth", 8),
+        Column("is_modified", "Modified", "True if at least one of the residues is modified", "truth", 8),
         _CHAIN,
         _CHAIN_ROW,
     ),
@@ -318,14 +373,14 @@ PARALOGUES = Table.of(
     (
         _PROTEIN,
         _ACCESSION,
-        Column("other", "Other protein", "Accession of a protein that shares peptides with it", width=18),
-        Column("n_shared", "Shared", "Number of peptide sequences that both proteins have", "integer", 7, low=0),
+        Column("other", "Other protein", "Accession of another protein that contains some of the same peptides", width=18),
+        Column("n_shared", "Shared", "Number of peptide sequences that both proteins contain", "integer", 7, low=0),
         Column("n_own", "Only in first", "Number of peptide sequences of the first protein only", "integer", 7, low=0),
-        Column("n_of_other", "Of other", "Number of peptide sequences of the other protein only", "integer", 8, low=0),
+        Column("n_of_other", "Only in other", "Number of peptide sequences of the other protein only", "integer", 8, low=0),
         Column(
             "supported",
             "Supported",
-            "Protein that is supported by its own sequences: first, other, both or neither",
+            "Proteins with identified peptides of their own, which the other protein does not contain: first, other, both or neither",
             width=9,
             pattern="first|other|both|neither",
         ),
@@ -342,12 +397,12 @@ PEPTIDE_PLACES = Table.of(
         _ACCESSION,
         _PEPTIDE["peptide"],
         replace(_PEPTIDE["sequence"], pattern="[A-Z]+"),
-        Column("first", "From", "First residue in the protein, from 1", "integer", 6, low=1),
-        Column("last", "To", "Last residue in the protein", "integer", 6, low=1),
+        Column("first", "From", "Position of the first residue of the peptide in the protein, from 1", "integer", 6, low=1),
+        Column("last", "To", "Position of the last residue of the peptide in the protein, from 1", "integer", 6, low=1),
         _PSMS,
         _INTENSITY,
         _Q,
-        Column("n_places", "Places", "Number of positions of the peptide in all proteins of the table", "integer", 6, low=1),
+        Column("n_places", "Occurrences", "Number of positions of the peptide in all analysed proteins", "integer", 11, low=1),
     ),
     shown="accession peptide first last n_psms intensity q_value n_places sequence",
     links="protein sequence",
@@ -398,10 +453,12 @@ RESIDUES = Table.of(
         _POSITION,
         _RESIDUE,
         Column("n_peptides", meaning="Number of peptidoforms that cover the residue", kind="integer", type="int32", low=0),
-        Column("n_psms", meaning="Number of spectra of these peptidoforms", kind="integer", type="int32", low=0),
+        Column("n_psms", meaning="Number of PSMs of the peptidoforms that cover the residue", kind="integer", type="int32", low=0),
         Column("q_value", meaning="Minimum q-value of the PSMs that cover the residue", kind="probability", is_nullable=True),
-        Column("modifications", meaning="Modifications of the residue", kind="texts"),
-        Column("n_homologues", meaning="Number of homologues with a residue at this position", kind="integer", type="int32", low=0),
+        Column("modifications", meaning="Names of the modifications found at the residue", kind="texts"),
+        Column(
+            "n_homologues", meaning="Number of homologues that have a residue aligned at this position", kind="integer", type="int32", low=0
+        ),
         _CONSERVATION,
     ),
 )
@@ -410,21 +467,38 @@ MAPPED_RESIDUES = Table.of(
     "mapped_residues",
     "Residues on structures",
     (
-        Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains"),
+        Column("chain_row", meaning="Row of the chain in the table of chains, from 0", kind="identifier", rows_of="chains"),
         _POSITION,
         Column(
             "chain_residue",
-            meaning="Row of the chain, from 0; missing where the residue has no coordinates",
+            meaning="Index of the residue in the chain, from 0; missing if the residue has no coordinates",
             kind="integer",
             is_nullable=True,
             low=0,
         ),
-        Column("author_number", meaning="The authors' number and insertion code", is_nullable=True),
-        Column("label_number", meaning="Number in the sequence of its entity", kind="integer", is_nullable=True),
-        Column("chain_letter", meaning="Residue of the chain", pattern="[A-Z*]", is_nullable=True),
-        Column("is_identical", meaning="True if both are equal", kind="truth"),
-        Column("secondary_structure", meaning="H helix, E strand, C coil", pattern="[HEC]", is_nullable=True),
-        Column("exposure", meaning="Part of its greatest area that water touches", kind="number", is_nullable=True, low=0, high=1),
+        Column("author_number", meaning="Residue number of the authors in the structure file, with insertion code", is_nullable=True),
+        Column(
+            "label_number",
+            meaning="Residue number in the sequence of the molecule (label_seq_id of mmCIF)",
+            kind="integer",
+            is_nullable=True,
+        ),
+        Column("chain_letter", meaning="One-character code of the chain's residue", pattern="[A-Z*]", is_nullable=True),
+        Column("is_identical", meaning="True if the residues of protein and chain are equal", kind="truth"),
+        Column(
+            "secondary_structure",
+            meaning="Secondary structure of the residue: H helix, E strand, C coil",
+            pattern="[HEC]",
+            is_nullable=True,
+        ),
+        Column(
+            "exposure",
+            meaning="Solvent-accessible area of the residue, relative to the maximum area of the residue",
+            kind="number",
+            is_nullable=True,
+            low=0,
+            high=1,
+        ),
     ),
 )
 """Protein residues that are mapped onto a similar chain, or are in its sequence without coordinates."""

@@ -65,15 +65,25 @@ PSM_COLUMNS = (
     Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
     Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
     Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
-    Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True),
+    Column("retention_time", "RT", "Retention time of the spectrum", "minutes", 8, unit="min", saved=".3f", is_nullable=True),
     Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f"),
     Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1, high=_MAXIMUM_CHARGE),
-    Column("observed_mass", "Observed mass", "Neutral mass of the precursor", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
+    Column(
+        "observed_mass",
+        "Observed mass",
+        "Neutral mass of the precursor, from its m/z and charge",
+        "number",
+        11,
+        4,
+        is_shown=False,
+        unit="Da",
+        saved=".6f",
+    ),
     Column("calculated_mass", "Calculated mass", "Neutral mass of the peptide", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
     Column(
         "mass_error_ppm",
         "Error",
-        "Measured minus calculated mass, after correction of the isotope error",
+        "Observed minus calculated mass, after correction of the isotope error",
         "number",
         8,
         2,
@@ -84,25 +94,36 @@ PSM_COLUMNS = (
     Column(
         "isotope_error",
         "Isotope",
-        "Isotope peak that was selected instead of the monoisotopic peak",
+        "Number of the isotope peak that was selected as the precursor; 0 is the monoisotopic peak",
         "integer",
         6,
         is_shown=False,
         type="int8",
     ),
-    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
-    Column("sequence", meaning="Residues without modifications", pattern="[A-Z*]+"),
+    Column("peptide", "Peptide", "Peptide sequence with modifications, in ProForma", width=24),
+    Column("sequence", meaning="Peptide sequence without modifications", pattern="[A-Z*]+"),
     Column("proteins", "Proteins", "Accessions of the proteins that contain the peptide", "texts", 26, entries="proteins"),
-    Column("missed_cleavages", "Missed", "Missed cleavages", "integer", 6, is_shown=False, type="int8"),
+    Column(
+        "missed_cleavages", "Missed cleavages", "Number of missed cleavage sites in the peptide", "integer", 9, is_shown=False, type="int8"
+    ),
     Column("matched_ions", "Matched", "Number of matched fragment ions", "integer", 7, type="int16"),
     Column("total_ions", "Ions", "Number of theoretical fragment ions of the peptide", "integer", 6, is_shown=False, type="int16"),
     *_score_columns(is_main=True),
     Column("score", "Score", "Score that ranks the matches", "number", 7, is_nullable=True),
-    Column("delta_score", "Delta score", "Score difference to the next candidate", "number", 8, 3, is_shown=False, is_nullable=True),
+    Column(
+        "delta_score",
+        "Delta score",
+        "Difference of the score to that of the next candidate of the spectrum",
+        "number",
+        8,
+        3,
+        is_shown=False,
+        is_nullable=True,
+    ),
     Column(
         "q_value",
         "q-value",
-        "Minimum false discovery rate at which the match is accepted",
+        "Minimum FDR at which the match is accepted",
         "probability",
         8,
         is_nullable=True,
@@ -110,36 +131,46 @@ PSM_COLUMNS = (
     Column(
         "posterior_error_probability",
         "PEP",
-        "Probability that this match is wrong",
+        "Posterior error probability: probability that the match is wrong",
         "probability",
         9,
         is_shown=False,
         is_nullable=True,
     ),
-    Column("rank", "Rank", "Rank among the candidates of the spectrum", "integer", 5, is_shown=False, type="int8"),
-    Column("is_decoy", "Decoy", "True for decoys, which estimate the number of false matches", "truth", 6, is_shown=False),
-    Column("psm_id", meaning="Its row, from 0", kind="identifier"),
-    Column("spectrum_index", meaning="Place of the spectrum in its file, from 0", kind="identifier"),
-    Column("spectrum", meaning="Row of the table of spectra", kind="identifier", rows_of="spectra"),
+    Column("rank", "Rank", "Rank of the match among the candidates of the spectrum, by score", "integer", 5, is_shown=False, type="int8"),
+    Column("is_decoy", "Decoy", "True for decoys. Decoys serve to estimate the number of false matches", "truth", 6, is_shown=False),
+    Column("psm_id", meaning="Row of the PSM in the table of PSMs, from 0", kind="identifier"),
+    Column("spectrum_index", meaning="Index of the spectrum in its file, from 0", kind="identifier"),
+    Column("spectrum", meaning="Row of the spectrum in the table of spectra, from 0", kind="identifier", rows_of="spectra"),
     Column(
         "peptide_q_value",
-        meaning="Smallest false discovery rate at which its peptide is accepted",
+        meaning="Minimum FDR at which the peptide of the match is accepted",
         kind="probability",
         is_nullable=True,
     ),
-    Column("search_score", meaning="Score of the search, before anything was learnt", kind="number", is_nullable=True),
+    Column("search_score", meaning="Score of the search before rescoring", kind="number", is_nullable=True),
     *_score_columns(is_main=False),
-    Column("expectation", meaning="Candidates of its spectrum that chance lets score as well", kind="e_value", is_nullable=True),
-    Column("modification_positions", meaning="Residues, from 1; 0 and one more are the ends", kind="numbers", type="list<int16>"),
+    Column(
+        "expectation",
+        meaning="Expected number of candidates of the spectrum that reach this score by chance (E-value)",
+        kind="e_value",
+        is_nullable=True,
+    ),
+    Column(
+        "modification_positions",
+        meaning="Positions of the modifications in the peptide, from 1; 0 is the N-terminus, and the length plus 1 is the C-terminus",
+        kind="numbers",
+        type="list<int16>",
+    ),
     Column(
         "modification_names",
-        meaning="What is there, as ProForma names it",
+        meaning="Names of the modifications, as in ProForma",
         kind="texts",
         as_long_as="modification_positions",
     ),
     Column(
         "modification_masses",
-        meaning="What it weighs, Da",
+        meaning="Monoisotopic masses of the modifications in Da",
         kind="numbers",
         as_long_as="modification_positions",
         low=-1e6,
@@ -147,7 +178,7 @@ PSM_COLUMNS = (
     ),
     Column(
         "modification_unimod",
-        meaning="Its number in Unimod, where it has one",
+        meaning="Numbers of the modifications in Unimod; missing for modifications without a number",
         kind="numbers",
         type="list<int32>",
         is_nullable=True,
@@ -155,20 +186,20 @@ PSM_COLUMNS = (
     ),
     Column(
         "protein_starts",
-        meaning="First residue in each of the proteins, from 1",
+        meaning="Position of the first residue of the peptide in each protein, from 1",
         kind="numbers",
         type="list<int32>",
         as_long_as="proteins",
     ),
-    Column("residues_before", meaning="Residue before it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
-    Column("residues_after", meaning="Residue after it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
+    Column("residues_before", meaning="Residue before the peptide in each protein", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
+    Column("residues_after", meaning="Residue after the peptide in each protein", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
 )
 """Columns in the order of the result file; text tables end with ``is_decoy``."""
 
 KNOWN_PLACES = Column(
     "known_modifications",
     "Known modifications",
-    "Modifications that the database annotates at these sites: protein, residue and name",
+    "Modifications of the peptide that the database annotates at the same sites: protein, residue and name",
     "texts",
     26,
     is_optional=True,
@@ -176,19 +207,22 @@ KNOWN_PLACES = Column(
 """Additional column of PSMs and peptides in searches of known modifications."""
 
 SHIFT_COLUMNS = (
-    Column("mass_shift", "Shift", "Recalibrated precursor mass minus the peptide's mass", "number", 10, 4, unit="Da"),
-    Column("modification", "Modification", "Name of the shift, or its mass", width=22),
+    Column(
+        "mass_shift", "Shift", "Precursor mass, after recalibration, minus the mass of the unmodified peptide", "number", 10, 4, unit="Da"
+    ),
+    Column("modification", "Modification", "Name of the modification with the mass shift, or the mass shift", width=22),
     Column(
         "possible_names",
         "Possible names",
-        'All names that match mass and site, the most likely first; names joined by "or" differ by less than the precursor tolerance',
+        "Names of all modifications that match mass shift and site, the most likely first. The masses of names joined by"
+        ' "or" differ by less than the precursor tolerance',
         width=30,
     ),
-    Column("site", "Site", "Residue or terminus at which the shift fits best", width=7),
+    Column("site", "Site", "Residue or terminus with the highest score if the mass shift is placed there", width=7),
     Column(
         "site_probability",
         "Site prob.",
-        "Probability of that site, from the ions that distinguish it from others",
+        "Probability that the mass shift is at the site, from the ions that distinguish the site from others",
         "number",
         9,
         3,
@@ -197,28 +231,29 @@ SHIFT_COLUMNS = (
     Column(
         "shift_kind",
         "Kind",
-        "Group for error rates: none, named (a usual shift), end (another end of the peptide) or unnamed (any other)",
+        "Group of matches with its own error rates: none (no mass shift), named (a common mass shift), end (other peptide"
+        " ends) or unnamed (any other shift)",
         width=8,
         is_shown=False,
         pattern="none|named|end|unnamed",
     ),
     Column(
         "shift_position",
-        meaning="Residue of the shift, from 1; 0 and one more are the ends",
+        meaning="Position of the mass shift in the peptide, from 1; 0 is the N-terminus, and the length plus 1 is the C-terminus",
         kind="integer",
         type="int16",
         is_nullable=True,
     ),
-    Column("carried_mass", meaning="What the name of the shift weighs, Da", kind="number", low=-1e6, high=1e6),
+    Column("carried_mass", meaning="Mass of the named modification in Da", kind="number", low=-1e6, high=1e6),
 )
 """Additional PSM columns of open modification searches."""
 
 LIBRARY_COLUMNS = (
-    Column("library_spectrum", "Library spectrum", "Name of the entry in the library", width=26),
+    Column("library_spectrum", "Library spectrum", "Name of the library spectrum", width=26),
     Column(
         "similarity",
         "Similarity",
-        "Similarity of the spectrum and the library spectrum, 0 to 1",
+        "Similarity of spectrum and library spectrum, 0 to 1",
         "number",
         9,
         4,
@@ -229,7 +264,7 @@ LIBRARY_COLUMNS = (
     Column(
         "mass_difference",
         "Mass diff.",
-        "Measured mass minus that of the library entry, for the nearest isotope if they are the same",
+        "Observed mass minus the mass of the library spectrum, after correction of the isotope error if the masses are the same",
         "number",
         10,
         4,
@@ -240,44 +275,46 @@ LIBRARY_COLUMNS = (
 """Additional PSM columns of spectral library searches."""
 
 PEPTIDE_COLUMNS = (
-    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
-    Column("sequence", "Sequence", "Residues without modifications", width=26, is_shown=False, pattern="[A-Z*]+"),
+    Column("peptide", "Peptide", "Peptide sequence with modifications, in ProForma", width=24),
+    Column("sequence", "Sequence", "Peptide sequence without modifications", width=26, is_shown=False, pattern="[A-Z*]+"),
     Column("proteins", "Proteins", "Accessions of the proteins that contain the peptide", "texts", 30, entries="proteins"),
     Column("n_psms", "PSMs", "Number of spectra matched to the peptide", "integer", 6, type="int32"),
     Column("best_score", "Best score", "Score of the best spectrum", "number", 8, is_nullable=True),
     Column(
         "q_value",
         "q-value",
-        "Minimum false discovery rate at which the peptide is accepted",
+        "Minimum FDR at which the peptide is accepted",
         "probability",
         9,
         is_nullable=True,
     ),
-    Column("is_decoy", "Decoy", "True for decoys, which estimate the number of false matches", "truth", 6, is_shown=False),
+    Column("is_decoy", "Decoy", "True for decoys. Decoys serve to estimate the number of false matches", "truth", 6, is_shown=False),
     Column(
         "posterior_error_probability",
         "PEP",
-        "Probability that the peptide is wrong",
+        "Posterior error probability: probability that the peptide is wrong",
         "probability",
         9,
         is_shown=False,
         is_nullable=True,
     ),
-    Column("calculated_mass", "Mass", "Neutral monoisotopic mass", "number", 10, 4, unit="Da", saved=".6f"),
-    Column("best_psm", meaning="Row of its best PSM", kind="identifier", rows_of="psms"),
+    Column("calculated_mass", "Mass", "Neutral monoisotopic mass of the peptide", "number", 10, 4, unit="Da", saved=".6f"),
+    Column("best_psm", meaning="Row of the peptide's best PSM in the table of PSMs, from 0", kind="identifier", rows_of="psms"),
 )
 
 PROTEIN_COLUMNS = (
-    Column("group", "Protein group", "Accessions of the proteins of the group, which have the same peptides", width=21, entries="proteins"),
-    Column("accessions", meaning="Accessions of the proteins of the group, which have the same peptides", kind="texts"),
+    Column(
+        "group", "Protein group", "Accessions of all proteins in the group, which contain the same peptides", width=21, entries="proteins"
+    ),
+    Column("accessions", meaning="Accessions of all proteins in the group, which contain the same peptides", kind="texts"),
     Column("description", "Description", "Description of the first protein in the database", width=44, is_nullable=True),
-    Column("n_peptides", "Peptides", "Number of distinct peptides", "integer", 7, type="int32"),
-    Column("n_unique_peptides", "Unique", "Number of peptides that occur in no other group", "integer", 6, type="int32"),
+    Column("n_peptides", "Peptides", "Number of distinct peptides of the group", "integer", 7, type="int32"),
+    Column("n_unique_peptides", "Unique", "Number of peptides that no other group contains", "integer", 6, type="int32"),
     Column("n_psms", "PSMs", "Number of spectra matched to accepted peptides of the group", "integer", 5, type="int32"),
     Column(
         "coverage",
         "Coverage",
-        "Fraction of the first protein's residues covered by peptides",
+        "Fraction of the first protein's residues that are covered by peptides",
         "percent",
         8,
         unit="%",
@@ -285,12 +322,12 @@ PROTEIN_COLUMNS = (
         is_nullable=True,
     ),
     Column("score", "Score", "Score of the group", "number", 8, is_nullable=True),
-    Column("q_value", "q-value", "Minimum false discovery rate at which the group is accepted", "probability", 8, is_nullable=True),
-    Column("is_decoy", "Decoy", "True for decoys, which estimate the number of false matches", "truth", 6, is_shown=False),
+    Column("q_value", "q-value", "Minimum FDR at which the protein group is accepted", "probability", 8, is_nullable=True),
+    Column("is_decoy", "Decoy", "True for decoys. Decoys serve to estimate the number of false matches", "truth", 6, is_shown=False),
     Column(
         "razor_peptides",
         "Razor",
-        "Number of peptides assigned to this group among all groups that have them",
+        "Number of peptides assigned to this group, including peptides that other groups also contain",
         "integer",
         6,
         is_shown=False,
@@ -299,7 +336,7 @@ PROTEIN_COLUMNS = (
     Column(
         "posterior_error_probability",
         "PEP",
-        "Probability that the group is wrong",
+        "Posterior error probability: probability that the protein group is wrong",
         "probability",
         9,
         is_shown=False,
@@ -388,9 +425,9 @@ SHIFTED_PSMS = Table.of(
     described_columns(
         (*PSM_COLUMNS, *SHIFT_COLUMNS),
         peptide={"width": 28},
-        q_value={"meaning": "Minimum false discovery rate at which the match is accepted, in its group"},
-        hyperscore={"meaning": "Hyperscore with the shift at its site"},
-        calculated_mass={"meaning": "Neutral mass of the peptide with its shift"},
+        q_value={"meaning": "Minimum FDR at which the match is accepted, among the matches of the same kind"},
+        hyperscore={"meaning": "Hyperscore with the mass shift at its site"},
+        calculated_mass={"meaning": "Neutral mass of the peptide with the mass shift"},
     ),
     shown="scan peptide mass_shift modification possible_names site site_probability charge score q_value precursor_mz matched_ions "
     "retention_time proteins shift_kind spectrum_file spectrum_id posterior_error_probability hyperscore isotope_error observed_mass "
@@ -436,8 +473,10 @@ IMPORTED_PSMS = Table.of(
     (
         *described_columns(
             _PLACED_OR_NOT,
-            score={"meaning": "Score of the search engine that ranks the matches, higher is better; for E-values the negative logarithm"},
-            rank={"meaning": "Rank among the matches of the spectrum"},
+            score={
+                "meaning": "Score of the search engine that ranks the matches; for E-values -log10 of the value. Higher scores are better"
+            },
+            rank={"meaning": "Rank of the match among the matches of the spectrum, by score"},
             matched_ions={"meaning": "Number of matched fragment ions, counted by this program"},
             total_ions={"meaning": "Number of theoretical fragment ions of the peptide, counted by this program"},
         ),
@@ -476,11 +515,13 @@ READING_FRAMES = Table.of(
     "reading_frames",
     "Reading frames",
     (
-        Column("accession", "Reading frame", "Its name, as the tables of proteins have it", width=28),
-        Column("sequence", "Sequence", "The nucleotides in which it lies", width=20),
-        Column("first", "First", "First nucleotide, from 1, on the forward strand", "integer", 10, low=1),
-        Column("last", "Last", "Last nucleotide, from 1, on the forward strand", "integer", 10, low=1),
-        Column("strand", "Strand", "Whether it is read forward (+) or backward (-)", width=6, pattern="[+-]"),
+        Column("accession", "Reading frame", "Name of the reading frame, as in the tables of proteins", width=28),
+        Column("sequence", "Sequence", "Name of the nucleotide sequence that contains the reading frame", width=20),
+        Column(
+            "first", "First", "Position of the first nucleotide of the reading frame on the forward strand, from 1", "integer", 10, low=1
+        ),
+        Column("last", "Last", "Position of the last nucleotide of the reading frame on the forward strand, from 1", "integer", 10, low=1),
+        Column("strand", "Strand", "Strand of the reading frame: forward (+) or reverse (-)", width=6, pattern="[+-]"),
     ),
     rules=(Rule(("first", "last"), "has reading frames of other than whole codons", _are_of_codons),),
 )

@@ -83,7 +83,7 @@ ENGINE_SCORES = (
     EngineScore(
         "spectrum_e_value",
         "Spectrum E-value",
-        "Expected number of matches by chance in the spectrum, by MS-GF+",
+        "Expected number of equally good matches by chance in the spectrum, by MS-GF+",
         ("ms:1002052", "ms-gf:specevalue", "specevalue", "ms-gf:specprob"),
         -1,
         is_logarithmic=True,
@@ -154,12 +154,12 @@ ENGINE_SCORES = (
     ),
     EngineScore("main", "Engine's score", "Score by which the file ranks its matches", ("main score", "score")),
     EngineScore(
-        "expectation_feature", "Expectation feature", "Proteoscope's -log10 of the E-value, as a feature", ("feature_expectation",)
+        "expectation_feature", "Expectation feature", "-log10 of Proteoscope's E-value, a feature for rescoring", ("feature_expectation",)
     ),
     EngineScore(
         "delta_cn",
         "ΔCn",
-        "Score difference to the next candidate, as a fraction of XCorr",
+        "Difference of XCorr to that of the next candidate, as a fraction of XCorr",
         (
             "delta_cn",
             "deltacn",
@@ -170,9 +170,13 @@ ENGINE_SCORES = (
         ),
     ),
     EngineScore("sp", "Sp", "Preliminary score of Comet or SEQUEST", ("sp_score", "spscore", "sp", "ms:1002255", "comet:spscore")),
-    EngineScore("next", "Next score", "Score of the next candidate", ("nextscore", "next score"), 0),
+    EngineScore("next", "Next score", "Search engine's score of the next candidate of the spectrum", ("nextscore", "next score"), 0),
     EngineScore(
-        "delta", "Engine's delta", "Score difference to the next candidate", ("delta score", "delta_score", "delta_next", "deltascore"), 0
+        "delta",
+        "Engine's delta",
+        "Difference of the search engine's score to that of the next candidate",
+        ("delta score", "delta_score", "delta_next", "deltascore"),
+        0,
     ),
     EngineScore(
         "matched_ions",

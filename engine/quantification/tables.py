@@ -20,46 +20,53 @@ __all__ = [
     "wide_file_of",
 ]
 
-_ACCESSION = Column("accession", "Protein", "Accession of the first protein of the group", width=18, entries="proteins")
+_ACCESSION = Column("accession", "Protein", "Accession of the first protein in the group", width=18, entries="proteins")
 _OF_PROTEIN = Column(
-    "accession", "Protein", "Accession of the protein to which it is assigned", width=18, is_nullable=True, entries="proteins"
+    "accession", "Protein", "Accession of the protein to which the peptide is assigned", width=18, is_nullable=True, entries="proteins"
 )
-_DESCRIPTION = Column("description", "Description", "Description in the database", width=40)
+_DESCRIPTION = Column("description", "Description", "Description of the protein in the database", width=40)
 _SAMPLE = Column("sample", "Sample", "Name of the sample in the design", width=16)
-_CONDITION = Column("condition", "Condition", "Condition of the sample, from the design", width=12, is_nullable=True)
-_REPLICATE = Column("replicate", "Replicate", "Number of the sample in its condition", "integer", 8, is_nullable=True)
+_CONDITION = Column("condition", "Condition", "Condition of the sample in the design", width=12, is_nullable=True)
+_REPLICATE = Column("replicate", "Replicate", "Number of the sample within its condition", "integer", 8, is_nullable=True)
 _QUANTITY = Column(
     "quantity",
     "Quantity",
-    "Quantity: normalised area, reporter ion intensity or number of spectra; for proteins by spectra NSAF",
+    "Normalised area of ion traces (label-free), reporter ion intensity (TMT, iTRAQ), or number of spectra (counts; for proteins NSAF)",
     "number",
     12,
     is_nullable=True,
     low=0,
     saved=".6g",
 )
-_LOG = Column("log2_quantity", "log2", "Logarithm of the quantity to base 2", "number", 8, 3, is_nullable=True, saved=".4f")
+_LOG = Column("log2_quantity", "log2", "Base-2 logarithm of the quantity", "number", 8, 3, is_nullable=True, saved=".4f")
 _STATES = "measured|transferred|too low|refused|no shared ion|not seen"
 _STATE = Column(
     "state",
     "State",
-    "measured; transferred from another file; too low to be measured; refused as the trace of another ion;"
-    " without an ion shared with other samples, and thus without a ratio to them; or not observed",
+    "State of the quantity: measured; transferred from another file; too low to be measured; refused because the trace"
+    " belongs to another ion; no shared ion, so that there is no ratio to other samples; not seen",
     width=11,
     pattern=_STATES,
 )
-_PSMS = Column("n_psms", "PSMs", "Number of spectra that identify it in the sample", "integer", 6, low=0)
-_PEPTIDE = Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=26)
-_CHARGE = Column("charge", "z", "Charge", "integer", 3, type="int8", low=1)
-_FILE = Column("file", "File", "File of spectra", width=20)
-_IDENTIFIED = "identified by spectra of this file, or transferred at the retention time of another file"
+_PSMS = Column("n_psms", "PSMs", "Number of PSMs in the sample", "integer", 6, low=0)
+_PEPTIDE = Column("peptide", "Peptide", "Peptide sequence with modifications, in ProForma", width=26)
+_CHARGE = Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1)
+_FILE = Column("file", "File", "Name of the spectrum file", width=20)
+_IDENTIFIED = "identified in this file, or transferred at the retention time of another file"
 
 PROTEINS = Table.of(
     "protein_quantities",
     "Proteins by sample",
     (
         _ACCESSION,
-        Column("other_accessions", "Others", "Other proteins of the group, which have the same peptides", "texts", 20, is_shown=False),
+        Column(
+            "other_accessions",
+            "Others",
+            "Accessions of the other proteins in the group, which contain the same peptides",
+            "texts",
+            20,
+            is_shown=False,
+        ),
         _DESCRIPTION,
         _SAMPLE,
         _CONDITION,
@@ -67,12 +74,13 @@ PROTEINS = Table.of(
         _QUANTITY,
         _LOG,
         _STATE,
-        Column("n_peptides", "Peptides", "Number of peptides with a quantity in the sample", "integer", 8, low=0),
+        Column("n_peptides", "Peptides", "Number of the protein's peptides with a quantity in the sample", "integer", 8, low=0),
         _PSMS,
         Column(
             "nsaf",
             "NSAF",
-            "Normalised spectral abundance factor: spectra per residue, as a fraction of the sum over all proteins of the sample",
+            "Normalised spectral abundance factor: number of spectra divided by the protein's length, as a fraction of the sum"
+            " over all proteins of the sample",
             "number",
             10,
             6,
@@ -93,27 +101,45 @@ CHANGES = Table.of(
     "protein_changes",
     "Changed proteins",
     (
-        Column("comparison", "Comparison", "Condition, and the condition that it is compared with", width=20),
+        Column("comparison", "Comparison", "Compared conditions, as first condition / reference condition", width=20),
         _ACCESSION,
         _DESCRIPTION,
         Column(
             "log2_fold_change",
             "log2 change",
-            "Mean log2 quantity minus that of the condition that it is compared with",
+            "Mean log2 quantity in the first condition minus that in the reference condition",
             "number",
             10,
             3,
             is_nullable=True,
             saved=".4f",
         ),
-        Column("low", "From", "Lower end of the 95 % interval of the log2 change", "number", 8, 3, is_nullable=True, saved=".4f"),
-        Column("high", "To", "Upper end of the 95 % interval of the log2 change", "number", 8, 3, is_nullable=True, saved=".4f"),
-        Column("t", "t", "Moderated t statistic", "number", 8, 3, is_nullable=True, saved=".4f"),
+        Column(
+            "low",
+            "95 % lower",
+            "Lower end of the 95 % confidence interval of the log2 change",
+            "number",
+            8,
+            3,
+            is_nullable=True,
+            saved=".4f",
+        ),
+        Column(
+            "high",
+            "95 % upper",
+            "Upper end of the 95 % confidence interval of the log2 change",
+            "number",
+            8,
+            3,
+            is_nullable=True,
+            saved=".4f",
+        ),
+        Column("t", "t", "Moderated t statistic of the log2 change", "number", 8, 3, is_nullable=True, saved=".4f"),
         Column("p_value", "p-value", "Two-sided p-value of the moderated t-test", "probability", 9, is_nullable=True),
         Column(
             "q_value",
             "q-value",
-            "False discovery rate among all tested proteins of the comparison (Benjamini-Hochberg)",
+            "q-value among all tested proteins of the comparison (Benjamini-Hochberg)",
             "probability",
             9,
             is_nullable=True,
@@ -121,19 +147,33 @@ CHANGES = Table.of(
         Column(
             "outcome",
             "Outcome",
-            "changed or unchanged at the FDR of changes; only here or only there: quantified in one of the two conditions,"
-            " without a test; not tested: fewer than two values in a condition; no shared ion, and thus no ratio; absent",
+            "changed or unchanged: tested at the FDR of changed proteins; only here: quantified only in the first condition;"
+            " only there: only in the reference condition; not tested: too few values; no shared ion: no ratio; absent",
             width=12,
             pattern="changed|unchanged|only here|only there|not tested|no shared ion|absent",
         ),
-        Column("n_first", "Values", "Number of samples of the first condition with a quantity", "integer", 6, low=0),
-        Column("n_second", "Of other", "Number of samples with a quantity in the condition that it is compared with", "integer", 7, low=0),
-        Column("n_too_low", "Too low", "Number of samples of both conditions in which it is too low to be measured", "integer", 7, low=0),
-        Column("n_not_seen", "Not seen", "Number of samples of both conditions in which it was not observed", "integer", 8, low=0),
+        Column("n_first", "Samples", "Number of samples of the first condition in which the protein is quantified", "integer", 7, low=0),
+        Column(
+            "n_second",
+            "Reference samples",
+            "Number of samples of the reference condition in which the protein is quantified",
+            "integer",
+            9,
+            low=0,
+        ),
+        Column(
+            "n_too_low",
+            "Too low",
+            "Number of samples of both conditions in which the protein is too low to be measured",
+            "integer",
+            7,
+            low=0,
+        ),
+        Column("n_not_seen", "Not seen", "Number of samples of both conditions in which the protein was not observed", "integer", 8, low=0),
         Column(
             "n_imputed",
             "Imputed",
-            "Number of samples of both conditions with an imputed quantity, in addition to measured ones",
+            "Number of samples of both conditions with an imputed quantity; they are not among the measured ones",
             "integer",
             8,
             low=0,
@@ -150,7 +190,7 @@ PEPTIDES = Table.of(
     "peptide_quantities",
     "Peptides by sample",
     (
-        Column("sequence", "Sequence", "Residues without modifications", width=24, pattern="[A-Z*]+"),
+        Column("sequence", "Sequence", "Peptide sequence without modifications", width=24, pattern="[A-Z*]+"),
         _OF_PROTEIN,
         _SAMPLE,
         _CONDITION,
@@ -169,7 +209,7 @@ PEPTIDOFORMS = Table.of(
     "Peptidoforms by sample",
     (
         _PEPTIDE,
-        Column("sequence", "Sequence", "Residues without modifications", width=24, is_shown=False, pattern="[A-Z*]+"),
+        Column("sequence", "Sequence", "Peptide sequence without modifications", width=24, is_shown=False, pattern="[A-Z*]+"),
         _OF_PROTEIN,
         _SAMPLE,
         _CONDITION,
@@ -193,7 +233,7 @@ ION_TRACES = Table.of(
         Column(
             "voltage",
             "CV",
-            "FAIMS compensation voltage of the MS1 spectra in which the ion is traced",
+            "FAIMS compensation voltage of the MS1 spectra that contain the trace",
             "number",
             6,
             1,
@@ -212,23 +252,34 @@ ION_TRACES = Table.of(
         Column(
             "area",
             "Area",
-            "Area under the trace of all isotopes, intensity x s, not normalised",
+            "Area under the trace, summed over the isotope peaks, in intensity x s; not normalised",
             "number",
             12,
             is_nullable=True,
             low=0,
             saved=".6g",
         ),
-        Column("apex", "Apex", "Maximum summed intensity of the isotopes", "number", 12, is_nullable=True, low=0, saved=".6g"),
-        Column("retention_time", "RT", "Retention time of the apex", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column(
+            "apex",
+            "Apex",
+            "Maximum intensity of the trace, summed over the isotope peaks",
+            "number",
+            12,
+            is_nullable=True,
+            low=0,
+            saved=".6g",
+        ),
+        Column(
+            "retention_time", "RT", "Retention time of the maximum of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"
+        ),
         Column("begin", "From", "Retention time of the start of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
         Column("end", "To", "Retention time of the end of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
-        Column("width", "Width", "Width at half height", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
-        Column("n_points", "Points", "Number of MS1 spectra with the ion", "integer", 6, low=0),
+        Column("width", "Width", "Width of the trace at half its maximum", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
+        Column("n_points", "Points", "Number of MS1 spectra that contain the ion", "integer", 6, low=0),
         Column(
             "agreement",
             "Isotopes",
-            "Cosine between the isotopes' areas and the expected pattern",
+            "Cosine between the measured areas of the isotope peaks and the expected isotope pattern",
             "number",
             8,
             3,
@@ -240,7 +291,7 @@ ION_TRACES = Table.of(
         Column(
             "q_value",
             "q-value",
-            "Minimum rate of false transfers at which the transferred ion is accepted",
+            "Minimum fraction of false transfers at which the transferred ion is accepted",
             "probability",
             8,
             is_nullable=True,
@@ -259,14 +310,20 @@ REPORTER_IONS = Table.of(
         _CHARGE,
         _FILE,
         Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=24),
-        Column("level", "MS", "2, or 3 if the reporter ions were measured in the MS3 spectrum made from it", "integer", 4),
-        Column("channel", "Channel", "Channel of the isobaric label", width=7),
+        Column(
+            "level",
+            "MS",
+            "MS level of the spectrum with the reporter ions: 2, or 3 for the MS3 spectrum made from the identified spectrum",
+            "integer",
+            4,
+        ),
+        Column("channel", "Channel", "Channel of the isobaric label, such as 127N", width=7),
         _SAMPLE,
-        Column("measured", "Measured", "Intensity of the peak of the channel", "number", 12, is_nullable=True, low=0, saved=".8g"),
+        Column("measured", "Measured", "Measured intensity of the reporter ion", "number", 12, is_nullable=True, low=0, saved=".8g"),
         Column(
             "intensity",
             "Intensity",
-            "Intensity after correction for impurities of other channels, if a table of them was given; not normalised",
+            "Intensity of the reporter ion, corrected for isotopic impurities if a table of them was given; not normalised",
             "number",
             12,
             is_nullable=True,
@@ -276,18 +333,19 @@ REPORTER_IONS = Table.of(
         Column(
             "signal_to_noise",
             "S/N",
-            "Height of the peak above the baseline divided by the noise, if the file contains them",
+            "Signal-to-noise ratio: height of the peak above the baseline, divided by the noise; missing if the file has no noise values",
             "number",
             7,
             1,
             is_nullable=True,
             saved=".6g",
         ),
-        Column("mz_error", "Error", "m/z of the peak minus that of the channel", "number", 8, 4, is_nullable=True, saved=".5f"),
+        Column("mz_error", "Error", "Measured minus calculated m/z of the reporter ion", "number", 8, 4, is_nullable=True, saved=".5f"),
         Column(
             "interference",
             "Interference",
-            "Fraction of the isolation window that is not the precursor, from the MS1 spectra before and after",
+            "Fraction of the intensity in the isolation window that does not belong to the precursor, from the MS1 spectra"
+            " before and after",
             "number",
             9,
             3,
@@ -314,19 +372,26 @@ SAMPLES = Table.of(
             Column(
                 name,
                 name.capitalize(),
-                f"{name.capitalize()} of the sample in the design, a block of the comparison",
+                f"{name.capitalize()} of the sample in the design, a blocking factor of the comparison",
                 width=10,
                 is_nullable=True,
             )
             for name in BLOCKS
         ),
-        Column("parts", "Files", "Files of the sample", "texts", 30),
+        Column("parts", "Files", "Spectrum files of the sample", "texts", 30),
         Column("n_psms", "PSMs", "Number of accepted PSMs in the sample", "integer", 7, low=0),
-        Column("n_peptidoforms", "Peptidoforms", "Number of peptidoforms with a quantity", "integer", 11, low=0),
-        Column("n_peptides", "Peptides", "Number of peptides with a quantity", "integer", 8, low=0),
-        Column("n_proteins", "Proteins", "Number of proteins with a quantity", "integer", 8, low=0),
-        Column("n_transferred", "Transferred", "Number of peptidoforms with a quantity only by transfers", "integer", 10, low=0),
-        Column("factor", "Factor", "Normalisation factor of the quantities", "number", 9, 4, low=0, saved=".6g"),
+        Column("n_peptidoforms", "Peptidoforms", "Number of quantified peptidoforms", "integer", 11, low=0),
+        Column("n_peptides", "Peptides", "Number of quantified peptides", "integer", 8, low=0),
+        Column("n_proteins", "Proteins", "Number of quantified proteins", "integer", 8, low=0),
+        Column(
+            "n_transferred",
+            "Transferred",
+            "Number of peptidoforms that are quantified only by transfers from other files",
+            "integer",
+            10,
+            low=0,
+        ),
+        Column("factor", "Factor", "Factor by which the quantities of the sample were multiplied", "number", 9, 4, low=0, saved=".6g"),
     ),
     shown=_OF_SAMPLES,
     saved=_OF_SAMPLES,

@@ -274,7 +274,7 @@ def _as_type(values: Any, kind: pa.DataType) -> Any:
 
 STAR = "★"
 MARK_COLUMNS = (
-    Column("starred", STAR, "Starred by the user; Ctrl+D adds or removes the star", width=2, is_own_text=True),
-    Column("comment", "Comment", "What somebody wrote of it", width=24),
+    Column("starred", STAR, "True if a user has starred the row. Ctrl+D adds or removes the star", width=2, is_own_text=True),
+    Column("comment", "Comment", "Comment that a user wrote about the row", width=24),
 )
 """Columns displayed in addition in tables whose rows can be marked; the files of the tables do not contain them."""

@@ -12,15 +12,15 @@ QUERIES = Table.of(
     "queries",
     "Queries",
     (
-        Column("query_index", meaning="Index of the query in its files, from 0", kind="identifier", low=0),
+        Column("query_index", meaning="Index of the query in the query files, from 0", kind="identifier", low=0),
         Column("query", "Query", "Name of the query in its file", width=20),
         Column("description", "Description", "Description of the query in the file", width=40),
         Column("length", "Length", "Number of residues of the query", "integer", 7, type="int32", low=0),
         Column("sequence", meaning="Residue sequence of the query", pattern="[A-Z*]*"),
-        Column("n_hits", "Hits", "Number of hits up to the maximum E-value", "integer", 6, type="int32", low=0),
+        Column("n_hits", "Hits", "Number of hits with at most the maximum E-value", "integer", 6, type="int32", low=0),
         Column("best_e_value", "Best E-value", "E-value of the best hit", "e_value", 10, is_nullable=True),
-        Column("lambda", meaning="Lambda of the query's E-values", kind="number", is_nullable=True),
-        Column("K", meaning="K of the query's E-values", kind="number", is_nullable=True),
+        Column("lambda", meaning="Parameter lambda of the query's E-values", kind="number", is_nullable=True),
+        Column("K", meaning="Parameter K of the query's E-values", kind="number", is_nullable=True),
         Column("statistics", meaning="Source of lambda and K: tables or fit"),
     ),
     shown="query n_hits best_e_value length description",
@@ -30,18 +30,32 @@ SCORES = Table.of(
     "score_counts",
     "Scores",
     (
-        Column("query_index", meaning="Index of the query in its files, from 0", kind="identifier", low=0),
-        Column("score", meaning="A score of the query with a subject", kind="integer", type="int32", low=-(1 << 30), high=1 << 30),
-        Column("n_subjects", meaning="Subjects that have it", kind="integer", low=0, high=1 << 40),
+        Column("query_index", meaning="Index of the query in the query files, from 0", kind="identifier", low=0),
+        Column(
+            "score",
+            meaning="Score of an alignment of the query with a sequence of the database",
+            kind="integer",
+            type="int32",
+            low=-(1 << 30),
+            high=1 << 30,
+        ),
+        Column("n_subjects", meaning="Number of database sequences with this score", kind="integer", low=0, high=1 << 40),
     ),
 )
 EXPECTATIONS = Table.of(
     "score_expectations",
     "Expected scores by chance",
     (
-        Column("query_index", meaning="Index of the query in its files, from 0", kind="identifier", low=0),
-        Column("score", meaning="A score of the query with a subject", kind="integer", type="int32", low=-(1 << 30), high=1 << 30),
-        Column("n_expected", meaning="Subjects that have it by chance", kind="number", low=0, high=1e15),
+        Column("query_index", meaning="Index of the query in the query files, from 0", kind="identifier", low=0),
+        Column(
+            "score",
+            meaning="Score of an alignment of the query with a sequence of the database",
+            kind="integer",
+            type="int32",
+            low=-(1 << 30),
+            high=1 << 30,
+        ),
+        Column("n_expected", meaning="Number of database sequences expected to have this score by chance", kind="number", low=0, high=1e15),
     ),
 )
 

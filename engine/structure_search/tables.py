@@ -13,16 +13,16 @@ from proteoscope.engine.structures.outputs import ROW_COLUMNS
 __all__ = ["COMPLEXES", "HITS", "QUERIES", "TABLES"]
 
 _SAME_FOLD = (
-    "Probability that the target has the query's fold (SCOPe), from both TM-scores and the length, if one"
-    " chain in 76 of the database has it; empty for chains under 30 residues"
+    "Probability that target and query have the same fold (SCOPe), from both TM-scores and the length; it assumes that"
+    " one chain in 76 of the database has this fold. Empty for chains under 30 residues"
 )
 _E_VALUE = (
-    "Expected number of unrelated chains with such a score in a database of this size; empty in the published"
-    " mode and with other weights or gap costs, for which there are no statistics"
+    "Expected number of unrelated chains with at least this score in a database of this size. Empty in published mode"
+    " and with changed weights or gap costs"
 )
 _Z_SCORE = (
-    "Number of standard deviations of the score above those of chains of this length in the database; not a"
-    " probability: of pairs with 4 to 5, seven in eight have different folds"
+    "Number of standard deviations of the score above the mean score of database chains of the same length. Of pairs"
+    " with z-scores of 4 to 5, seven in eight have different folds"
 )
 
 _STATES = "[A-Za-z-]*"
@@ -42,18 +42,26 @@ QUERIES = Table.of(
     "queries",
     "Queries",
     (
-        Column("query_index", meaning="Index of the query in its files, from 0", kind="identifier", low=0),
-        Column("query", "Query", "Name of the query: the stem of its file, and its chain if the file has several", width=18),
+        Column("query_index", meaning="Index of the query in the query files, from 0", kind="identifier", low=0),
+        Column("query", "Query", "Name of the query: file name without extension, and chain if the file has several", width=18),
         Column("description", "Description", "Description of the query in the file", width=40),
         Column("length", "Length", "Number of residues of the query", "integer", 7, type="int32", low=0),
         Column("sequence", meaning="Residue sequence of the query", pattern="[A-Z*]*"),
-        Column("states", meaning="Secondary structure of each residue", pattern=_STATES),
+        Column("states", meaning="Secondary structure of each residue, one character per residue", pattern=_STATES),
         Column("n_hits", "Hits", "Number of reported hits", "integer", 6, type="int32", low=0),
-        Column("n_aligned", "Qualified", "Number of chains in the database that passed phase 1", "integer", 9, low=0, high=1 << 40),
+        Column(
+            "n_aligned",
+            "Aligned chains",
+            "Number of chains in the database that passed the qualification threshold and were aligned",
+            "integer",
+            9,
+            low=0,
+            high=1 << 40,
+        ),
         Column(
             "best_tm_score",
             "Best TM-score",
-            "Maximum TM-score of a hit, normalised by the query's length",
+            "Maximum TM-score of all hits, normalised by the length of the query",
             "number",
             10,
             3,
@@ -71,17 +79,34 @@ HITS = Table.of(
     (
         Column("query", "Query", "Name of the query", width=16, is_shown=False),
         Column("target", "Target", "Name of the chain in the database", width=18, entries="structures"),
-        Column("score", "Score", "Score of the residue alignment, in bits or as published", "number", 8, 1, is_nullable=True),
+        Column(
+            "score",
+            "Score",
+            "Score of the residue alignment, in bits (sensitive mode) or the units of the paper (published mode)",
+            "number",
+            8,
+            1,
+            is_nullable=True,
+        ),
         Column("z_score", "z-score", _Z_SCORE, "number", 8, 1, is_nullable=True),
         Column("e_value", "E-value", _E_VALUE, "e_value", 8, is_nullable=True, low=0),
         Column("same_fold_probability", "Same fold", _SAME_FOLD, "percent", 9, unit="%", is_nullable=True, low=0, high=1),
-        Column("aligned_length", "Pairs", "Number of aligned pairs of residues", "integer", 7, type="int32", low=0),
-        Column("identity", "Identity", "Fraction of the pairs with identical residues", "percent", 8, unit="%", low=0, high=1),
-        Column("rmsd", "RMSD", "Root mean square distance of the aligned Cα", "number", 7, 2, unit="Å", is_nullable=True),
+        Column("aligned_length", "Pairs", "Number of aligned residue pairs", "integer", 7, type="int32", low=0),
+        Column("identity", "Identity", "Fraction of the aligned pairs with identical residues", "percent", 8, unit="%", low=0, high=1),
+        Column(
+            "rmsd",
+            "RMSD",
+            "Root mean square distance of the aligned Cα atoms after superposition",
+            "number",
+            7,
+            2,
+            unit="Å",
+            is_nullable=True,
+        ),
         Column(
             "tm_score_query",
             "TM-score",
-            "TM-score normalised by the query's length; above 0.5 mostly the same fold",
+            "TM-score normalised by the length of the query; above 0.5, folds are usually the same",
             "number",
             8,
             3,
@@ -90,7 +115,7 @@ HITS = Table.of(
         Column(
             "tm_score_target",
             "TM-score, target",
-            "TM-score normalised by the target's length",
+            "TM-score normalised by the length of the target",
             "number",
             8,
             3,
@@ -111,7 +136,7 @@ HITS = Table.of(
         Column(
             "phase1_ratio",
             "Phase 1",
-            "Score of the secondary structure elements, as a fraction of the query's self-score",
+            "Secondary structure score of phase 1, as a fraction of the score of the query with itself",
             "number",
             8,
             2,
@@ -143,27 +168,27 @@ HITS = Table.of(
         Column(
             "cigar",
             "CIGAR",
-            "Alignment of both whole chains: M two residues, I residue of the query only, D residue of the target only",
+            "Alignment of both whole chains as CIGAR string: M two residues, I residue of the query only, D residue of the target only",
             width=20,
             is_shown=False,
             pattern="(?:[0-9]{1,9}[MID])*",
             is_own_text=True,
         ),
-        Column("description", "Description", "Description of the chain in the file", width=40),
+        Column("description", "Description", "Description of the target chain in its file", width=40),
         Column(
             "rank",
             "Rank",
-            "Rank among the hits of the query: by the mean of both TM-scores plus 0.02 times the z-score (sensitive"
+            "Rank of the hit among all hits of the query: by the mean of both TM-scores plus 0.02 times the z-score (sensitive"
             " mode), or by the score (published mode)",
             "integer",
             9,
             type="int32",
         ),
-        Column("query_index", meaning="Index of the query in its files, from 0", kind="integer", type="int32", low=0),
+        Column("query_index", meaning="Index of the query in the query files, from 0", kind="integer", type="int32", low=0),
         Column("target_index", meaning="Index of the chain in the database, from 0", kind="integer", type="int32", low=0),
         Column("target_length", "Length", "Number of residues of the target", "integer", 7, is_shown=False, type="int32", low=0),
         Column("target_sequence", meaning="Residue sequence of the target", pattern="[A-Z*]*"),
-        Column("target_states", meaning="Secondary structure of each residue", pattern=_STATES),
+        Column("target_states", meaning="Secondary structure of each residue, one character per residue", pattern=_STATES),
         *NAMES,
     ),
     shown="query rank target same_fold_probability e_value z_score tm_score_query tm_score_target rmsd aligned_length identity "
@@ -182,14 +207,22 @@ COMPLEXES = Table.of(
     (
         Column("query", meaning="Name of the query's file"),
         Column("target", meaning="Name of the target's file"),
-        Column("query_chains", meaning="Chains of the query's file", kind="integer"),
-        Column("target_chains", meaning="Chains of the target's file", kind="integer"),
-        Column("matched_chains", meaning="How many are matched", kind="integer"),
-        Column("z_score", meaning="Sum of the z-scores of the matched chains", kind="number"),
-        Column("score", meaning="Sum of their scores", kind="number"),
-        Column("tm_score_query", meaning="Mean TM-score over the chains of the query's file", kind="number"),
-        Column("tm_score_target", meaning="Mean TM-score over the residues of the target", kind="number"),
-        Column("pairs", meaning="Names of the matched chains, as query=target, commas between"),
+        Column("query_chains", meaning="Number of chains in the query's file", kind="integer"),
+        Column("target_chains", meaning="Number of chains in the target's file", kind="integer"),
+        Column("matched_chains", meaning="Number of matched chain pairs", kind="integer"),
+        Column("z_score", meaning="Sum of the z-scores of the matched chain pairs", kind="number"),
+        Column("score", meaning="Sum of the scores of the matched chain pairs", kind="number"),
+        Column(
+            "tm_score_query",
+            meaning="Mean TM-score of all chains of the query's file, weighted by their lengths; chains without a match count as 0",
+            kind="number",
+        ),
+        Column(
+            "tm_score_target",
+            meaning="Mean TM-score of all chains of the target's file, weighted by their lengths; chains without a match count as 0",
+            kind="number",
+        ),
+        Column("pairs", meaning="Matched chain pairs as query=target, separated by commas"),
     ),
     saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",
 )

@@ -44,28 +44,44 @@ _SPECTRUM = (
 _ITEMS: dict[str, tuple[Column, ...]] = {
     "spectra": (
         *_SPECTRUM,
-        Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", is_shown=False, saved=".3f", is_nullable=True),
+        Column(
+            "retention_time",
+            "RT",
+            "Retention time of the spectrum",
+            "minutes",
+            8,
+            unit="min",
+            is_shown=False,
+            saved=".3f",
+            is_nullable=True,
+        ),
         Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, is_shown=False, saved=".6f", is_nullable=True),
-        Column("difference", "Difference", "What differs: the peptide, its modifications, or their sites", width=16, is_nullable=True),
+        Column(
+            "difference",
+            "Difference",
+            "Difference between the runs: other peptide, other modifications, or other sites",
+            width=16,
+            is_nullable=True,
+        ),
         Column(
             "differs_from",
             "Differs from",
-            "From which q-value on two runs accept different answers",
+            "Smallest q-value threshold at which two runs accept different peptides for the spectrum",
             "probability",
             10,
             is_nullable=True,
         ),
     ),
-    "psms": (*_SPECTRUM, Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=30)),
-    "peptidoforms": (Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=34),),
-    "peptides": (Column("sequence", "Sequence", "Residues without modifications", width=34),),
+    "psms": (*_SPECTRUM, Column("peptide", "Peptide", "Peptide sequence with modifications, in ProForma", width=30)),
+    "peptidoforms": (Column("peptide", "Peptide", "Peptide sequence with modifications, in ProForma", width=34),),
+    "peptides": (Column("sequence", "Sequence", "Peptide sequence without modifications", width=34),),
     "groups": (
-        Column("name", "Protein group", "Accessions of the proteins of the group, which have the same peptides", width=28),
+        Column("name", "Protein group", "Accessions of all proteins in the group, which contain the same peptides", width=28),
         Column("description", "Description", "Description of the first protein in the database", width=44, is_nullable=True),
     ),
     "proteins": (
-        Column("name", "Protein", "Accession; of UniProt headers, only the part between the bars", width=18),
-        Column("accession", "In the database", "Accession as the first run that has the protein calls it", width=26),
+        Column("name", "Protein", "Accession of the protein; for UniProt only the part between the bars, such as P02769", width=18),
+        Column("accession", "In the database", "Accession in the first run that contains the protein", width=26),
     ),
 }
 _COUNTED = {"peptidoforms": "PSMs", "peptides": "PSMs", "groups": "peptides", "proteins": "peptides"}
@@ -218,7 +234,7 @@ def _count_columns(comparison: RunComparison) -> dict[str, Any]:
 
 def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
     """Return the columns of the file of a level, including ``runs``, the symbols of the runs that accept the item."""
-    found_by = Column("runs", meaning="Runs that accept it", is_own_text=True)
+    found_by = Column("runs", meaning="Symbols of the runs that accept the row", is_own_text=True)
     columns = comparison_table(comparison, level).columns
     of_item = len(_ITEMS[level])
     return (*columns[:of_item], found_by, *columns[of_item:])

@@ -47,17 +47,17 @@ _FIRST_LOG = -700.0
 _BY_SAMPLE = Column(
     "by_sample",
     "By sample",
-    "log2 quantities in the samples of the run, in their order, coloured by their distance from the row's "
-    "median: blue below, orange above, open where there is none",
+    "log2 quantities in all samples, in the order of the samples. Colours show the distance from the median of the row:"
+    " blue lower, orange higher, empty if missing",
     "heat",
     18,
     type="list<double>",
     is_nullable=True,
 )
-_MEAN = Column("mean", "Mean log2", "Mean of the log2 quantities that are there", "number", 8, 2, is_nullable=True)
-_SPREAD = Column("spread", "Spread", "Largest less smallest log2 quantity", "number", 7, 2, is_nullable=True)
-_MISSING = Column("n_missing", "Missing", "Samples without a quantity", "integer", 7)
-_SPECTRA = Column("n_psms", "PSMs", "Spectra that identify it, in all samples", "integer", 6)
+_MEAN = Column("mean", "Mean log2", "Mean of the log2 quantities of all samples with a quantity", "number", 8, 2, is_nullable=True)
+_SPREAD = Column("spread", "log2 range", "Largest minus smallest log2 quantity", "number", 7, 2, is_nullable=True)
+_MISSING = Column("n_missing", "Missing", "Number of samples without a quantity", "integer", 7)
+_SPECTRA = Column("n_psms", "PSMs", "Number of PSMs in all samples together", "integer", 6)
 PROTEINS_BY_SAMPLE = Table(
     "proteins_by_sample",
     "Proteins by sample",
@@ -68,7 +68,7 @@ PROTEINS_BY_SAMPLE = Table(
         _MEAN,
         _SPREAD,
         _MISSING,
-        Column("n_peptides", "Peptides", "Peptides with a quantity in the sample that has most", "integer", 8),
+        Column("n_peptides", "Peptides", "Number of quantified peptides, in the sample with most of them", "integer", 8),
         _SPECTRA,
         PROTEINS.by_name["description"],
         ORGANISM,

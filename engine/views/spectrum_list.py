@@ -64,14 +64,14 @@ def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
                 Column(column.name, title, column.meaning, column.kind, width, decimals, unit="min" if column.kind == "minutes" else "")
                 for column, title, width, decimals in stored
             ),
-            Column("charges", "z", "Charges that the precursor may have", width=5),
-            Column("n_peaks", "Peaks", "Peaks as they were read", "integer", 6),
-            Column("total_ion_current", "TIC", "Sum of the intensities of the peaks", "number", 11, 0),
-            Column("base_peak_mz", "Base peak", "m/z of the highest peak", "number", 10, 4),
-            Column("base_peak_intensity", "Intensity", "Intensity of the highest peak", "number", 10, 0, is_shown=False),
+            Column("charges", "z", "Possible charges of the precursor", width=5),
+            Column("n_peaks", "Peaks", "Number of peaks in the file", "integer", 6),
+            Column("total_ion_current", "TIC", "Total ion current: sum of the intensities of all peaks", "number", 11, 0),
+            Column("base_peak_mz", "Base peak", "m/z of the most intense peak", "number", 10, 4),
+            Column("base_peak_intensity", "Intensity", "Intensity of the most intense peak", "number", 10, 0, is_shown=False),
             Column("peptide", "Peptide", peptide, width=24),
             Column("q_value", "q-value", q_value, "probability", 8),
-            Column("spectrum_file", "File", "Its file", width=24, is_shown=False),
+            Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
             Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
             Column("psm", meaning=match, kind="identifier"),
             *(() if column.name == identified.name else (identified,)),
@@ -83,16 +83,21 @@ def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
 
 
 SPECTRUM_LIST = _listed(
-    Column("is_identified", "Identified", "True if its best match is accepted at the false discovery rate of the run", "truth", 8),
-    "Identification in ProForma, or its name in the library",
-    "q-value of its best match, accepted or not",
-    "Row of its best match among the PSMs, or among the library matches",
+    Column("is_identified", "Identified", "True if the best match of the spectrum is accepted at the FDR of the run", "truth", 8),
+    "Best matching peptide in ProForma, or name of the library spectrum",
+    "q-value of the best match, also if the match is not accepted",
+    "Row of the best match in the table of PSMs or library matches, from 0",
 )
 EXPLAINED_LIST = _listed(
-    Column("state", "State", "Identified before, explained at the false discovery rate of the run, or unexplained", width=10),
-    "Identification or explanation in ProForma",
-    "q-value of its explanation, accepted or not",
-    "Row of its explanation, where that is accepted",
+    Column(
+        "state",
+        "State",
+        "State of the spectrum: identified in the identification run, explained at the FDR of this run, or unexplained",
+        width=10,
+    ),
+    "Identified peptide, or peptide of the explanation, in ProForma",
+    "q-value of the explanation, also if the explanation is not accepted",
+    "Row of the explanation in the table of explanations, from 0; missing if it is not accepted",
 )
 """Spectrum list of an explanation."""
 
