@@ -100,14 +100,14 @@ SHAPES = (
 )
 
 
-class TimedCard(CudaGpu):
+class TimedGpu(CudaGpu):
     """Notes the moments before and after each kernel on the GPU, where `events` is a list."""
 
     events: list[Any] | None = None
     n_launches = 0
 
     def launch(self, *arguments: Any, **options: Any) -> None:
-        """See `Card`."""
+        """See `Gpu`."""
         self.n_launches += 1
         if self.events is None:
             super().launch(*arguments, **options)
@@ -137,7 +137,7 @@ def score(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], out: NDA
     return time.perf_counter() - began
 
 
-def measured(card: TimedCard, search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: int, repeats: int) -> tuple[NDArray, str]:
+def measured(gpu: TimedGpu, search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: int, repeats: int) -> tuple[NDArray, str]:
     """Return scores, and milliseconds of a call and of its kernels, launches and GCUPS as text."""
     out = np.empty((len(queries), n), np.int32)
     for _ in range(2):
@@ -145,13 +145,13 @@ def measured(card: TimedCard, search: AlignmentSearch, queries: Sequence[NDArray
     seconds = sorted(score(search, queries, out) for _ in range(repeats))
     kernels = []
     for _ in range(max(1, repeats // 5)):
-        card.events, card.n_launches = [], 0
+        gpu.events, gpu.n_launches = [], 0
         score(search, queries, out)
-        kernels.append(card.kernel_milliseconds())
-    card.events = None
+        kernels.append(gpu.kernel_milliseconds())
+    gpu.events = None
     cells = sum(map(len, queries)) * int(search._offsets[-1])
     median = seconds[len(seconds) // 2]
-    text = f"{median * 1e3:9.3f} {seconds[0] * 1e3:9.3f} {np.median(kernels):9.3f} {card.n_launches:5d} {cells / median / 1e9:7.0f}"
+    text = f"{median * 1e3:9.3f} {seconds[0] * 1e3:9.3f} {np.median(kernels):9.3f} {gpu.n_launches:5d} {cells / median / 1e9:7.0f}"
     return out, text
 
 
@@ -160,7 +160,7 @@ def kind_with(options: dict[str, Any]) -> type[AlignmentSearch]:
     return type("AlignmentSearch", (AlignmentSearch,), options)
 
 
-def measure_short(card: TimedCard, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
+def measure_short(gpu: TimedGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
     """Print the table of the variants."""
     expected = score_all(queries, database.residues, database.offsets, SCHEME, 8, Progress())
     for some, repeats, variants in (
@@ -171,9 +171,9 @@ def measure_short(card: TimedCard, database: SequenceDatabase, queries: list[NDA
     ):
         print(f"\n{len(some)} queries; milliseconds of a call (median, least), of kernels; launches; GCUPS")
         for name in variants:
-            search = kind_with((VARIANTS | VARIANTS_OF_MANY)[name])(card, database.residues, database.offsets)
+            search = kind_with((VARIANTS | VARIANTS_OF_MANY)[name])(gpu, database.residues, database.offsets)
             try:
-                out, text = measured(card, search, [queries[i] for i in some], len(database), repeats)
+                out, text = measured(gpu, search, [queries[i] for i in some], len(database), repeats)
             except Exception as error:
                 print(f"{name:60} {type(error).__name__}: {str(error)[:200]}", flush=True)
                 continue
@@ -183,36 +183,36 @@ def measure_short(card: TimedCard, database: SequenceDatabase, queries: list[NDA
             print(f"{name:60} {text} {'right' if right else 'WRONG'} {shapes}", flush=True)
 
 
-def measure_steps(card: TimedCard, query: NDArray[np.int8]) -> None:
+def measure_steps(gpu: TimedGpu, query: NDArray[np.int8]) -> None:
     """Print cycles of steps."""
-    print(f"\ncycles at {card.clock() / 1e9:.3f} GHz of a step of a warp in a block alone, and on a full card")
+    print(f"\ncycles at {gpu.clock() / 1e9:.3f} GHz of a step of a warp in a block alone, and on a full GPU")
     random = np.random.default_rng(1)
     n_rows = 8000
     for lanes, columns, threads in SHAPES:
         kind = kind_with({"n_longest": 0, "shape": (lanes, columns), "threads": threads})
         in_block, fastest = threads // lanes * 2, []
-        for n, length in ((in_block, n_rows), (in_block * card.multiprocessors() * 12, 400)):
+        for n, length in ((in_block, n_rows), (in_block * gpu.multiprocessors() * 12, 400)):
             residues = random.integers(0, 20, n * length).astype(np.int8)
-            search = kind(card, residues, np.arange(n + 1, dtype=np.int64) * length)
+            search = kind(gpu, residues, np.arange(n + 1, dtype=np.int64) * length)
             out = np.empty((1, n), np.int32)
             score(search, [query], out)
             times = []
             for _ in range(3):
-                card.events = []
+                gpu.events = []
                 score(search, [query], out)
-                times.append(card.kernel_milliseconds())
-            card.events = None
+                times.append(gpu.kernel_milliseconds())
+            gpu.events = None
             launches = -(-len(query) // (lanes * columns))
             fastest.append(min(times) / 1e3 / launches)
         more = lanes if lanes <= 32 else 2 * lanes - 32
-        step = fastest[0] * card.clock() / (n_rows / 2 + more)
-        full = fastest[1] * card.clock() / (12 * (200 + more))
+        step = fastest[0] * gpu.clock() / (n_rows / 2 + more)
+        full = fastest[1] * gpu.clock() / (12 * (200 + more))
         print(f"{lanes:4} x {columns:3}, {threads:4} threads: {step:8.0f} {full:8.0f}", flush=True)
 
 
-def measure_host(card: TimedCard, database: SequenceDatabase, query: NDArray[np.int8]) -> None:
+def measure_host(gpu: TimedGpu, database: SequenceDatabase, query: NDArray[np.int8]) -> None:
     """Print a profile of calls."""
-    search, out = AlignmentSearch(card, database.residues, database.offsets), np.empty((1, len(database)), np.int32)
+    search, out = AlignmentSearch(gpu, database.residues, database.offsets), np.empty((1, len(database)), np.int32)
     for _ in range(3):
         score(search, [query], out)
     profile = cProfile.Profile()
@@ -231,13 +231,13 @@ def measure_host(card: TimedCard, database: SequenceDatabase, query: NDArray[np.
     print(f"a call that plans: {np.median(planning) * 1e3:.3f} ms")
 
 
-def measure_all(card: TimedCard, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
+def measure_all(gpu: TimedGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
     """Print the speed on a database that outlasts every launch."""
     residues, offsets = repeated(database, 60)
-    search = AlignmentSearch(card, residues, offsets)
+    search = AlignmentSearch(gpu, residues, offsets)
     print("\n543 million residues: milliseconds of a call (median, least), of kernels; launches; GCUPS")
     for some in (queries, queries[ONE : ONE + 1]):
-        print(f"{len(some):2} queries {measured(card, search, some, len(offsets) - 1, 3)[1]}", flush=True)
+        print(f"{len(some):2} queries {measured(gpu, search, some, len(offsets) - 1, 3)[1]}", flush=True)
 
 
 def main() -> None:
@@ -251,16 +251,16 @@ def main() -> None:
     files = [next(folder.glob(f"{name}.fasta*")) for name in ("mmseqs_DB", "cudasw_queries20")]
     database, query_set = (read_sequences([path], Progress()) for path in files)
     queries = [query_set.codes(i) for i in range(len(query_set))]
-    card = TimedCard(options.device)
+    gpu = TimedGpu(options.device)
     began = time.perf_counter()
     if "short" in options.only:
-        measure_short(card, database, queries)
+        measure_short(gpu, database, queries)
     if "host" in options.only:
-        measure_host(card, database, queries[ONE])
+        measure_host(gpu, database, queries[ONE])
     if "all" in options.only:
-        measure_all(card, database, queries)
+        measure_all(gpu, database, queries)
     if "steps" in options.only:
-        measure_steps(card, queries[ONE])
+        measure_steps(gpu, queries[ONE])
     print(f"\n{time.perf_counter() - began:.0f} s")
 
 

@@ -28,7 +28,7 @@ from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import cluster_quality
 from proteoscope.engine.clustering.results import write_clusters
 from proteoscope.engine.clustering.spectrum_groups import clusters_of, plan_groups, score_groups
-from proteoscope.engine.execution.device_lookup import open_cards
+from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
@@ -99,7 +99,7 @@ def main() -> None:
     parameters = ClusteringParameters().changed(maximum_distance=options.maximum_distance)
     device = resolve_device(options.device)
     progress = Progress()
-    resources = Resources(cards=open_cards(device, progress), with_processor=device.with_processor, progress=progress)
+    resources = Resources(gpus=open_gpus(device, progress), with_processor=device.with_processor, progress=progress)
     small = repeated(original, 2)
     clusters_of(small, parameters, resources)  # compiled before
     spectra = repeated(original, options.copies)

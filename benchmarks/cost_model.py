@@ -8,7 +8,7 @@ kernels
     The GPU is calibrated (in `calibration_s` seconds, after compiling in `compiled_s`). Then follow samples of every kind of workload, in
     five sizes over three decades that differ from those of the calibration: predicted and measured seconds of a whole workload, with all
     transfers and the work of the host, the minimum of twelve turns (`turns_s` has all). Each turn goes through all samples of all kinds, so
-    that caches contain no more of a workload than in a single run. `card_error` is the error of kernels and transfers only. The predicted
+    that caches contain no more of a workload than in a single run. `gpu_error` is the error of kernels and transfers only. The predicted
     and measured fractions of transfers, by the GPU's clock, and the problems of the thesis follow.
 plans
     Forty shapes of tasks of the gapped alignment that were not used for fitting: seconds of each plan, and how much slower the selected
@@ -65,25 +65,25 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
 
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Calibrate, predict and measure kernels."""
-    from proteoscope.engine.execution.cost.calibration import calibrate_card
+    from proteoscope.engine.execution.cost.calibration import calibrate_gpu
     from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, measure_workload, run_sample, runs_in_turn
     from proteoscope.engine.execution.cost.prediction import predict_workload
     from proteoscope.engine.execution.kinds import workload_type
     from proteoscope.engine.execution.workload import PredictableWorkloadType, Workload
-    from proteoscope.kernels.cuda.modules import card
+    from proteoscope.kernels.cuda.modules import open_gpu
     from proteoscope.kernels.cuda.precompile import compile_usual_forms
-    from proteoscope.kernels.cuda.timing import TimedCard
+    from proteoscope.kernels.cuda.timing import TimedGpu
 
     began = time.perf_counter()
-    failures = compile_usual_forms(card(options.device), options.threads, lambda n: None)
+    failures = compile_usual_forms(open_gpu(options.device), options.threads, lambda n: None)
     compiled = time.perf_counter() - began
     if failures:
         emit(about, part="kernels", failures=failures)
     case = [name for name in KINDS if not options.kinds or name in options.kinds]
     progress = Progress(lambda event: emit(about, part="kernels", message=str(event)) if "not measured" in str(event) else None)
-    calibrate_card(options.device, "", case, Progress())  # compiles the remaining kernels
+    calibrate_gpu(options.device, "", case, Progress())  # compiles the remaining kernels
     began = time.perf_counter()
-    parameters = calibrate_card(options.device, about["card"], case, progress)
+    parameters = calibrate_gpu(options.device, about["card"], case, progress)
     emit(
         about,
         part="calibration",
@@ -91,7 +91,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         compiled_s=round(compiled, 1),
         parameters=json.loads(parameters.model_dump_json()),
     )
-    timed, rows, shares, on_card = TimedCard(options.device), list[tuple[str, list[float]]](), list[float](), list[float]()
+    timed, rows, shares, on_gpu = TimedGpu(options.device), list[tuple[str, list[float]]](), list[float](), list[float]()
     samples = {}
     for name in parameters.kinds:
         kind = workload_type(Workload(name, {}, {}))
@@ -109,13 +109,13 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     for name, every in samples.items():
         errors = list[float]()
         for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
-            counted = measure_workload(sample.workload, sample.states, parameters.card)
+            counted = measure_workload(sample.workload, sample.states, parameters.gpu)
             runs = [run for turn in of_turns for run in turn]
             began = time.perf_counter()
             predicted = predict_workload(parameters, name, counted)
             predicting = time.perf_counter() - began
             chosen = least_run(runs, is_processor=False)
-            on_card.append(error(predicted.kernel + predicted.transfer, chosen.kernel + chosen.transfer))
+            on_gpu.append(error(predicted.kernel + predicted.transfer, chosen.kernel + chosen.transfer))
             errors.append(error(predicted.seconds, chosen.seconds))
             apart = 100 * (predicted.transfer / predicted.seconds - chosen.transfer / chosen.seconds)
             shares.append(abs(apart))
@@ -139,13 +139,13 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
                 host_s=round(chosen.host, 6),
                 share_points=round(apart, 2),
                 predicting_ms=round(1e3 * predicting, 2),
-                card_error=round(on_card[-1], 3),
+                gpu_error=round(on_gpu[-1], 3),
                 turns_s=[round(min(run.seconds for run in turn), 6) for turn in of_turns],
             )
         rows.append((name, errors))
     rows += problems(options, about, parameters, shares)
     table("predicted against measured seconds", rows)
-    print(f"kernels and transfers without the host: median {100 * median(on_card):.1f} %, worst {100 * max(on_card):.1f} %")
+    print(f"kernels and transfers without the host: median {100 * median(on_gpu):.1f} %, worst {100 * max(on_gpu):.1f} %")
     print(f"share of transfers: median {median(shares):.1f}, worst {max(shares):.1f} points", flush=True)
 
 
@@ -153,7 +153,7 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
     """Measure the problems of the thesis: seconds, and the shares of transfers."""
     from proteoscope.engine.execution.cost.analyses import measured_problem, predicted_problem
     from proteoscope.kernels.analyses_layouts import PROBLEMS
-    from proteoscope.kernels.cuda.modules import card
+    from proteoscope.kernels.cuda.modules import open_gpu
 
     rows = []
     for name in PROBLEMS:
@@ -161,7 +161,7 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
         errors, runs = [], [[] for _ in sizes]
         for _ in range(_PROBLEM_TURNS):
             for number, n in enumerate(sizes):
-                runs[number].append(measured_problem(card(options.device), name, n, 5))
+                runs[number].append(measured_problem(open_gpu(options.device), name, n, 5))
         for n, of_size in zip(sizes, runs, strict=True):
             spent = min(of_size, key=lambda run: run.seconds)
             predicted = predicted_problem(parameters, name, n)
@@ -307,13 +307,13 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
 
 def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Measure whole commands on two cores and a GPU."""
-    from proteoscope.engine.execution.cost.calibration import calibrate_card
+    from proteoscope.engine.execution.cost.calibration import calibrate_gpu
     from proteoscope.engine.execution.cost.calibration_store import store_calibration
     from proteoscope.engine.execution.devices import gpus
 
     gpu = next(gpu for gpu in gpus() if gpu.numbers == (options.device,))
     kinds = ["sequences", "reads", "vector-groups", "spectra"]
-    store_calibration(gpu, 2, calibrate_card(options.device, gpu.description, kinds, Progress()))
+    store_calibration(gpu, 2, calibrate_gpu(options.device, gpu.description, kinds, Progress()))
     device, rows = ["--device", gpu.name, "--json"], list[tuple[str, list[float]]]()
     with tempfile.TemporaryDirectory(prefix="proteoscope-cost-", dir=options.scratch) as name:
         folder = Path(name)
@@ -357,7 +357,7 @@ def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
                     shares={part: round(share, 3) for part, share in estimate["shares"].items()},
                 )
             rows.append((name, errors))
-    table("whole commands, two cores and a card", rows)
+    table("whole commands, two cores and a GPU", rows)
 
 
 def main() -> int:

@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.figures import emit
 from proteoscope.engine.execution.cluster.launchers import open_cluster
-from proteoscope.engine.execution.device_lookup import open_cards
+from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.kinds import KINDS, workload_type
@@ -61,7 +61,7 @@ def sequences(data: Path, resources: Resources, stack: ExitStack, sessions: list
     database, queries = (read_sequences([data / "sequences" / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
     codes = [queries.codes(i) for i in range(len(queries))][:_QUERIES]
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
-    device = resources.cards[0] if resources.cards else Processor(resources.threads)
+    device = resources.gpus[0] if resources.gpus else Processor(resources.threads)
     search = backend_module(device, "alignment").AlignmentSearch(device, database.residues, database.offsets)
     session = stack.enter_context(Executor(resources).session(scoring.build_workload(database.residues, database.offsets, scheme)))
     sessions.append(session)
@@ -79,7 +79,7 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
     """Return a plain call and a session of synthetic spectra against synthetic peptides."""
     arrays, queries, *others = random_search(77, HYPERSCORE, n_queries=20_000, n_peptides=300_000, most=1)
     n, width = len(queries.mass), 0.5
-    device = resources.cards[0] if resources.cards else Processor(resources.threads)
+    device = resources.gpus[0] if resources.gpus else Processor(resources.threads)
     search = backend_module(device, "scoring").SpectrumSearch(device, *others)
     work = spectrum_scoring.create_workload(
         SpectrumIndex(arrays, queries, n, SpectrumSeries.of("by", np.zeros(len(arrays.offsets) - 1, np.uint8))),
@@ -126,7 +126,7 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
         kind = workload_type(Workload(name, {}, {}))
         assert isinstance(kind, PredictableWorkloadType)
         sample = kind.samples(size, 5)
-        device = resources.cards[0] if resources.cards else Processor(resources.threads)
+        device = resources.gpus[0] if resources.gpus else Processor(resources.threads)
         opened = stack.enter_context(kind.open(sample.workload, device, is_shared=False))
         session = stack.enter_context(Executor(resources).session(sample.workload))
         sessions.append(session)
@@ -205,7 +205,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--workers", type=int, default=0, metavar="N")
     parser.add_argument("--kinds", nargs="+", default=[], choices=tuple(KINDS), help="these kinds of work alone")
-    parser.add_argument("--size", type=float, default=1.0, help="of samples: some hundredths of a second of a fast card each")
+    parser.add_argument("--size", type=float, default=1.0, help="of samples: some hundredths of a second of a fast GPU each")
     options = parser.parse_args()
     if options.workers:
         compare_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
@@ -214,7 +214,7 @@ def main() -> int:
     kinds = options.kinds or [name for name in KINDS if name not in ("sequences", "spectra")]
     for prepare in (*(() if options.kinds else (sequences, spectra)), *(computed(name, options.size) for name in kinds)):
         with ExitStack() as stack:
-            resources = Resources(available_threads(), open_cards(device, progress), progress=progress)
+            resources = Resources(available_threads(), open_gpus(device, progress), progress=progress)
             ways, taken = prepare(options.data, resources, stack, []), ([], [])  # type: tuple[Run, Run], tuple[list[float], list[float]]
             answers = [way() for way in ways]
             assert np.array_equal(*answers), "both ways give the same scores"

@@ -24,7 +24,7 @@ from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.quantification import ion_traces
 from proteoscope.engine.quantification.ion_traces import TraceQuery, measured_traces
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.cuda.modules import open_gpu
 from tests.shim.trace_inputs import synthetic_ms1_spectra
 
 
@@ -53,7 +53,7 @@ def main() -> None:
             about | {"device": device.description, "threads": options.threads},
             surveys,
             query,
-            Resources(options.threads, [card(device.numbers[0])]),
+            Resources(options.threads, [open_gpu(device.numbers[0])]),
             options.repeats,
             expected,
         )

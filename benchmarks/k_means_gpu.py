@@ -1,6 +1,6 @@
 """Speed of k-means on one and several GPUs, by step, and whether results equal the CPU's: one JSON line for each figure.
 
-    python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--GPUs 1 2]
+    python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--cards 1 2]
 
 Points are uniform numbers of 30 bits: 4 million of 8 dimensions with 400 centroids, and others of 2, 8, 16 and 34. `opening_s` brings
 them to the GPU; `seconds` are of all rounds with the answers on the host, `with_opening_s` of both. Then the spectra of FOLDER, as in
@@ -29,8 +29,8 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.k_means import PointMeans
-from proteoscope.kernels.cuda.modules import card
-from proteoscope.kernels.cuda.timing import TimedCard
+from proteoscope.kernels.cuda.modules import open_gpu
+from proteoscope.kernels.cuda.timing import TimedGpu
 from proteoscope.kernels.k_means_layouts import Rounds
 from proteoscope.kernels.vector_layouts import VectorArrays
 from tests.shim.k_means_inputs import iterated, means_on
@@ -61,31 +61,31 @@ def main() -> None:
     values = rng.random((options.points, 8), np.float32)
     numbers = [gpu.numbers[0] for gpu in usable]
     first: dict[str, Clusters] = {}
-    for n_cards in options.cards:
-        if n_cards > len(numbers):
+    for n_gpus in options.cards:
+        if n_gpus > len(numbers):
             continue
-        about_cards = about | {"cards": n_cards}
+        about_gpus = about | {"cards": n_gpus}
         data = Points(values)
         whole(
-            about_cards | {"items": "points, by the engine", "n": options.points, "d": 8, "k": 400},
+            about_gpus | {"items": "points, by the engine", "n": options.points, "d": 8, "k": 400},
             data,
             values[:400],
             options,
-            numbers[:n_cards],
+            numbers[:n_gpus],
             first,
         )
         if vectors is not None:
             spectra = Vectors(vectors, BINS)
             given = seeded(spectra, 3_226)
             size = {"items": "spectra", "n": len(spectra), "elements": len(vectors.bins), "bins": BINS, "k": 3_226}
-            whole(about_cards | size, spectra, given, options, numbers[:n_cards], first)
+            whole(about_gpus | size, spectra, given, options, numbers[:n_gpus], first)
 
 
 def points(about: dict[str, Any], repeats: int) -> None:
     """Measure points by the GPU's class only."""
     n, d, k, rounds = (about[name] for name in ("n", "d", "k", "rounds"))
     values = np.random.default_rng(d).integers(0, 1 << 30, (n, d), dtype=np.int32)
-    given, device = values[:k].astype(np.float64), card(0)
+    given, device = values[:k].astype(np.float64), open_gpu(0)
     opening, seconds, results = list[float](), list[float](), list[tuple[Any, Rounds]]()
     for _ in range(repeats + 1):
         began = time.perf_counter()
@@ -95,7 +95,7 @@ def points(about: dict[str, Any], repeats: int) -> None:
         seconds.append(time.perf_counter() - opened)
         opening.append(opened - began)
         del means
-    timed = TimedCard(0)
+    timed = TimedGpu(0)
     iterated(PointMeans(timed, values), given, n, rounds)
     kernels = {name: round(value * 1e3, 2) for name, value in timed.kernel_seconds().items()}
     some = values[: min(n, 200_000)]
@@ -120,7 +120,9 @@ def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: An
     seconds, results = list[float](), list[Clusters]()
     for _ in range(options.repeats + 1):
         began = time.perf_counter()
-        results.append(k_means(Executor(Resources(available_threads(), [card(number) for number in numbers])), data, given, rounds=rounds))
+        results.append(
+            k_means(Executor(Resources(available_threads(), [open_gpu(number) for number in numbers])), data, given, rounds=rounds)
+        )
         seconds.append(time.perf_counter() - began)
     if about["items"] not in first and isinstance(data, Vectors):
         began = time.perf_counter()
@@ -130,7 +132,7 @@ def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: An
     is_same = np.array_equal(results[-1].labels, expected.labels)
     is_same &= all(np.array_equal(sums, other) for sums, other in zip(results[-1].sums, expected.sums, strict=True))
     if isinstance(data, Vectors):
-        timed = TimedCard(0)
+        timed = TimedGpu(0)
         k_means(Executor(Resources(available_threads(), [timed])), data, given, rounds=rounds)
         about["kernels_ms"] = {name: round(value * 1e3, 2) for name, value in timed.kernel_seconds().items()}
     emit(

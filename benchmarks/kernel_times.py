@@ -20,7 +20,7 @@ import numpy as np
 
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.fragment_inputs import on_card, random_fragment_search
+from tests.shim.fragment_inputs import on_gpu, random_fragment_search
 from tests.shim.search_inputs import empty_hits, random_search
 
 _NAMES = {SDP: "dot product", KSDP: "kernel dot product", HYPERSCORE: "hyperscore", XCORR: "cross-correlation"}
@@ -31,30 +31,30 @@ def digest(*arrays: np.ndarray) -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
 
 
-def spectra(card: Any, inputs: tuple[Any, ...]) -> str:
+def spectra(gpu: Any, inputs: tuple[Any, ...]) -> str:
     """Search them all; digest of the hits."""
     n = len(inputs[1].mass)
     hits = empty_hits(n)
-    for _ in SpectrumSearch(card, *inputs[2:]).search_queries(*inputs[:2], hits, 0, n):
+    for _ in SpectrumSearch(gpu, *inputs[2:]).search_queries(*inputs[:2], hits, 0, n):
         pass
     return digest(*hits[:-1])
 
 
-def fragments(card: Any, work: Any) -> str:
+def fragments(gpu: Any, work: Any) -> str:
     """Build the index and search it; digest of the answer."""
-    answer, _ = on_card(card, work, 0.5)
+    answer, _ = on_gpu(gpu, work, 0.5)
     return digest(*answer.best, answer.histogram, answer.n_candidates)
 
 
 def main() -> int:
     """Run all workloads."""
-    from proteoscope.kernels.cuda.timing import TimedCard
+    from proteoscope.kernels.cuda.timing import TimedGpu
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--size", type=float, default=1.0, help="of the workloads")
     arguments = parser.parse_args()
-    n, card = arguments.size, TimedCard(0)
+    n, gpu = arguments.size, TimedGpu(0)
     workloads: list[tuple[str, Callable[[Any, Any], str], Any]] = []
     for score, name in _NAMES.items():
         made = random_search(score, score, n_queries=int(10_000 * n), n_peptides=int(300_000 * n), most=2)
@@ -74,12 +74,12 @@ def main() -> int:
     made = random_fragment_search(20, HYPERSCORE, precursor=(500.0, 0.0), n_queries=int(3000 * n), n_peptides=int(300_000 * n), most=1)
     workloads.append(("index of fragments", fragments, made))
     for name, run, inputs in workloads:
-        answer = run(card, inputs)  # compiles
-        card.kernel_seconds()
+        answer = run(gpu, inputs)  # compiles
+        gpu.kernel_seconds()
         seconds: dict[str, list[float]] = {}
         for _ in range(arguments.repeats):
-            assert run(card, inputs) == answer
-            for kernel, kernel_seconds in card.kernel_seconds().items():
+            assert run(gpu, inputs) == answer
+            for kernel, kernel_seconds in gpu.kernel_seconds().items():
                 seconds.setdefault(kernel, []).append(kernel_seconds)
         print(
             json.dumps(

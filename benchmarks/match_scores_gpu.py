@@ -27,9 +27,9 @@ from benchmarks.match_scores import SHAPES, Shape, single
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.kernels.cpu.match_scores import MatchScores as OnProcessor
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.cuda.match_scores import MatchScores as OnCard
-from proteoscope.kernels.cuda.modules import Card, card
-from proteoscope.kernels.cuda.timing import TimedCard
+from proteoscope.kernels.cuda.match_scores import MatchScores as OnGpu
+from proteoscope.kernels.cuda.modules import Gpu, open_gpu
+from proteoscope.kernels.cuda.timing import TimedGpu
 from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.match_score_layouts import candidate_ranges
 from tests.shim.tuning import tuned
@@ -68,7 +68,7 @@ def main() -> None:
         about_shape = about | {"met": round(matches(shape) / 1e9, 3)}
         for variant, how in _VARIANTS.items():
             if variant != "bits" or about["candidates"] * 2.0 * shape.candidates.precursors.max() / 8.0 < _MAXIMUM_BYTES:
-                on_card(about_shape | {"form": variant}, shape, tuned(OnCard, **how), expected, seconds, options.repeats)
+                on_gpu(about_shape | {"form": variant}, shape, tuned(OnGpu, **how), expected, seconds, options.repeats)
 
 
 def searched(search: Any, shape: Shape) -> tuple[np.ndarray, ...]:
@@ -95,7 +95,7 @@ def processor(about: dict[str, Any], shape: Shape) -> tuple[tuple[np.ndarray, ..
     return answer, seconds
 
 
-def whole(device: Card, shape: Shape, kind: type[OnCard]) -> tuple[tuple[np.ndarray, ...], OnCard, float, float]:
+def whole(device: Gpu, shape: Shape, kind: type[OnGpu]) -> tuple[tuple[np.ndarray, ...], OnGpu, float, float]:
     """Return the result, the search, and the seconds of building rows and of searching."""
     began = time.perf_counter()
     search = kind(device, shape.candidates)
@@ -106,19 +106,17 @@ def whole(device: Card, shape: Shape, kind: type[OnCard]) -> tuple[tuple[np.ndar
     return answer, search, made - began, time.perf_counter() - made
 
 
-def on_card(
-    about: dict[str, Any], shape: Shape, kind: type[OnCard], expected: tuple[np.ndarray, ...], seconds: float, repeats: int
-) -> None:
+def on_gpu(about: dict[str, Any], shape: Shape, kind: type[OnGpu], expected: tuple[np.ndarray, ...], seconds: float, repeats: int) -> None:
     """Measure a variant on the GPU."""
     times, answer = list[tuple[float, float]](), expected
     try:
         for _ in range(repeats + 1):
-            answer, search, *two = whole(card(0), shape, kind)
+            answer, search, *two = whole(open_gpu(0), shape, kind)
             times.append((two[0], two[1]))
             group = search._resident
-            of_card = about | {"resident": group is not None}
+            of_gpu = about | {"resident": group is not None}
             if group is not None:
-                of_card |= {
+                of_gpu |= {
                     "rows": group.stride - 2,
                     "bytes": sum(buffer.nbytes for buffer in group.buffers.values()),
                     "by_bits": group.by_bits,
@@ -127,14 +125,14 @@ def on_card(
     except DeviceMemoryError as error:
         emit(about, error=str(error))
         return
-    timed = TimedCard(0)
+    timed = TimedGpu(0)
     whole(timed, shape, kind)
     kernels = timed.kernel_seconds()
     counting = sum(value for name, value in kernels.items() if name.startswith("count_by_"))
-    read = 4.0 * words(shape) if of_card.get("by_bits") else 2e9 * about["met"]
+    read = 4.0 * words(shape) if of_gpu.get("by_bits") else 2e9 * about["met"]
     best = min(sum(seconds) for seconds in times[1:])
     emit(
-        of_card,
+        of_gpu,
         making_s=round(min(seconds for seconds, _ in times[1:]), 4),
         seconds=round(min(seconds for _, seconds in times[1:]), 4),
         whole_s=round(best, 4),

@@ -1,6 +1,6 @@
 """Scoring of spectra on one GPU, on several, and on GPUs and the CPU together: one JSON line for each figure.
 
-    python -m benchmarks.multi_gpu --data FOLDER [--copies N] [--GPUs N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
+    python -m benchmarks.multi_gpu --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
         [--only points|spectra]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
@@ -34,14 +34,14 @@ from benchmarks.figures import emit, usable_gpus
 from benchmarks.search_workload import Workload
 from benchmarks.spectrum_search_gpu import dense
 from proteoscope.engine.clustering.k_means import Clusters, Points, k_means
-from proteoscope.engine.execution.device_lookup import open_cards
+from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.scoring import plan_scoring
-from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Gpu
 from proteoscope.kernels.layouts import HitArrays, QueryArrays
 
 _JITTER = 10.0  # dalton
@@ -61,7 +61,7 @@ def _shifts(n: int, copies: int) -> np.ndarray:
     return np.random.default_rng(2).uniform(-_JITTER, _JITTER, (copies, n))
 
 
-def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
+def scored(work: Workload, threads: int, used: Sequence[Gpu], with_processor: bool) -> tuple[float, float, HitArrays]:
     """Return seconds of the plan and of the scoring, and the hits."""
     started = time.perf_counter()
     search = plan_scoring(work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor))
@@ -70,7 +70,7 @@ def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: b
     return planned - started, time.perf_counter() - planned, hits
 
 
-def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: Sequence[int], arguments: argparse.Namespace) -> None:
+def cluster_points(n_points: int, rounds: int, every: Sequence[Gpu], numbers: Sequence[int], arguments: argparse.Namespace) -> None:
     """Measure k-means on more and more GPUs."""
     values = np.random.default_rng(8).random((n_points, _DIMENSIONS), np.float32)
     data = Points(values)
@@ -115,7 +115,7 @@ def main() -> int:
     parser.add_argument("--only", choices=("points", "spectra"))
     arguments = parser.parse_args()
     usable = usable_gpus(needed=True)
-    every = open_cards(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
+    every = open_gpus(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
     if arguments.only != "spectra":
         cluster_points(arguments.points, arguments.rounds, every, [n for n in arguments.cards if n <= len(every)], arguments)
     if arguments.only == "points":

@@ -36,7 +36,7 @@ from proteoscope.kernels.cpu.candidates import search_queries
 from proteoscope.kernels.cpu.peptidoforms import list_peptidoforms, peptidoform_code
 from proteoscope.kernels.cpu.postings import build_chunks, empty_index
 from proteoscope.kernels.cpu.segments import make_segments, precursor_windows, score_tables
-from proteoscope.kernels.cuda.modules import Card, card
+from proteoscope.kernels.cuda.modules import Gpu, open_gpu
 from proteoscope.kernels.layouts import HitArrays, QueryArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits
@@ -69,12 +69,12 @@ class StageSeconds:
         return {name: round(self._seconds.get(word, 0.0), 3) for word, name in names.items()}
 
 
-def searched(work: Workload, threads: int, memory: int, cards: tuple[Card, ...] = ()) -> tuple[HitArrays, dict[str, Any]]:
+def searched(work: Workload, threads: int, memory: int, opened_gpus: tuple[Gpu, ...] = ()) -> tuple[HitArrays, dict[str, Any]]:
     """Search with the index; return the hits and figures."""
     hits = empty_hits(len(work.index.queries.mass), slots=max(1, work.parameters.maximum_modifications))
     stages = StageSeconds()
     search = FragmentIndexSearch(
-        work.index, work.peptides, work.modifications, work.settings, Resources(threads, list(cards), progress=Progress(stages)), memory
+        work.index, work.peptides, work.modifications, work.settings, Resources(threads, [*opened_gpus], progress=Progress(stages)), memory
     )
     before, used = time.perf_counter(), time.process_time()
     search.run(hits)
@@ -189,10 +189,10 @@ def main() -> int:
             same_candidates=bool(np.array_equal(answer.n_candidates[rows], expected.n_candidates)),
         )
     for n in range(1, len(usable) + 1):
-        cards = tuple(card(gpu.numbers[0]) for gpu in usable[:n])
-        searched(small, arguments.threads, arguments.memory * 1_000_000, cards)
-        on_cards, figures = searched(work, arguments.threads, arguments.memory * 1_000_000, cards)
-        same = all(np.array_equal(np.asarray(on_card), np.asarray(other)) for on_card, other in zip(on_cards, answer, strict=True))
+        opened_gpus = tuple(open_gpu(gpu.numbers[0]) for gpu in usable[:n])
+        searched(small, arguments.threads, arguments.memory * 1_000_000, opened_gpus)
+        on_gpus, figures = searched(work, arguments.threads, arguments.memory * 1_000_000, opened_gpus)
+        same = all(np.array_equal(np.asarray(on_gpu), np.asarray(other)) for on_gpu, other in zip(on_gpus, answer, strict=True))
         emit(size, device=usable[0].description, gpus=n, way="index", **figures, same_as_processor=same)
     return 0
 

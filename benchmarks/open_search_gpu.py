@@ -29,7 +29,7 @@ from proteoscope.engine.execution.threads import available_threads
 from proteoscope.kernels.cpu import peptidoforms, postings
 from proteoscope.kernels.cpu import segments as cpu
 from proteoscope.kernels.cuda.fragment_index import FragmentSearch
-from proteoscope.kernels.cuda.timing import TimedCard
+from proteoscope.kernels.cuda.timing import TimedGpu
 from proteoscope.kernels.layouts import PEPTIDOFORMS_OF_CHUNK, FragmentIndexArrays, IndexHits, SegmentArrays
 from tests.shim.fragment_inputs import Answer, FragmentInputs, empty_answer
 from tests.shim.search_inputs import NOT_STOPPED
@@ -176,10 +176,10 @@ def main() -> int:
         spectra_per_second=round(read.n_spectra / seconds),
     )
     for gpu in usable[:1]:
-        card = TimedCard(gpu.numbers[0])
-        on_gpu(FragmentSearch(card, *work.inputs[2:], mass, code), work)
+        opened_gpu = TimedGpu(gpu.numbers[0])
+        on_gpu(FragmentSearch(opened_gpu, *work.inputs[2:], mass, code), work)
         for budget in (None, 2_000_000_000):
-            values = measured(card, work, budget, arguments.repeats, expected)
+            values = measured(opened_gpu, work, budget, arguments.repeats, expected)
             emit(
                 size,
                 device=gpu.description,
@@ -193,22 +193,22 @@ def main() -> int:
     return 0
 
 
-def measured(card: TimedCard, work: FragmentInputs, budget: int | None, repeats: int, expected: Answer) -> dict[str, Any]:
+def measured(opened_gpu: TimedGpu, work: FragmentInputs, budget: int | None, repeats: int, expected: Answer) -> dict[str, Any]:
     """Return figures of a GPU within a budget of memory."""
     from cupy import get_default_memory_pool
 
     get_default_memory_pool().free_all_blocks()
     arrays = (*work.inputs[2:], work.form_mass, work.form_code)
     options = {"memory_bytes": budget} if budget else {}
-    kind, given = limited(FragmentSearch, card, options)
+    kind, given = limited(FragmentSearch, opened_gpu, options)
     index_seconds, search = median_seconds(lambda: built_on_gpu(kind(given, *arrays)), 3)
     on_gpu(search, work)
     seconds, hits = median_seconds(lambda: on_gpu(search, work), repeats)
     megabytes = get_default_memory_pool().total_bytes() / 1e6
-    kind, given = limited(FragmentSearch, card, options | {"pairs_of_batch": 1 << 30})
+    kind, given = limited(FragmentSearch, opened_gpu, options | {"pairs_of_batch": 1 << 30})
     in_one = kind(given, *arrays)
     on_gpu(in_one, work)
-    card.kernel_seconds()
+    opened_gpu.kernel_seconds()
     on_gpu(in_one, work)
     answers = (*hits.best, *hits[1:]), (*expected.best, *expected[1:])
     return {
@@ -216,7 +216,7 @@ def measured(card: TimedCard, work: FragmentInputs, budget: int | None, repeats:
         "device_megabytes": round(megabytes),
         "index_seconds": round(index_seconds, 4),
         "seconds": round(seconds, 5),
-        "kernel_seconds": card.kernel_seconds(),
+        "kernel_seconds": opened_gpu.kernel_seconds(),
         "same": all(np.array_equal(first, other) for first, other in zip(*answers, strict=True)),
     }
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.figures import emit, existing, usable_gpus
 from benchmarks.library_search import rated_matches
-from proteoscope.engine.execution.device_lookup import open_cards
+from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats import read_spectra
@@ -124,8 +124,8 @@ def main() -> None:
         write(database)
         return
     progress = Progress()
-    cards = open_cards(usable_gpus(needed=True)[0], progress) if given.device == "cuda" else []
-    resources = Resources(given.threads, cards, progress=progress)
+    gpus = open_gpus(usable_gpus(needed=True)[0], progress) if given.device == "cuda" else []
+    resources = Resources(given.threads, gpus, progress=progress)
     spectra = read_spectra([existing(given.data / "spectra" / "bench_x10.mgf")], threads=given.threads)
     compare(
         predicted(database, given.entries, resources),

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import emit
 from benchmarks.simulated_reads import Origins, genome_of, write_reads
-from proteoscope.engine.execution.device_lookup import open_cards
+from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -231,7 +231,7 @@ def cells(options: argparse.Namespace) -> None:
     texts, patterns = inputs(options.pairs, options.text, options.pattern)
     rules = GapRules(MATRIX, 5, 2, options.gaps)
     progress = Progress()
-    used = open_cards(resolve_device(options.device), progress)
+    used = open_gpus(resolve_device(options.device), progress)
     every, size = np.arange(options.pairs), float(options.pairs) * options.text * options.pattern
     with Executor(Resources(options.threads, used, not used, progress)).session(build_workload(texts, patterns, rules)) as session:
         for traces in (False, True):

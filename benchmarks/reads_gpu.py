@@ -35,8 +35,8 @@ from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.gapsmis import ReadSearch
 from proteoscope.kernels.cuda.gapsmis_plan import MANY_TEXTS, ONE_TEXT, GapsMisShape, Task, registers, seconds, shapes
-from proteoscope.kernels.cuda.modules import CudaGpu, card
-from proteoscope.kernels.cuda.timing import TimedCard
+from proteoscope.kernels.cuda.modules import CudaGpu, open_gpu
+from proteoscope.kernels.cuda.timing import TimedGpu
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
 from tests.shim.tuning import tuned
 
@@ -76,7 +76,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
     n = options.pairs
     texts, patterns = inputs(n, 250, 200)
     rules, every = GapRules(MATRIX, 5, 2, 2), np.arange(n)
-    pairs, cells, device = (every, every), 3.0 * n * 250 * 200, card(0)
+    pairs, cells, device = (every, every), 3.0 * n * 250 * 200, open_gpu(0)
     threads = available_threads()
     some = min(n, options.processor_pairs)
     for traces in (False, True):
@@ -97,7 +97,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
             alignments = out
         task = search._task(n, 250, 200, traces=traces)
         predicted = seconds(search._best_shape(task), task, search._properties)
-        timed = TimedCard(0)
+        timed = TimedGpu(0)
         aligned(ReadSearch(timed, texts, patterns, rules), pairs, rules, traces=traces)
         timed.kernel_seconds()
         aligned(ReadSearch(timed, texts, patterns, rules), pairs, rules, traces=traces)
@@ -141,7 +141,7 @@ def profile(
     watched = cProfile.Profile()
     out = Alignments.none(len(pairs[0]), 2)
     watched.enable()
-    search = ReadSearch(card(0), texts, patterns, rules)
+    search = ReadSearch(open_gpu(0), texts, patterns, rules)
     for _ in search.align(*pairs, out, traces=traces):
         pass
     watched.disable()
@@ -157,13 +157,13 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
     texts, patterns = inputs(n, 250, 200)
     rules, pairs = GapRules(MATRIX, 5, 2, 2), (np.arange(n), np.arange(n))
     for traces in (False, True):
-        plain = ReadSearch(card(0), texts, patterns, rules)
+        plain = ReadSearch(open_gpu(0), texts, patterns, rules)
         task = plain._task(n, 250, 200, traces=traces, patterns_of_text=4)
         every = [shape for shape in shapes(task, plain._properties) if shape.width >= 64 and shape.strips(250) * shape.width <= 400]
         for shape in every:
             if shape.plan == ONE_TEXT and (traces or shape.lanes > 16):
                 continue
-            timed = TimedCard(0)
+            timed = TimedGpu(0)
             search = tuned(ReadSearch, shape=shape)(timed, texts, patterns, rules)
             took = []
             for _ in range(options.repeats + 1):
@@ -273,7 +273,7 @@ def one_task(
     device: CudaGpu | None = None,
 ) -> None:
     """Write the seconds of each plan to `times`, and the name of the selected one."""
-    device = device or card(0)
+    device = device or open_gpu(0)
     plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), case["traces"]
     per_text = n / len(np.unique(pairs[0]))
     task = plain._task(n, case["text"], case["pattern"], traces=traces, patterns_of_text=per_text)
@@ -285,14 +285,14 @@ def one_task(
     on_host = traces and plain._is_traced_on_host(task)
     scores = replace(task, traces=False)
     searches = dict[str, Any]()
-    times["chosen"] = f"{plain._best_shape(scores if on_host else task).plan}{', host' if on_host else ', card' if traces else ''}"
+    times["chosen"] = f"{plain._best_shape(scores if on_host else task).plan}{', host' if on_host else ', gpu' if traces else ''}"
     for plan in (MANY_TEXTS, ONE_TEXT):
         for host in (False, True) if traces else (False,):
             shape = of_plan(scores if host else task, plan)
             if shape is None or (host and n * case["text"] * case["pattern"] * (rules.maximum_gaps + 1) > options.host_cells):
                 continue  # the host would take seconds
             search = tuned(ReadSearch, shape=shape, traces_on_host=host if traces else None)(device, *columns, rules)
-            searches[f"{plan}{', host' if host else ', card' if traces else ''}"] = partial(aligned, search, pairs, rules, traces=traces)
+            searches[f"{plan}{', host' if host else ', gpu' if traces else ''}"] = partial(aligned, search, pairs, rules, traces=traces)
     for search in searches.values():
         search()
     # Turn about: what disturbs a machine lasts for some runs.

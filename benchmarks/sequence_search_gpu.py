@@ -59,7 +59,7 @@ from proteoscope.engine.sequences.database import SequenceDatabase, read_sequenc
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
-from proteoscope.kernels.cuda.modules import CudaGpu, card
+from proteoscope.kernels.cuda.modules import CudaGpu, open_gpu
 from tests.shim.tuning import tuned
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -72,11 +72,11 @@ COLD = """
 import numpy as np
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.kernels.cuda.alignment import AlignmentSearch
-from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.cuda.modules import GPU
 with np.load({data!r}) as arrays:
     residues, offsets, query = arrays["residues"], arrays["offsets"], arrays["query"]
 out = np.zeros((1, len(offsets) - 1), np.int32)
-list(AlignmentSearch(card({device}), residues, offsets).score([query], read_matrix("BLOSUM62").scores, 11, 1, out))
+list(AlignmentSearch(GPU({device}), residues, offsets).score([query], read_matrix("BLOSUM62").scores, 11, 1, out))
 """
 
 
@@ -260,7 +260,7 @@ def main() -> None:
     data = options.data / "sequences"
     database, query_set = (read_sequences([data / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
     queries = [query_set.codes(i) for i in range(len(query_set))]  # shortest first
-    device = card(options.device)
+    device = open_gpu(options.device)
     peer = None
     if options.cudasw4 is not None:
         narrow, wide = ("DPXs16", "DPXs32") if device.compute_capability() >= 90 else ("Half2", "Float")

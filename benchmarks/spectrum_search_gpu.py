@@ -44,7 +44,7 @@ from proteoscope.engine.execution.threads import available_threads, run_on_threa
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.candidates import count_candidates, search_queries
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
-from proteoscope.kernels.cuda.timing import TimedCard
+from proteoscope.kernels.cuda.timing import TimedGpu
 from proteoscope.kernels.layouts import HitArrays, QueryArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits
@@ -191,20 +191,20 @@ def on_one_gpu(
     """Print the figures of a GPU for one workload."""
     from cupy import get_default_memory_pool
 
-    card, pool = TimedCard(gpu.numbers[0]), get_default_memory_pool()
+    opened_gpu, pool = TimedGpu(gpu.numbers[0]), get_default_memory_pool()
     arrays = (often.peptides, often.modifications, often.settings)
     size = size | {"date": date.today().isoformat(), "device": gpu.description}
     pool.free_all_blocks()
-    on_gpu(SpectrumSearch(card, *arrays), once)
-    dictionary_seconds, search = median_seconds(lambda: SpectrumSearch(card, *arrays), 3)
+    on_gpu(SpectrumSearch(opened_gpu, *arrays), once)
+    dictionary_seconds, search = median_seconds(lambda: SpectrumSearch(opened_gpu, *arrays), 3)
     on_gpu(search, often)
     seconds, hits = median_seconds(lambda: on_gpu(search, often), repeats)
     megabytes = round(pool.total_bytes() / 1e6)
-    in_one = tuned(SpectrumSearch, candidates_of_batch=1 << 60, dense_candidates_of_batch=1 << 60)(card, *arrays)
+    in_one = tuned(SpectrumSearch, candidates_of_batch=1 << 60, dense_candidates_of_batch=1 << 60)(opened_gpu, *arrays)
     on_gpu(in_one, often)
-    card.kernel_seconds()
+    opened_gpu.kernel_seconds()
     on_gpu(in_one, often)
-    kernels = card.kernel_seconds()
+    kernels = opened_gpu.kernel_seconds()
     scorings = int(hits.n_candidates.sum())
     emit(
         size,
@@ -222,12 +222,12 @@ def on_one_gpu(
         return
     del search, in_one
     pool.free_all_blocks()
-    card.limit_memory(_BUDGET)
-    search = SpectrumSearch(card, *arrays)
+    opened_gpu.limit_memory(_BUDGET)
+    search = SpectrumSearch(opened_gpu, *arrays)
     on_gpu(search, often)
     seconds, again = median_seconds(lambda: on_gpu(search, often), repeats)
     megabytes = round(pool.total_bytes() / 1e6)
-    card.limit_memory(0)
+    opened_gpu.limit_memory(0)
     emit(
         size,
         memory_bytes=_BUDGET,

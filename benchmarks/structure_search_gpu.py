@@ -23,8 +23,8 @@ from proteoscope.engine.structures.rewards import GapCosts, Weights, published_r
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.structure_alignment import StructureSearch as OnProcessor
 from proteoscope.kernels.cpu.structure_pairs import element_score
-from proteoscope.kernels.cuda.modules import card
-from proteoscope.kernels.cuda.structure_alignment import StructureSearch as OnCard
+from proteoscope.kernels.cuda.modules import open_gpu
+from proteoscope.kernels.cuda.structure_alignment import StructureSearch as OnGpu
 
 _SAMPLE = 2000
 _QUERY_LENGTH = 300
@@ -41,7 +41,7 @@ def main() -> None:
     many = described(some.chains.taken(np.arange(options.chains) % len(some))).arrays
     query = many.chain(int(np.searchsorted(many.lengths, _QUERY_LENGTH)))
     began = time.perf_counter()
-    search = OnCard(card(options.device), many)
+    search = OnGpu(open_gpu(options.device), many)
     opening = time.perf_counter() - began
     rng = np.random.default_rng(0)
     first = int(rng.integers(0, options.chains - _SAMPLE))

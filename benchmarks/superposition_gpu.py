@@ -29,8 +29,8 @@ from proteoscope.engine.structures.superposition import pairs_with_query
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.structure_pairs import align_pair
 from proteoscope.kernels.cpu.superposition import ChainSuperposition as OnProcessor
-from proteoscope.kernels.cuda.modules import card
-from proteoscope.kernels.cuda.superposition import ChainSuperposition as OnCard
+from proteoscope.kernels.cuda.modules import open_gpu
+from proteoscope.kernels.cuda.superposition import ChainSuperposition as OnGpu
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions, Rewards, StructureArrays
 
 RESULTS = Path(__file__).with_name("results") / "superposition_gpu.jsonl"
@@ -76,8 +76,8 @@ def main() -> None:
     rows = [{"device": "cpu", "threads": threads, "pairs": n, "best_s": round(seconds, 3), "pairs_per_s": round(n / seconds)}]
     print(json.dumps(rows[0]), flush=True)
     for block, resident in _VARIANTS:
-        kind = type("Tuned", (OnCard,), {"threads": block, "resident": resident})
-        search, first_s = kind(card(options.device), steps), 0.0
+        kind = type("Tuned", (OnGpu,), {"threads": block, "resident": resident})
+        search, first_s = kind(open_gpu(options.device), steps), 0.0
         for some in sorted({1, options.candidates, 4 * options.candidates, 16 * options.candidates, n}):
             seconds, superpositions = [], FoundSuperpositions.empty(pairs)
             for _ in range(_REPEATS + (first_s == 0.0)):

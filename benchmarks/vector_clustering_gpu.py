@@ -28,8 +28,8 @@ from proteoscope.engine.execution.threads import available_threads
 from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, islands, window_pairs
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vector_clustering import VectorClustering as OnProcessor
-from proteoscope.kernels.cuda.modules import card
-from proteoscope.kernels.cuda.vector_clustering import VectorClustering as OnCard
+from proteoscope.kernels.cuda.modules import open_gpu
+from proteoscope.kernels.cuda.vector_clustering import VectorClustering as OnGpu
 from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 _WIDTH, _MINIMUM_MZ, _MAXIMUM_MZ = 0.05, 50.0, 2000.0
@@ -42,32 +42,32 @@ _LINKAGES = {
 }
 
 
-class TimedCard:
+class TimedGpu:
     """A GPU that is waited for after each call, and the seconds of each kind of call."""
 
-    def __init__(self, card: Any) -> None:
-        self._card, self.seconds = card, defaultdict[str, float](float)
+    def __init__(self, gpu: Any) -> None:
+        self._gpu, self.seconds = gpu, defaultdict[str, float](float)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._card, name)
+        return getattr(self._gpu, name)
 
     def _timed(self, stage: str, stream: Any, call: Any, *arguments: Any, **options: Any) -> None:
         began = time.perf_counter()
         call(*arguments, **options)
-        self._card.wait(stream)
+        self._gpu.wait(stream)
         self.seconds[stage] += time.perf_counter() - began
 
     def launch(self, file: str, kernel: str, blocks: int, threads: int, arguments: Any, stream: Any, **options: Any) -> None:
-        self._timed(kernel, stream, self._card.launch, file, kernel, blocks, threads, arguments, stream, **options)
+        self._timed(kernel, stream, self._gpu.launch, file, kernel, blocks, threads, arguments, stream, **options)
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
-        self._timed("upload", stream, self._card.upload, buffer, values, stream, offset=offset)
+        self._timed("upload", stream, self._gpu.upload, buffer, values, stream, offset=offset)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
-        self._timed("download", stream, self._card.download, values, buffer, stream, offset=offset)
+        self._timed("download", stream, self._gpu.download, values, buffer, stream, offset=offset)
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
-        self._timed("clear", stream, self._card.clear, buffer, n_bytes, stream)
+        self._timed("clear", stream, self._gpu.clear, buffer, n_bytes, stream)
 
 
 def random_spectra(n: int) -> tuple[NDArray[np.float64], VectorArrays]:
@@ -160,9 +160,9 @@ def main() -> None:
         last = int(cuts[np.searchsorted(cuts, min(options.part, len(ends)))])
         for name in options.linkages:
             linkage, labels, again, part = _LINKAGES[name], *(np.full(len(ends), -1) for _ in range(3))
-            seconds = [seconds_of(OnCard(card(options.device), many, ends), linkage, labels) for _ in range(2)]
-            timed = TimedCard(card(options.device))
-            whole = seconds_of(OnCard(timed, many, ends), linkage, again)  # type: ignore[arg-type]
+            seconds = [seconds_of(OnGpu(open_gpu(options.device), many, ends), linkage, labels) for _ in range(2)]
+            timed = TimedGpu(open_gpu(options.device))
+            whole = seconds_of(OnGpu(timed, many, ends), linkage, again)  # type: ignore[arg-type]
             stages = {stage: round(seconds, 4) for stage, seconds in sorted(timed.seconds.items(), key=lambda item: -item[1])}
             on_processor = seconds_of(OnProcessor(processor, many, ends), linkage, part, last)
             sizes = np.bincount(labels)

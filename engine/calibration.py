@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proteoscope.engine import searches
-from proteoscope.engine.execution.cost.calibration import calibrate_card, calibrate_processor
+from proteoscope.engine.execution.cost.calibration import calibrate_gpu, calibrate_processor
 from proteoscope.engine.execution.cost.calibration_store import store_calibration
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.kinds import KINDS
@@ -41,7 +41,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     for device in [device for device in devices if device.usable]:
         try:
             if device.numbers:
-                measured = calibrate_card(device.numbers[0], device.description, list(KINDS), progress)
+                measured = calibrate_gpu(device.numbers[0], device.description, list(KINDS), progress)
             else:
                 # In separate processes, which can be ended immediately when the user cancels.
                 compile_kernels([search.kind for search in searches.SEARCHES if search.workload_types] + ["fragment-index"], progress)

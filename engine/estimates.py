@@ -26,7 +26,7 @@ from proteoscope.engine.execution.cost.prediction import Bound, Prediction, find
 from proteoscope.engine.execution.cost.run_history import StepHistory
 from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.files import is_there
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import ByteSource
@@ -59,12 +59,12 @@ class ExpectedWork(NamedTuple):
     """
 
     kind: str
-    size: Callable[[CardShape | None], WorkSize]
+    size: Callable[[GpuShape | None], WorkSize]
     held_bytes: float | None = None
 
-    def card_bytes(self, size: WorkSize, cards: int) -> float:
-        """Return the bytes on each of `cards` GPUs: the input is copied to all of them, the output is divided."""
-        return size.bytes_in + size.bytes_out / cards if self.held_bytes is None else self.held_bytes
+    def gpu_bytes(self, size: WorkSize, gpus: int) -> float:
+        """Return the bytes on each of `gpus` GPUs: the input is copied to all of them, the output is divided."""
+        return size.bytes_in + size.bytes_out / gpus if self.held_bytes is None else self.held_bytes
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Estimate:
         Seconds by category.
     bound
         Limiting factor of the run time.
-    memory_bytes, card_bytes
+    memory_bytes, gpu_bytes
         Peak bytes on the host and on each GPU.
     counts
         Counts for display, by name.
@@ -138,7 +138,7 @@ class Estimate:
     host: float
     bound: Bound
     memory_bytes: float
-    card_bytes: float
+    gpu_bytes: float
     counts: Mapping[str, float]
     n_runs: int
     is_measured: bool
@@ -241,10 +241,10 @@ def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParame
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
     n_gpus = sum(not parameter.is_processor for parameter in parameters)
     for work in works:
-        measured = [(parameter, work.size(parameter.card)) for parameter in parameters if work.kind in parameter.kinds]
+        measured = [(parameter, work.size(parameter.gpu)) for parameter in parameters if work.kind in parameter.kinds]
         if len(measured) < len(parameters):
             missing.add(work.kind)
-        gpu_bytes = max([gpu_bytes, *(work.card_bytes(size, n_gpus) for gpu, size in measured if not gpu.is_processor)])
+        gpu_bytes = max([gpu_bytes, *(work.gpu_bytes(size, n_gpus) for gpu, size in measured if not gpu.is_processor)])
         alone = [predict_workload(gpu, work.kind, size) for gpu, size in measured]
         together = 1.0 / sum(1.0 / max(prediction.seconds, 1e-9) for prediction in alone) if alone else _WITHOUT_SECONDS
         if alone:

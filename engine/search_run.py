@@ -18,7 +18,7 @@ from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
 from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.cluster.requests import parse_workers
-from proteoscope.engine.execution.device_lookup import DeviceLookup, open_cards
+from proteoscope.engine.execution.device_lookup import DeviceLookup, open_gpus
 from proteoscope.engine.execution.devices import Device, gpus, processor
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.remote_workers import RemoteWorkers
@@ -225,7 +225,7 @@ class SearchRun(Generic[Read]):
             progress.message(f"Scoring on {elsewhere.name}")
             return Resources(self.threads, [], False, progress, self.clock, self.checkpoint, elsewhere)
         device = self.look.device(progress)
-        used = open_cards(device, progress, memory_bytes=memory_bytes)
+        used = open_gpus(device, progress, memory_bytes=memory_bytes)
         _log_device(device if used else processor(), self.look.requested, progress, is_passed_over=not device.numbers)
         return Resources(self.threads, used, device.with_processor, progress, self.clock, self.checkpoint)
 
@@ -309,7 +309,7 @@ class SearchRun(Generic[Read]):
             "steps": {name: round(seconds, 4) for name, seconds in result.steps.items()},
             "works": {name: round(seconds, 4) for name, seconds in result.works.items()},
             "memory_bytes": round(result.memory_bytes),
-            "card_bytes": round(result.card_bytes),
+            "card_bytes": round(result.gpu_bytes),
             "runs": result.n_runs,
             "was_compiled": self.was_compiled,
         }

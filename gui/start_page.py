@@ -109,8 +109,8 @@ class StartPage(QWidget):
         self._card_grid = QGridLayout()
         self._card_grid.setSpacing(8)
         self._n_columns = 0
-        in_cards = {kind for group in _GROUPS for kind in group.kinds}
-        self._more = self._more_searches([search for kind, search in by_kind.items() if kind not in in_cards])
+        in_gpus = {kind for group in _GROUPS for kind in group.kinds}
+        self._more = self._more_searches([search for kind, search in by_kind.items() if kind not in in_gpus])
         # The scroll area knows its new height only after further events.
         self._scroll_soon = QTimer(self, singleShot=True, interval=0)
         self._content = QWidget()

@@ -68,7 +68,7 @@ class ScoreKind(NamedTuple):
         Value of the parameter that selects the score.
     title, formula : str
         Title and meaning of its column.
-    on_processor, on_card : str
+    on_processor, on_gpu : str
         Function in `proteoscope.kernels.cpu.scores`, called with `Matched` and the settings, and kernel in ``sparse_search.cu``.
     histogram_width : float
         Bin width of the histogram of candidates' scores, which covers the scores of good matches.
@@ -79,7 +79,7 @@ class ScoreKind(NamedTuple):
         `proteoscope.engine.matches.scoring`.
     needs_roots, needs_correlation : bool
         True if it needs, in addition to the matches, roots of the peak weights, or XCorr's vector.
-    dense_on_card : str
+    dense_on_gpu : str
         Kernel in ``dense_search.cu``, or ''.
     in_index : IndexTerms or None
         Terms for a fragment-ion index.
@@ -102,14 +102,14 @@ class ScoreKind(NamedTuple):
     title: str
     formula: str
     on_processor: str
-    on_card: str
+    on_gpu: str
     histogram_width: float
     method: str
     citation: str
     tail_root: str = ""
     needs_roots: bool = False
     needs_correlation: bool = False
-    dense_on_card: str = ""
+    dense_on_gpu: str = ""
     in_index: IndexTerms | None = None
     width: int = 8
     decimals: int = 3
@@ -156,7 +156,7 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
         0.1,
         "the spectral dot product",
         "Li Y, Chi H, Xia L, Chu X. BMC Bioinformatics 2014, 15:121.",
-        dense_on_card="search_tile_by_dot_product",
+        dense_on_gpu="search_tile_by_dot_product",
         in_index=IndexTerms(_nothing, _itself),
         exported_as="spectral dot product",
         is_main=True,
@@ -187,7 +187,7 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
         0.5,
         "a hyperscore after X!Tandem's",
         "Craig R, Beavis RC. TANDEM. Bioinformatics 2004, 20:1466.",
-        dense_on_card="search_tile_by_hyperscore",
+        dense_on_gpu="search_tile_by_hyperscore",
         in_index=IndexTerms(_logarithms_of_factorials, _logarithm_of_hundredfold),
         width=9,
         decimals=2,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import clustering
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import CardShape, Columns, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import Columns, GpuShape, PartialResult, Rows, Sample, Workload
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.k_means_layouts import (
     IN_PARTS,
@@ -211,7 +211,7 @@ class _Kind:
     def _operations(self, workload: Workload) -> NDArray[np.float64]:
         raise NotImplementedError
 
-    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the estimated number of operations (see `PredictableWorkloadType`), the sum of the costs."""
         return float(self.costs(workload, state).sum())
 

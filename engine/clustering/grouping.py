@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import clustering as clustering_package
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload
 from proteoscope.kernels.clustering_layouts import Linkage, islands, window_pairs
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.vector_layouts import VectorArrays
@@ -69,7 +69,7 @@ class VectorGroups:
         elements = max(1.0, len(workload.sources["vectors"]["bins"]) / len(ends))
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
 
-    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the total number of products of elements (see `PredictableWorkloadType`)."""
         return float(self.costs(workload, state).sum())
 

@@ -178,7 +178,7 @@ class _Data(Protocol):
         """True if any item may have any centroid."""
 
     @property
-    def goes_to_one_card(self) -> bool:
+    def goes_to_one_gpu(self) -> bool:
         """True if several GPUs are not faster than one, because adding their results takes longer than a round."""
 
 
@@ -188,7 +188,7 @@ class Points:
     Coordinates become multiples of 2^-s, with the largest s up to 1000 for which none exceeds 2^30. `scale` is 2^s.
     """
 
-    can_move, goes_to_one_card = True, False
+    can_move, goes_to_one_gpu = True, False
 
     def __init__(self, values: NDArray) -> None:
         # The extremes also reveal values that are not finite.
@@ -249,7 +249,7 @@ class Vectors:
     centroids must then be given, and an empty cluster retains its centroid.
     """
 
-    unit, goes_to_one_card = 1.0, True
+    unit, goes_to_one_gpu = 1.0, True
 
     def __init__(
         self, vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
@@ -350,7 +350,7 @@ def k_means(
     workload = source.work()
     if rounds < 1 or not tolerance >= 0.0:
         raise ParameterError(f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected at least 1, and not less than 0")
-    with executor.session(workload, one_card=source.goes_to_one_card) as session:
+    with executor.session(workload, one_gpu=source.goes_to_one_gpu) as session:
         if isinstance(start, Seeds):
             if not source.can_move:
                 raise ParameterError("vectors that may not have every centroid: centroids must be given")

@@ -33,11 +33,11 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     if parameters.method == "k-means":
         k, rounds = float(parameters.clusters or n / _USUAL_CLUSTERS), int(parameters.maximum_iterations)
         operations = n * k * (1.0 + _COST_OF_ELEMENT * _ELEMENTS) * rounds
-        work = ExpectedWork(assignment.VECTORS, lambda card: WorkSize(operations, int(n) * rounds, moved, 4 * n, rounds))
+        work = ExpectedWork(assignment.VECTORS, lambda gpu: WorkSize(operations, int(n) * rounds, moved, 4 * n, rounds))
     else:
         pairs = n * n * 2 * parameters.precursor_tolerance.width(_PRECURSOR) / _RANGE * _CROWDING / 2
         products = (n + pairs) * _ELEMENTS
-        work = ExpectedWork(grouping.KIND, lambda card: WorkSize(products, int(n), moved, 8 * n))
+        work = ExpectedWork(grouping.KIND, lambda gpu: WorkSize(products, int(n), moved, 8 * n))
     host = {"read": size.unpacked * _READ, "index": n * _VECTOR, "report": n * (_DESCRIBE + _ROW)}
     return Expectation((work,), host, {"spectra": n}, n * _SPECTRUM_BYTES + size.held_bytes)
 

@@ -114,18 +114,18 @@ def _report(options: argparse.Namespace) -> None:
         raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
     with terminal_progress(is_quiet=options.quiet) as progress:
         device = execution.devices.resolve_device(options.device, progress)
-        cards = execution.device_lookup.open_cards(device, progress)
-        if not cards:
+        gpus = execution.device_lookup.open_gpus(device, progress)
+        if not gpus:
             device = execution.devices.processor()
             notes.append("No GPU is used: these are CPU times, without transfers.")
         parameters = cost.calibration_store.stored_calibration(device, threads)
         if parameters is None:
             parameters = (
-                cost.calibration.calibrate_card(device.numbers[0], device.description, (), progress)
-                if cards
+                cost.calibration.calibrate_gpu(device.numbers[0], device.description, (), progress)
+                if gpus
                 else cost.calibration.calibrate_processor(threads, (), progress)
             )
-        used = cards[0] if cards else kernels.cpu.processor.Processor(threads)
+        used = gpus[0] if gpus else kernels.cpu.processor.Processor(threads)
         progress.stage("Comparing", len(kernels.analyses_layouts.PROBLEMS))
         result = {}
         for problem in kernels.analyses_layouts.PROBLEMS:

@@ -14,11 +14,11 @@ from proteoscope.engine.execution.devices import Device, begin_contexts, forget_
 from proteoscope.engine.execution.libraries import find_linear_algebra
 from proteoscope.engine.execution.scheduler import one_line
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.kernels.cuda.modules import Card, card
-from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
+from proteoscope.kernels.cuda.modules import Gpu, open_gpu
+from proteoscope.kernels.cuda.rates import USUAL_RATES, GpuRates
 from proteoscope.kernels.device import DeviceError
 
-__all__ = ["DeviceLookup", "open_cards"]
+__all__ = ["DeviceLookup", "open_gpus"]
 
 _POLL_SECONDS = 0.05
 
@@ -87,28 +87,28 @@ class DeviceLookup:
         return self._device.result()
 
 
-def _rates(number: int) -> CardRates:
+def _rates(number: int) -> GpuRates:
     """Return the rates of a GPU as measured on this machine, or typical rates if it is not calibrated."""
     result = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
     calibration = None if result is None else stored_calibration(result, 0)
     if calibration is None or not {"integer", "float", "lookup"} <= set(calibration.rates):
         return USUAL_RATES
     rates = calibration.rates
-    return CardRates(rates["integer"], rates["float"], rates["lookup"], calibration.memory_bandwidth, calibration.launch)
+    return GpuRates(rates["integer"], rates["float"], rates["lookup"], calibration.memory_bandwidth, calibration.launch)
 
 
-def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
+def open_gpus(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Gpu]:
     """Open the GPUs of the selected device and return them; an empty list for the CPU.
 
     A GPU that cannot be opened is skipped with a warning. `memory_bytes` limits the memory used on each GPU; 0 allows all free memory.
     """
-    opened: list[Card] = []
+    opened: list[Gpu] = []
     for number in device.numbers:
         try:
-            opened_card = card(number)
-            opened_card.limit_memory(memory_bytes)
-            opened_card.rates = _rates(number)
-            opened.append(opened_card)
+            opened_gpu = open_gpu(number)
+            opened_gpu.limit_memory(memory_bytes)
+            opened_gpu.rates = _rates(number)
+            opened.append(opened_gpu)
         except DeviceError as error:
             forget_gpus()
             progress.message(f"{one_line(error)}; it is not used")

@@ -31,7 +31,7 @@ class UseMeter:
         result = {}
         for device in devices:
             if device.usable and device.numbers:
-                use = kernels.cuda.management.card_use(device.numbers[0])
+                use = kernels.cuda.management.gpu_use(device.numbers[0])
                 if use is not None:
                     result[device.name] = use
             elif device.usable:

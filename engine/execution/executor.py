@@ -74,18 +74,18 @@ class Executor:
 
     @contextmanager
     def session(
-        self, workload: Workload, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False
+        self, workload: Workload, *, with_gpus: bool = True, with_processor: bool = True, one_gpu: bool = False
     ) -> Iterator[Session]:
         """Open a workload on each participating device until the block ends.
 
         Parameters
         ----------
         workload : Workload
-        with_cards : bool
+        with_gpus : bool
             False for a workload that GPUs cannot compute.
         with_processor : bool
             False to use the CPU only if there is no GPU.
-        one_card : bool
+        one_gpu : bool
             True to use only the first GPU, and the next one if it fails, because several GPUs are not faster.
         """
         with ExitStack() as stack:
@@ -94,9 +94,9 @@ class Executor:
                 workload_type(workload),
                 self._resources,
                 stack,
-                with_cards=with_cards,
+                with_gpus=with_gpus,
                 with_processor=with_processor,
-                one_card=one_card,
+                one_gpu=one_gpu,
             )
             yield session
             session.remember()
@@ -112,16 +112,16 @@ class Session:
         resources: Resources,
         stack: ExitStack,
         *,
-        with_cards: bool,
+        with_gpus: bool,
         with_processor: bool,
-        one_card: bool = False,
+        one_gpu: bool = False,
     ) -> None:
-        self._workload, self._kind, self._resources, self._stack, self._with_cards = workload, kind, resources, stack, with_cards
+        self._workload, self._kind, self._resources, self._stack, self._with_gpus = workload, kind, resources, stack, with_gpus
         self._name = CheckpointName("work", workload.kind, workload.sources, workload.settings)
         self._elsewhere = resources.elsewhere
-        self._devices: list[Device] = [*resources.cards] if with_cards else []
-        self._one_card = one_card and not resources.with_processor
-        if self._one_card:
+        self._devices: list[Device] = [*resources.gpus] if with_gpus else []
+        self._one_gpu = one_gpu and not resources.with_processor
+        if self._one_gpu:
             self._devices = self._devices[:1]
         if self._elsewhere is not None:
             self._elsewhere.wait(resources.progress)
@@ -217,7 +217,7 @@ class Session:
             advance(costs.before(end) - costs.before(first))
 
         # Workers keep their items if the number of items is unchanged. Remote CPUs keep only files, so they need not.
-        sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_cards)
+        sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_gpus)
         gpus = {device.name for device in self._devices if device is not self._processor}
         in_turns = in_step and sticks and not done and self._elsewhere is None and len(gpus) == len(self._devices) > 1
         accounts = self._accounts if is_measured else {}
@@ -319,7 +319,7 @@ class Session:
             if self._elsewhere is None or device is self._processor:
                 opening = self._kind.open(self._workload, device, is_shared=len(self._devices) > 1)
             else:
-                opening = self._elsewhere.open(self._workload, device, self._resources.progress, with_card=self._with_cards)
+                opening = self._elsewhere.open(self._workload, device, self._resources.progress, with_gpu=self._with_gpus)
             self._opened[key] = opening.__enter__()  # on several threads, since it may take long
             self._stack.push(opening)
         if self._rounds.get(key) != self._round:
@@ -333,9 +333,9 @@ class Session:
             forget_gpus()
         self._struck.add(device.name)
         self._devices = [other for other in self._devices if other is not device]
-        self._resources.cards[:] = [card for card in self._resources.cards if card is not device]
-        if not self._devices and self._one_card and self._with_cards:
-            self._devices = [*self._resources.cards[:1]]
+        self._resources.gpus[:] = [gpu for gpu in self._resources.gpus if gpu is not device]
+        if not self._devices and self._one_gpu and self._with_gpus:
+            self._devices = [*self._resources.gpus[:1]]
         self._homes = {}
 
     def _show_plan(self, workers: list[Worker], cost: float) -> None:

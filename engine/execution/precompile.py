@@ -167,7 +167,7 @@ def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str
         progress.stage(f"Compiling for {gpu.name}", len(forms.usual_forms()))
         try:
             failures += forms.compile_usual_forms(
-                kernels_package.cuda.modules.card(gpu.numbers[0]), threads or available_threads(), advance
+                kernels_package.cuda.modules.open_gpu(gpu.numbers[0]), threads or available_threads(), advance
             )
         except DeviceError as error:
             failures.append(f"Nothing could be compiled for {gpu.name}: {error}")

@@ -33,7 +33,7 @@ class RemoteWorkers(Protocol):
     name: str
 
     @property
-    def has_cards(self) -> bool:
+    def has_gpus(self) -> bool:
         """True if some workers compute with a GPU."""
 
     def devices(self) -> list[Device]:
@@ -62,7 +62,7 @@ class RemoteWorkers(Protocol):
             If no worker can join any more.
         """
 
-    def open(self, workload: Workload, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
+    def open(self, workload: Workload, device: Device, progress: Progress, *, with_gpu: bool) -> AbstractContextManager[Computation]:
         """Open a workload on a worker until the block ends; see `proteoscope.engine.execution.workload.WorkloadType.open`.
 
         Raises

@@ -9,7 +9,7 @@ from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.remote_workers import RemoteWorkers
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Gpu
 
 __all__ = ["Resources"]
 
@@ -22,7 +22,7 @@ class Resources:
     ----------
     threads
         Number of CPU threads.
-    cards
+    gpus
         Opened GPUs. A GPU that fails is removed from the list, so that later steps do not use it.
     with_processor
         True if the CPU computes together with the GPUs.
@@ -37,7 +37,7 @@ class Resources:
     """
 
     threads: int = field(default_factory=available_threads)
-    cards: list[Card] = field(default_factory=list)
+    gpus: list[Gpu] = field(default_factory=list)
     with_processor: bool = False
     progress: Progress = field(default_factory=Progress)
     clock: StageClock = field(default_factory=StageClock)
@@ -49,14 +49,14 @@ class Resources:
         return replace(self, progress=progress)
 
     @property
-    def has_cards(self) -> bool:
+    def has_gpus(self) -> bool:
         """True if GPUs compute, in this process or in remote workers."""
-        return bool(self.cards) if self.elsewhere is None else self.elsewhere.has_cards
+        return bool(self.gpus) if self.elsewhere is None else self.elsewhere.has_gpus
 
     @property
     def used(self) -> str:
         """Devices that computed, such as ``cuda:0+cpu``; complete only after the computation."""
         if self.elsewhere is not None:
             return self.elsewhere.name
-        cards = [card.name for card in self.cards]
-        return "+".join([*cards, *(["cpu"] if self.with_processor or not cards else [])])
+        gpus = [gpu.name for gpu in self.gpus]
+        return "+".join([*gpus, *(["cpu"] if self.with_processor or not gpus else [])])

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from proteoscope.kernels.device import Device
 
 __all__ = [
-    "CardShape",
     "Columns",
     "Computation",
+    "GpuShape",
     "PartialResult",
     "PredictableWorkloadType",
     "Rows",
@@ -133,7 +133,7 @@ class WorkloadType(Protocol):
         """Copy `rows`, the rows of the items `first:end`, into the rows of all items, `into`. Each item is merged once, in any order."""
 
 
-class CardShape(NamedTuple):
+class GpuShape(NamedTuple):
     """Properties of a GPU for launch plans.
 
     Attributes
@@ -173,7 +173,7 @@ class PredictableWorkloadType(WorkloadType, Protocol):
             Seed of the random numbers: equal seeds give equal workloads.
         """
 
-    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the number of operations of a round, from which its time is predicted.
 
         Parameters
@@ -181,7 +181,7 @@ class PredictableWorkloadType(WorkloadType, Protocol):
         workload : Workload
         state
             State of the round.
-        card : CardShape or None
+        gpu : GpuShape or None
             GPU that computes the round, None for the CPU.
 
         Returns

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.engine.library_search.queries import SearchPlan
 from proteoscope.engine.library_search.references import References
 from proteoscope.kernels.cpu.library_search import search_costs
@@ -127,7 +127,7 @@ class SpectraAgainstReferences:
         """Return the number of references compared with each query, (queries,) float64."""
         return search_costs(Pools(**workload.sources["pools"]))
 
-    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the estimated number of compared reference peaks over all pairs (see `PredictableWorkloadType`)."""
         references = workload.sources["references"]
         each = len(references["mz"]) / max(1, len(references["mass"]))

@@ -33,4 +33,4 @@ def estimate_workload(request: SearchRequest) -> Expectation:
         "report": n * _REPORT,
     }
     counts = {"spectra": n, "entries": entries, "candidates": pairs}
-    return Expectation((ExpectedWork(KIND, lambda card: size),), host, counts, 3 * library.unpacked + 2 * spectra.unpacked)
+    return Expectation((ExpectedWork(KIND, lambda gpu: size),), host, counts, 3 * library.unpacked + 2 * spectra.unpacked)

@@ -126,7 +126,7 @@ class FragmentIndexSearch:
         result = {**empty_best(n, n_hits + _ADDITIONAL)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
         n_buckets = len(self._count_forms().is_reached)
         # A GPU creates the postings of the listed peptidoforms itself, in any number of partitions.
-        sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.has_cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
+        sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.has_gpus else (BYTES_OF_FORM, BYTES_OF_POSTING)
         listed = self._ranges(0, n_buckets, *sizes)
         for number, (low, high) in enumerate(listed, 1):
             result = self._search(low, high, result, hits.histogram_width, f" (part {number} of {len(listed)})" if len(listed) > 1 else "")

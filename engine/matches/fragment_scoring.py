@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import matches
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.counts import fragment_index_building
 from proteoscope.kernels.cpu.processor import Processor
@@ -109,7 +109,7 @@ class SpectraAgainstFragments:
         """Return the cost of each query, taken from the state."""
         return np.asarray(state["cost"], np.float64)
 
-    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the estimated nanoseconds on one thread for building and searching the index (see `PredictableWorkloadType`)."""
         lengths, forms = workload.sources["peptides"]["length"], len(workload.sources["forms"]["mass"])
         ions = 2.0 * (float(lengths.mean()) - 1.0) if len(lengths) else 0.0

@@ -178,11 +178,11 @@ class ScoringPass:
         state = {"phase": "search", "cost": cost}
         self.resources.progress.stage("Scoring spectra", len(queries.mass))
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
-        too_full = peaks > MAXIMUM_PEAKS[self.settings.score] if self.resources.has_cards else np.zeros(len(peaks), bool)
+        too_full = peaks > MAXIMUM_PEAKS[self.settings.score] if self.resources.has_gpus else np.zeros(len(peaks), bool)
         if not too_full.any():
             return view_hits(session.run(state), self.workload.settings["histogram_width"])
         rows = session.no_rows(state, len(cost))
-        with Executor(self.resources).session(self.workload, with_cards=False) as on_threads:
+        with Executor(self.resources).session(self.workload, with_gpus=False) as on_threads:
             for part, chosen in ((session, ~too_full), (on_threads, too_full)):
                 items = np.flatnonzero(chosen)
                 for name, column in part.run(state, items).items():

@@ -7,7 +7,7 @@ from typing import Protocol
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.estimates import ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
-from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.formats.sizes import InputSize
 from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
 from proteoscope.kernels import counts
@@ -70,7 +70,7 @@ def estimate_scoring(n_queries: float, peptides: float, settings: DigestSettings
     moved_in = peptides * _PEPTIDE_BYTES + n_queries * _PEAKS * _PEAK_BYTES
     by_index = counts.TIMES_LONGER * (building + in_index) < exhaustive
 
-    def size(card: CardShape | None) -> WorkSize:
+    def size(gpu: GpuShape | None) -> WorkSize:
         operations = in_index + building if by_index else n_queries * looks
         return WorkSize(operations, int(n_queries), moved_in, n_queries * _HIT_BYTES, 1 if by_index else 2)
 

@@ -20,7 +20,7 @@ from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
 from proteoscope.kernels.device import Device, backend_module
@@ -211,7 +211,7 @@ class SpectraAgainstMassLists:
         ends = [np.searchsorted(precursors, (masses - workload.settings[name]) * per_dalton) for name in ("high", "low")]
         return 1.0 + (ends[1] - ends[0])
 
-    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the estimated number of matching pairs of query and candidate masses by chance, plus the number of listed masses."""
         candidates, spectra = workload.sources["candidates"], workload.sources["spectra"]
         n, n_queries = max(1, len(candidates["precursors"])), max(1, len(workload.sources["queries"]["mass"]))

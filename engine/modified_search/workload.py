@@ -7,7 +7,7 @@ from pathlib import Path
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
-from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.formats.sizes import InputSize, input_size
 from proteoscope.engine.matches.workload import estimate_peptides
 from proteoscope.engine.modified_search.candidate_search import KIND
@@ -32,7 +32,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     inside = peptides * min(1.0, (high - low) / _SPREAD)
     masses = peptides * (_LENGTH - 1)
 
-    def size(card: CardShape | None) -> WorkSize:
+    def size(gpu: GpuShape | None) -> WorkSize:
         units = _HEAVIEST / parameters.mass_unit
         met = n * inside * (_LENGTH - 1) * 4.0 * _PEAKS / units
         return WorkSize(met + masses, int(n), 4 * masses + 12 * peptides + 8 * n * _PEAKS, 12.0 * n * parameters.candidates)

@@ -307,7 +307,7 @@ class _Digest:
         masses = digestion.residue_mass()
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
         self._residues, self._offsets, self._progress = residues, offsets, resources.progress
-        self._threads, self._cards = resources.threads, resources.cards
+        self._threads, self._gpus = resources.threads, resources.gpus
         self._first_decoy = first_decoy
         self._rules = DigestionRules(
             digestion.enzyme.cleavage_table(),
@@ -342,14 +342,14 @@ class _Digest:
                 for _ in counting:
                     self._progress.check()
 
-        for card in list(self._cards) if len(self._residues) > _RESIDUES_FOR_A_GPU else ():
+        for gpu in list(self._gpus) if len(self._residues) > _RESIDUES_FOR_A_GPU else ():
             try:
-                count(card)
+                count(gpu)
                 return self._counted()
             except DeviceError as error:
                 self._progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
                 if not isinstance(error, DeviceMemoryError):
-                    self._cards.remove(card)
+                    self._gpus.remove(gpu)
         count(Processor(self._threads))
         return self._counted()
 

@@ -256,12 +256,12 @@ def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float3
             for _ in extracting:
                 resources.progress.check()
 
-    for card in list(resources.cards):
+    for gpu in list(resources.gpus):
         try:
-            extract(card)
+            extract(gpu)
             return
         except DeviceError as error:
             resources.progress.message(f"{one_line(error)}; ions are followed elsewhere")
             if not isinstance(error, DeviceMemoryError):
-                resources.cards.remove(card)
+                resources.gpus.remove(gpu)
     extract(Processor(resources.threads))

@@ -261,7 +261,7 @@ def _trace(
     Most reads need no gap, which the comparison of bases often proves. Without GPUs, the CPU then aligns near the diagonal where this is
     provably optimal. The remaining reads are aligned by the devices.
     """
-    slacks = () if resources.has_cards else _SLACKS
+    slacks = () if resources.has_gpus else _SLACKS
     lengths = np.diff(strands.offsets)
     pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
@@ -132,17 +132,17 @@ class TextsAgainstPatterns:
         cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the operations (see `PredictableWorkloadType`): `cells` on the CPU, nanoseconds of the plan on a GPU."""
         texts, patterns = (
             np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
         )
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts = reached(texts, patterns, rules)
-        if card is None:
+        if gpu is None:
             return float(cells(texts, patterns, rules, traces=bool(state["traces"])).sum())
 
-        properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
+        properties = Properties(gpu.multiprocessors, gpu.capability, gpu.shared_bytes)
         return 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=bool(state["traces"]))
 
     @contextmanager

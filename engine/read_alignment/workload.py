@@ -7,7 +7,7 @@ import numpy as np
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
-from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.formats.sizes import input_size
 from proteoscope.engine.read_alignment.fitting import are_far_longer
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
@@ -29,12 +29,12 @@ def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> Exp
     text_length, pattern_length = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
     of_text = reached(text_length, pattern_length, rules)
 
-    def size(card: CardShape | None) -> WorkSize:
+    def size(gpu: GpuShape | None) -> WorkSize:
         operations = pairs * float(cells(of_text, pattern_length, rules, traces=True)[0])
-        if card is not None:
+        if gpu is not None:
             n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
             texts, patterns = (np.repeat(length, n) for length in (of_text, pattern_length))
-            properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
+            properties = Properties(gpu.multiprocessors, gpu.capability, gpu.shared_bytes)
             operations = 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=True) * pairs / n
         return WorkSize(operations, int(pairs), pairs * (text + pattern + 32), pairs * _ROW_BYTES)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.matrices import read_matrix
@@ -141,15 +141,15 @@ class SequencesAgainstSequences:
         """Return the number of matrix cells of each subject with all queries."""
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the operations (see `PredictableWorkloadType`): cells on the CPU, cycles of the plan on a GPU."""
-        if card is None:
+        if gpu is None:
             return float(self.costs(work, state).sum())
 
         return predicted_cycles(
-            card.capability,
-            card.multiprocessors,
-            card.shared_bytes,
+            gpu.capability,
+            gpu.multiprocessors,
+            gpu.shared_bytes,
             np.diff(state["offsets"]).tolist(),
             np.diff(work.sources["database"]["offsets"]),
         )

@@ -7,7 +7,7 @@ import numpy as np
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
-from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.formats.sizes import InputSize, input_size
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.scoring import KIND
@@ -32,11 +32,11 @@ def estimate_scoring(queries: InputSize, database: InputSize) -> ExpectedWork:
     """Return the workload of scoring every query against every subject."""
     pairs = queries.records * database.records
 
-    def size(card: CardShape | None) -> WorkSize:
+    def size(gpu: GpuShape | None) -> WorkSize:
         operations = queries.residues * database.residues
-        if card is not None:
+        if gpu is not None:
             query_lengths, others = sample_lengths(queries)[:1000], sample_lengths(database)
-            cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, query_lengths.tolist(), others)
+            cycles = predicted_cycles(gpu.capability, gpu.multiprocessors, gpu.shared_bytes, query_lengths.tolist(), others)
             operations = cycles * operations / max(1.0, float(query_lengths.sum()) * float(others.sum()))
         return WorkSize(operations, int(database.records), database.residues + 8 * database.records + queries.residues, 4 * pairs)
 

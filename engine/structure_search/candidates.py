@@ -139,7 +139,7 @@ def query_batches(queries: DescribedChains, parameters: StructureSearchParameter
     """Return the queries in the order of their files, in batches whose candidates are superposed together."""
     order: list[ChainRow] = np.argsort(queries.file_order).tolist()
     # A GPU superposes the candidates of several queries in about the time of one query.
-    size = _QUERIES_TOGETHER if parameters.mode == "sensitive" and resources.has_cards else 1
+    size = _QUERIES_TOGETHER if parameters.mode == "sensitive" and resources.has_gpus else 1
     return [order[first : first + size] for first in range(0, len(order), size)]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 
@@ -82,7 +82,7 @@ class StructureAgainstStructures:
         """Return the number of matrix cells of each chain with the query."""
         return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the number of matrix cells (see `PredictableWorkloadType`)."""
         return float(self.costs(work, state).sum())
 

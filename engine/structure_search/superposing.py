@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload
 from proteoscope.engine.structures.superposition import Effort
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
@@ -54,7 +54,7 @@ class ChainsOnChains:
         shorter, longer = ChainPairs(**state).lengths
         return (shorter * longer).astype(np.float64)
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the number of matrix cells of one alignment of all pairs (see `PredictableWorkloadType`)."""
         return float(self.costs(work, state).sum())
 

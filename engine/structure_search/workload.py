@@ -58,4 +58,4 @@ def estimate_workloads(n_queries: float, chains: float) -> tuple[ExpectedWork, E
     cells, pairs, rounds = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains), max(1, round(n_queries))
     scored = WorkSize(cells, int(n_queries * chains), chains * _RESIDUES * _RESIDUE_BYTES, 8 * n_queries * chains, rounds)
     superposed = WorkSize(pairs * _RESIDUES * _RESIDUES, int(pairs), pairs * _RESIDUES * 32, pairs * (_RESIDUES * 8 + 128))
-    return ExpectedWork(scoring.KIND, lambda card: scored), ExpectedWork(superposing.KIND, lambda card: superposed)
+    return ExpectedWork(scoring.KIND, lambda gpu: scored), ExpectedWork(superposing.KIND, lambda gpu: superposed)

@@ -63,10 +63,10 @@ def select_devices(requested: str, devices: Sequence[Device]) -> tuple[str, ...]
     --------
     proteoscope.engine.execution.devices.resolve_device
     """
-    cards = [device.name for device in devices if device.numbers and device.usable]
+    gpus = [device.name for device in devices if device.numbers and device.usable]
     others = [device.name for device in devices if not device.numbers and device.usable]
-    chosen = {"auto": cards or others, "cuda": cards[:1], "all": [*cards, *others]}.get(requested, [requested])
-    return tuple(name for name in chosen if name in (*cards, *others))
+    chosen = {"auto": gpus or others, "cuda": gpus[:1], "all": [*gpus, *others]}.get(requested, [requested])
+    return tuple(name for name in chosen if name in (*gpus, *others))
 
 
 def _account(device: Device) -> DeviceAccount:
@@ -74,7 +74,7 @@ def _account(device: Device) -> DeviceAccount:
     measured = stored_calibration(device, threads) if device.usable else None
     clock = None
     if device.numbers and device.usable:
-        result = kernels.cuda.driver.card_identity(device.numbers[0])
+        result = kernels.cuda.driver.gpu_identity(device.numbers[0])
         clock = None if result is None else 1e3 * result.clock
     return DeviceAccount(
         device,

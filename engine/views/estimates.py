@@ -44,8 +44,8 @@ def estimate_text(estimate: Estimate) -> EstimateText:
 
 def memory_text(estimate: Estimate) -> str:
     """Return the memory of an estimate as text, such as ``1.20 GB on the host, 0.40 GB on each GPU``."""
-    card = f", {estimate.card_bytes / 1e9:.2f} GB on each GPU" if estimate.card_bytes else ""
-    return f"{estimate.memory_bytes / 1e9:.2f} GB on the host{card}"
+    gpu = f", {estimate.gpu_bytes / 1e9:.2f} GB on each GPU" if estimate.gpu_bytes else ""
+    return f"{estimate.memory_bytes / 1e9:.2f} GB on the host{gpu}"
 
 
 def sureness_text(estimate: Estimate) -> str:

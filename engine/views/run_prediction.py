@@ -15,8 +15,8 @@ __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_predictio
 
 PARTS = ("start", "read", "index", "plan", "score", "report", "advice", "rest")
 """Steps of a run, in the order in which a bar stacks them."""
-SHARES = ("transfer", "kernel", "synchronisation", "host", "cards")
-"""Categories of time. ``cards`` is the measured time of GPUs: transfers, kernels and waiting, which runs do not separate."""
+SHARES = ("transfer", "kernel", "synchronisation", "host", "GPUs")
+"""Categories of time. ``GPUs`` is the measured time of GPUs: transfers, kernels and waiting, which runs do not separate."""
 _PREDICTED = SHARES[:4]
 _LEAST_REST = 1e-6  # seconds; smaller remainders are rounding errors
 _FONT = 8.0
@@ -160,14 +160,14 @@ def _measured(record: Mapping[str, Any]) -> dict[str, float]:
     whole, works = _seconds(record.get("seconds")), record.get("works")
     if not whole or not _is_map(works):
         return {}
-    busy, has_cards = 0.0, False
+    busy, has_gpus = 0.0, False
     for devices in works.values():
         if _is_map(devices):
             seconds = {str(name): _seconds(value) for name, value in devices.items()}
             busy += max(seconds.values(), default=0.0)
-            has_cards |= any(value > 0 and name != _PROCESSOR for name, value in seconds.items())
+            has_gpus |= any(value > 0 and name != _PROCESSOR for name, value in seconds.items())
     busy = min(busy, whole)
-    return {"cards" if has_cards else "kernel": busy, "host": whole - busy}
+    return {"GPUs" if has_gpus else "kernel": busy, "host": whole - busy}
 
 
 def _measured_bound(measured: StackedBar, predicted: str) -> str:
@@ -175,10 +175,10 @@ def _measured_bound(measured: StackedBar, predicted: str) -> str:
 
     If it is the device, the predicted factor distinguishes transfer, memory and compute.
     """
-    on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("cards", 0.0)
+    on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("GPUs", 0.0)
     if on_devices < measured.parts["host"]:
         return "host-bound"
-    if "cards" in measured.parts:
+    if "GPUs" in measured.parts:
         return f"{predicted}-bound" if predicted in ("transfer", "memory", "compute") else ""
     return "memory-bound" if predicted == "memory" else "compute-bound"
 

@@ -57,7 +57,7 @@ class PredictionPanel(QWidget):
         column.addWidget(
             toned_label(
                 "“kernel” is computing on devices, “host” everything else. On GPUs, a run measures transfers, kernels "
-                "and waiting together, as “cards”."
+                "and waiting together, as “GPUs”."
             )
         )
         column.addStretch(1)

@@ -38,7 +38,7 @@ from proteoscope.kernels.cuda.alignment_plan import (
     numbers_of,
     query_groups,
 )
-from proteoscope.kernels.cuda.modules import Card, sent
+from proteoscope.kernels.cuda.modules import Gpu, sent
 from proteoscope.kernels.device import DeviceMemoryError
 
 __all__ = ["AlignmentSearch"]
@@ -206,30 +206,30 @@ class AlignmentSearch:
     longest_shape: tuple[int, int, int, int] = (128, 4, 256, 1)
     """Lanes, columns, threads and multiprocessors for the long subjects, if their number is set."""
 
-    def __init__(self, device: Card, residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> None:
-        card = device
-        self._card, self._residues, self._offsets = card, residues, np.ascontiguousarray(offsets, np.int64)
-        capability = card.compute_capability()
+    def __init__(self, device: Gpu, residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> None:
+        gpu = device
+        self._gpu, self._residues, self._offsets = gpu, residues, np.ascontiguousarray(offsets, np.int64)
+        capability = gpu.compute_capability()
         self._kind = self.numbers or numbers_of(capability)
-        self._multiprocessors, self._maximum_shared = card.multiprocessors(), card.maximum_shared_bytes()
+        self._multiprocessors, self._maximum_shared = gpu.multiprocessors(), gpu.maximum_shared_bytes()
         self._half_shared = self._maximum_shared // 2 + 1024
         self._planner = Planner(self._multiprocessors, self._maximum_shared, self.shape, self.threads)
         self._plans: dict[tuple[Any, ...], list[Part]] = {}
         self.cells_done = 0
         self._scheme: tuple[bytes, tuple[_Numbers, _Numbers]] | None = None
         self._in_order: tuple[tuple[int, int], _InOrder] | None = None
-        free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
+        free = int(gpu.free_bytes() * _SHARE_OF_FREE_MEMORY)
         self._budget = free if self.memory_bytes is None else min(free, self.memory_bytes)
         self._lengths = np.diff(self._offsets)
         self._is_sorted = bool((self._lengths[1:] >= self._lengths[:-1]).all())
-        self._stream, self._side_stream, self._copies = card.stream(), card.stream(), card.stream()
+        self._stream, self._side_stream, self._copies = gpu.stream(), gpu.stream(), gpu.stream()
         self._resident: tuple[Any, Any] | None = None
         if self._residues.nbytes + self._offsets.nbytes <= self._budget // 3:  # the remaining memory is for borders, scores and lists
             with suppress(DeviceMemoryError):
-                buffers = sent(card, {"residues": self._residues, "offsets": self._offsets}, self._stream)
+                buffers = sent(gpu, {"residues": self._residues, "offsets": self._offsets}, self._stream)
                 self._resident = buffers["residues"], buffers["offsets"]
                 self._budget -= self._residues.nbytes + self._offsets.nbytes
-            card.wait(self._stream)
+            gpu.wait(self._stream)
 
     def score(
         self,
@@ -281,7 +281,7 @@ class AlignmentSearch:
                 batch = following
         finally:
             for stream in (self._stream, self._side_stream, self._copies):
-                self._card.wait(stream)
+                self._gpu.wait(stream)
 
     def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
         """Return the operations of scoring queries of these lengths against the subjects `first:last`.
@@ -343,7 +343,7 @@ class AlignmentSearch:
                 loader = self._loaded(cuts)
                 return work, loader, next(loader, None)
             except DeviceMemoryError:
-                self._card.wait(self._copies)  # the queries may already be in transfer
+                self._gpu.wait(self._copies)  # the queries may already be in transfer
                 if all(stop - begun == 1 for begun, stop in cuts):
                     raise
                 self._budget //= 2
@@ -359,7 +359,7 @@ class AlignmentSearch:
         while begun < last:
             stop = first + int(np.searchsorted(cost, cost[begun - first] + self._budget, side="right")) - 1
             if stop == begun:
-                raise DeviceMemoryError(f"{self._card.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one sequence")
+                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one sequence")
             if not self._resident:
                 most = int(np.searchsorted(self._offsets, self._offsets[begun] + _RESIDUES_OF_BATCH, side="right")) - 1
                 stop = min(stop, max(most, begun + 1))
@@ -369,10 +369,10 @@ class AlignmentSearch:
 
     def _loaded(self, cuts: list[tuple[int, int]]) -> Iterator[_Batch]:
         """Yield the batches on the device, loaded while the previous one may still be scored."""
-        card, offsets = self._card, self._offsets
+        gpu, offsets = self._gpu, self._offsets
         maximum_residues = 0 if self._resident else max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
         most = max((last - first for first, last in cuts), default=0)
-        slots = [_Slot(card, maximum_residues, most, not self._resident, not self._is_sorted) for _ in cuts[:2]]
+        slots = [_Slot(gpu, maximum_residues, most, not self._resident, not self._is_sorted) for _ in cuts[:2]]
         for i, (first, last) in enumerate(cuts):
             slot = slots[i % 2]
             lengths, rows, order = self._by_length(first, last)
@@ -383,8 +383,8 @@ class AlignmentSearch:
                 slot.load("offsets", offsets[first : last + 1], self._copies)
                 places = slot.address("residues"), slot.address("offsets")
             else:
-                places = card.address(self._resident[0]) + int(offsets[first]), card.address(self._resident[1]) + 8 * first
-            card.wait(self._copies)
+                places = gpu.address(self._resident[0]) + int(offsets[first]), gpu.address(self._resident[1]) + 8 * first
+            gpu.wait(self._copies)
             yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows, slot)
 
     def _by_length(self, first: int, last: int) -> _InOrder:
@@ -424,22 +424,22 @@ class AlignmentSearch:
 class _Slot:
     """Device and pinned memory of a batch."""
 
-    def __init__(self, card: Card, n_residues: int, n: int, brings_residues: bool, brings_order: bool) -> None:
-        self._card = card
+    def __init__(self, gpu: Gpu, n_residues: int, n: int, brings_residues: bool, brings_order: bool) -> None:
+        self._gpu = gpu
         sizes = {"residues": n_residues, "offsets": 8 * (n + 1)} if brings_residues else {}
         sizes |= {"order": 4 * n} if brings_order else {}
-        self._buffers = {name: card.buffer(size) for name, size in sizes.items()}
-        self._pinned = {name: card.pinned(size) for name, size in sizes.items()}
+        self._buffers = {name: gpu.buffer(size) for name, size in sizes.items()}
+        self._pinned = {name: gpu.pinned(size) for name, size in sizes.items()}
 
     def address(self, name: str) -> int:
         """Return the device address of a column."""
-        return self._card.address(self._buffers[name])
+        return self._gpu.address(self._buffers[name])
 
     def load(self, name: str, values: NDArray, stream: Any) -> None:
         """Start sending a column; the transfer of earlier columns must be complete."""
         staged = self._pinned[name][: values.nbytes].view(values.dtype)
         staged[:] = values
-        self._card.upload(self._buffers[name], staged, stream)
+        self._gpu.upload(self._buffers[name], staged, stream)
 
 
 @dataclass(frozen=True)
@@ -465,44 +465,44 @@ class _Work:
     def __init__(
         self, search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], numbers: tuple[_Numbers, _Numbers], cuts: list[tuple[int, int]]
     ) -> None:
-        card, offsets = search._card, search._offsets
-        self._search, self._card, self._stream = search, card, search._stream
+        gpu, offsets = search._gpu, search._offsets
+        self._search, self._gpu, self._stream = search, gpu, search._stream
         self._narrow, self._wide = numbers
         self._lengths = [len(query) for query in queries]
         n = max((last - first for first, last in cuts), default=0)
         n_residues = max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
         packed = np.concatenate([self._wide.matrix.reshape(-1).view(np.int8), self._narrow.matrix.reshape(-1).view(np.int8), *queries])
         n_scores, n_queries = len(queries) * n, len(queries)
-        self._words, self._found = card.buffer(4 * (_COUNTERS + n_queries + n_scores)), card.buffer(4 * (n + 1))
-        self._border = card.buffer(_BORDER_BYTES * (n_residues + n) + 64)
-        self._sent, self._packed = card.buffer(packed.nbytes), packed
-        self._words_at, self._border_at, self._sent_at = (card.address(buffer) for buffer in (self._words, self._border, self._sent))
+        self._words, self._found = gpu.buffer(4 * (_COUNTERS + n_queries + n_scores)), gpu.buffer(4 * (n + 1))
+        self._border = gpu.buffer(_BORDER_BYTES * (n_residues + n) + 64)
+        self._sent, self._packed = gpu.buffer(packed.nbytes), packed
+        self._words_at, self._border_at, self._sent_at = (gpu.address(buffer) for buffer in (self._words, self._border, self._sent))
         self._n_counted = 0
         self._begins = (2 * self._wide.matrix.nbytes + np.cumsum([0, *self._lengths])).tolist()
         staged = n_queries + n_scores
-        self._staged = card.pinned(4 * (staged if 4 * staged <= _STAGED_BYTES else n_queries)).view(np.int32)
-        card.upload(self._sent, packed, search._copies)
+        self._staged = gpu.pinned(4 * (staged if 4 * staged <= _STAGED_BYTES else n_queries)).view(np.int32)
+        gpu.upload(self._sent, packed, search._copies)
 
     def wait(self) -> None:
         """Wait for all started work."""
-        self._card.wait(self._search._side_stream)
-        self._card.wait(self._stream)
+        self._gpu.wait(self._search._side_stream)
+        self._gpu.wait(self._stream)
 
     def score(self, batch: _Batch) -> Iterator[None]:
         """Score all queries against a batch; yields while the device is busy."""
         search, n_queries = self._search, len(self._lengths)
         # The streams start after this; it runs while the launches are being prepared.
-        self._card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
+        self._gpu.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
         self._n_counted = 0
         for chunks in search._partitions(self._narrow.kind, self._lengths, batch):
             launches = self._launches(batch, chunks)
-            self._card.wait(search._copies)
+            self._gpu.wait(search._copies)
             if len(chunks) > 1:  # wait before reusing buffers that the streams share
                 self.wait()
             yield from self._launched(launches, self._narrow)
-        self._card.wait(search._copies)
-        self._card.wait(search._side_stream)
-        self._card.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
+        self._gpu.wait(search._copies)
+        self._gpu.wait(search._side_stream)
+        self._gpu.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
         yield
         for query in np.flatnonzero(self._staged[:n_queries]).tolist():
             yield from self._score_overflows(query, batch)
@@ -514,22 +514,22 @@ class _Work:
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
         """Score again the pairs of a query whose score overflowed."""
-        card, stream, count = self._card, self._stream, np.zeros(1, np.uint32)
-        card.clear(self._found, 4, stream)
+        gpu, stream, count = self._gpu, self._stream, np.zeros(1, np.uint32)
+        gpu.clear(self._found, 4, stream)
         scores = np.uint64(self._words_at + self._row(query, batch))
         arguments = scores, np.uint32(batch.n), np.int32(self._narrow.most), self._found
-        card.launch(_FILE, "list_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, stream)
-        card.download(count, self._found, stream)
-        card.wait(stream)
+        gpu.launch(_FILE, "list_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, stream)
+        gpu.download(count, self._found, stream)
+        gpu.wait(stream)
         some = batch.subjects(int(count[0]))
         part = self._search._planner.shape(THIRTY_TWO_BITS, 1, [self._lengths[query]], some)
-        subjects = self._subjects(batch, part, card.address(self._found) + 4, some.n)
+        subjects = self._subjects(batch, part, gpu.address(self._found) + 4, some.n)
         pairs = _pairs([query], self._lengths, part.shape.width, False)
         yield from self._launched([self._launch(batch, part, pair, subjects, some.rows, stream) for pair in pairs], self._wide)
         n = len(self._lengths)
         if self._n_staged(batch) > n:
             row = self._staged[n + query * batch.n : n + (query + 1) * batch.n]
-            card.download(row, self._words, stream, offset=self._row(query, batch))
+            gpu.download(row, self._words, stream, offset=self._row(query, batch))
         yield
 
     def _row(self, query: int, batch: _Batch) -> int:
@@ -577,11 +577,11 @@ class _Work:
             cells += launch.cells
 
     def _start(self, launch: _Launch, numbers: _Numbers) -> None:
-        card, part, shape = self._card, launch.part, launch.part.shape
+        gpu, part, shape = self._gpu, launch.part, launch.part.shape
         if self._n_counted == _COUNTERS:
             self.wait()
-            card.clear(self._words, 4 * _COUNTERS, self._stream)
-            card.wait(self._stream)
+            gpu.clear(self._words, 4 * _COUNTERS, self._stream)
+            gpu.wait(self._stream)
             self._n_counted = 0
         border = self._border_at + launch.border
         halves = (0xFFFF, 0xFFFF0000) if shape.subjects == 1 and numbers is not self._wide else (0xFFFFFFFF, 0)
@@ -595,7 +595,7 @@ class _Work:
         arguments = *structs, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
         self._n_counted += 1
         blocks = min(part.blocks, -(-int(subjects["n_items"]) // shape.subjects_of_block))
-        card.launch(
+        gpu.launch(
             _FILE,
             "score_strips",
             blocks,
@@ -622,8 +622,8 @@ class _Work:
             out[:, batch.first : batch.last] = self._staged[n : n * (1 + batch.n)].reshape(n, batch.n)
             return
         for query, row in enumerate(out):
-            self._card.download(row[batch.first : batch.last], self._words, self._stream, offset=self._row(query, batch))
-        self._card.wait(self._stream)
+            self._gpu.download(row[batch.first : batch.last], self._words, self._stream, offset=self._row(query, batch))
+        self._gpu.wait(self._stream)
 
 
 def _list_blocks(n: int) -> int:

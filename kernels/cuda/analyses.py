@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS, TILE, TOGETHER, Spent, scan_levels
-from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Gpu
 
 __all__ = ["Analyses"]
 
@@ -25,8 +25,8 @@ _BLOCKS = 8  # blocks per multiprocessor when a rate is measured
 class Analyses:
     """The problems on a device, with 32-bit integers that wrap around."""
 
-    def __init__(self, device: Card) -> None:
-        self._card, self._stream = device, device.stream()
+    def __init__(self, device: Gpu) -> None:
+        self._gpu, self._stream = device, device.stream()
 
     def add(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """Return the sums of two vectors, (n,)."""
@@ -50,7 +50,7 @@ class Analyses:
     def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """Return the sum of a vector, (1,)."""
         levels = scan_levels(len(values))
-        workspace = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
+        workspace = [self._gpu.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
 
         def work(buffers: list[Any]) -> None:
             source = buffers[0]
@@ -64,7 +64,7 @@ class Analyses:
     def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """Return the exclusive prefix sums, (n,)."""
         levels = scan_levels(len(values))
-        workspace = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
+        workspace = [self._gpu.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
 
         def work(buffers: list[Any]) -> None:
             sources = [buffers[0], *workspace[:-1]]
@@ -77,42 +77,42 @@ class Analyses:
 
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
         """Run one kind of `OPERATIONS`, `steps` x `TOGETHER` per thread; return the number of operations and the seconds."""
-        blocks = _BLOCKS * self._card.multiprocessors()
-        workspace = self._card.buffer(4 * BLOCK * blocks)
+        blocks = _BLOCKS * self._gpu.multiprocessors()
+        workspace = self._gpu.buffer(4 * BLOCK * blocks)
         began = perf_counter()
         self._launch("repeat_operation", blocks, (workspace, np.int32(steps)), (f"RATE={OPERATIONS.index(operation)}",))
-        self._card.wait(self._stream)
+        self._gpu.wait(self._stream)
         return float(blocks * BLOCK * TOGETHER * steps), perf_counter() - began
 
     def stream(self, n: int, repeats: int) -> float:
         """Return the seconds of repeatedly adding two vectors of n words without transfers, with one synchronisation."""
-        buffers = [self._card.buffer(4 * n) for _ in range(3)]
+        buffers = [self._gpu.buffer(4 * n) for _ in range(3)]
         for buffer in buffers[:2]:
-            self._card.clear(buffer, 4 * n, self._stream)
-        self._card.wait(self._stream)
+            self._gpu.clear(buffer, 4 * n, self._stream)
+        self._gpu.wait(self._stream)
         began = perf_counter()
         for _ in range(repeats):
             self._launch("add_vectors", -(-n // BLOCK), (*buffers, np.int64(n)))
-        self._card.wait(self._stream)
+        self._gpu.wait(self._stream)
         return perf_counter() - began
 
     def _launch(self, kernel: str, blocks: int, arguments: Sequence[Any], defines: tuple[str, ...] = ()) -> None:
-        self._card.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
+        self._gpu.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
     def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
         """Send, compute and fetch synchronously; the result is buffer `place` of the inputs followed by workspace and output."""
-        card, stream = self._card, self._stream
-        buffers = [card.buffer(values.nbytes) for values in given] + ([card.buffer(4 * workspace)] if workspace else [])
+        gpu, stream = self._gpu, self._stream
+        buffers = [gpu.buffer(values.nbytes) for values in given] + ([gpu.buffer(4 * workspace)] if workspace else [])
         result = np.empty(n_out, np.uint32)
         marks = [perf_counter()]
         for buffer, values in zip(buffers, given, strict=False):
-            card.upload(buffer, np.ascontiguousarray(values), stream)
-        card.wait(stream)
+            gpu.upload(buffer, np.ascontiguousarray(values), stream)
+        gpu.wait(stream)
         marks.append(perf_counter())
         work(buffers)
-        card.wait(stream)
+        gpu.wait(stream)
         marks.append(perf_counter())
-        card.download(result, buffers[place], stream)
-        card.wait(stream)
+        gpu.download(result, buffers[place], stream)
+        gpu.wait(stream)
         marks.append(perf_counter())
         return result, Spent(*np.diff(marks).tolist())

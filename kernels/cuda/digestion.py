@@ -10,7 +10,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import Card, sent
+from proteoscope.kernels.cuda.modules import Gpu, sent
 from proteoscope.kernels.digestion_layouts import DigestionRules
 
 __all__ = ["count_peptides"]
@@ -45,7 +45,7 @@ _LIMITS = np.dtype(
 
 
 def count_peptides(
-    device: Card,
+    device: Gpu,
     residues: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     bounds: NDArray[np.int64],
@@ -67,18 +67,18 @@ def count_peptides(
     for name, value in (rules._asdict() | sizes).items():
         if name != "cleaves":
             limits[name] = value
-    card, stream = device, device.stream()
+    gpu, stream = device, device.stream()
     result = np.zeros(counts.shape, np.uint32)
-    device_counts = card.buffer(result.nbytes)
+    device_counts = gpu.buffer(result.nbytes)
     host = {"limits": limits, "residues": residues, "offsets": offsets, "bounds": bounds, "cleaves": rules.cleaves.astype(np.uint8)}
-    inputs = sent(card, host, stream)
-    card.clear(device_counts, result.nbytes, stream)
+    inputs = sent(gpu, host, stream)
+    gpu.clear(device_counts, result.nbytes, stream)
     for begin in range(first, last, _RESIDUES_OF_ROUND):
         end = min(last, begin + _RESIDUES_OF_ROUND)
         arguments = (*inputs.values(), np.int64(begin), np.int64(end), device_counts)
-        card.launch(_FILE, "count_peptides", -(-(end - begin) // _THREADS), _THREADS, arguments, stream)
-        card.wait(stream)
+        gpu.launch(_FILE, "count_peptides", -(-(end - begin) // _THREADS), _THREADS, arguments, stream)
+        gpu.wait(stream)
         yield end - first
-    card.download(result, device_counts, stream)
-    card.wait(stream)
+    gpu.download(result, device_counts, stream)
+    gpu.wait(stream)
     counts += result

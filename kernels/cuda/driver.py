@@ -6,7 +6,7 @@ import ctypes
 import sys
 from typing import NamedTuple
 
-__all__ = ["CardIdentity", "begin_context", "card_identity", "identity"]
+__all__ = ["GpuIdentity", "begin_context", "gpu_identity", "identity"]
 
 _CLOCK_RATE = 13  # CU_DEVICE_ATTRIBUTE_CLOCK_RATE
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -30,14 +30,14 @@ def begin_context(number: int) -> bool:
         return False
 
 
-class CardIdentity(NamedTuple):
+class GpuIdentity(NamedTuple):
     """Unique identity of a GPU, and its maximum clock in kHz."""
 
     uuid: bytes
     clock: int
 
 
-def card_identity(number: int) -> CardIdentity | None:
+def gpu_identity(number: int) -> GpuIdentity | None:
     """Return the identity of CUDA device `number`, or None if the driver does not report it."""
     try:
         driver = ctypes.CDLL(_LIBRARY)
@@ -50,12 +50,12 @@ def card_identity(number: int) -> CardIdentity | None:
             or driver.cuDeviceGetAttribute(ctypes.byref(clock), _CLOCK_RATE, device)
         ):
             return None
-        return CardIdentity(bytes(uuid), clock.value)
+        return GpuIdentity(bytes(uuid), clock.value)
     except (OSError, AttributeError):
         return None
 
 
 def identity(number: int) -> str:
     """Return UUID and clock (kHz) of CUDA device `number`; only its number if the driver does not report them."""
-    result = card_identity(number)
+    result = gpu_identity(number)
     return f"device {number}" if result is None else f"{result.uuid.hex()} at {result.clock} kHz"

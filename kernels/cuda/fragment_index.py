@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.arrangements import first_arrangement, is_possible, known_row, next_arrangement
 from proteoscope.kernels.cpu.peptidoforms import arrangement_workspace, peptidoform_code
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 from proteoscope.kernels.layouts import (
     ISOTOPE_BITS,
@@ -161,23 +161,23 @@ class FragmentSearch:
 
     def __init__(
         self,
-        device: Card,
+        device: Gpu,
         peptides: PeptideArrays,
         modifications: ModificationArrays,
         settings: ScoringSettings,
         form_mass: NDArray[np.float64],
         form_number: NDArray[np.int64],
     ) -> None:
-        card = device
-        self._card, self._peptides, self._modifications, self._settings = card, peptides, modifications, settings
+        gpu = device
+        self._gpu, self._peptides, self._modifications, self._settings = gpu, peptides, modifications, settings
         self._form_mass, self._form_number = form_mass, form_number
         self._code = peptidoform_code(peptides, modifications)
         self._n_slots = max(int(modifications.combination_count.sum(axis=1).max(initial=0)), peptides.known_site.shape[1])
-        self._forms_of_chunk = self.forms_of_chunk or _forms_that_suit(card)
+        self._forms_of_chunk = self.forms_of_chunk or _forms_that_suit(gpu)
         self._bin_shift = self.bin_shift or _bins_that_suit(settings)
         self._check_sizes()
-        budget = int(card.free_bytes() * self.share_of_free_memory)
-        self._stream = card.stream()
+        budget = int(gpu.free_bytes() * self.share_of_free_memory)
+        self._stream = gpu.stream()
         columns = {
             "masses": self._packed_masses(),
             "modification_mass": modifications.mass,
@@ -185,7 +185,7 @@ class FragmentSearch:
             "length": peptides.length,
             "residues": peptides.residues,
         }
-        self._columns = sent(card, columns, self._stream)
+        self._columns = sent(gpu, columns, self._stream)
         workspace = max(0, budget - sum(column.nbytes for column in columns.values()))
         workspace -= min(32 * self.pairs_of_batch, workspace // 8)  # memory for two batches of pairs
         self._query_bytes = min(_MAXIMUM_QUERY_BYTES, int(workspace * self.share_of_queries))
@@ -204,10 +204,10 @@ class FragmentSearch:
         of_form = 9 + 2 * self._n_slots
         self._bytes_of_chunk = 4 * self._postings_of_chunk + 4 * (self._bins_of_chunk + 2) + of_form * self._forms_of_chunk + 16 + 4 * _ENDS
         if self._n_chunks and int(self._bytes_of_chunk.max()) > self._part_bytes:
-            raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for a fragment-ion index")
+            raise DeviceMemoryError(f"{gpu.name} has {budget / 1e6:,.0f} MB to give, which is not enough for a fragment-ion index")
         self._part: dict[str, Any] = {}
         self._built = 0, 0
-        card.wait(self._stream)
+        gpu.wait(self._stream)
 
     def build(self) -> Generator[int, None, None]:
         """Build the index as `proteoscope.kernels.cpu.fragment_index.FragmentSearch.build`; if it does not fit, searches build its parts.
@@ -257,7 +257,7 @@ class FragmentSearch:
         """Build the index of the chunks `first:last` on the device, replacing the current one."""
         if self._built == (first, last):
             return
-        card, stream = self._card, self._stream
+        gpu, stream = self._gpu, self._stream
         self._built = 0, 0
         self._part.clear()
         start, stop = first * self._forms_of_chunk, min(len(self._form_mass), last * self._forms_of_chunk)
@@ -272,31 +272,31 @@ class FragmentSearch:
             _sites_of_forms(codes, self._code, self._peptides, self._modifications, workspace, site, modification)
         bin_bytes = 4 * int(chunks["first_bin"][-1])
         part = {
-            "bins": card.buffer(bin_bytes),
-            "postings": card.buffer(4 * int(chunks["first_posting"][-1])),
-            "ends": card.buffer((last - first) * self._forms_of_chunk),
-            "forms_of_ends": card.buffer((last - first) * 4 * _ENDS),
+            "bins": gpu.buffer(bin_bytes),
+            "postings": gpu.buffer(4 * int(chunks["first_posting"][-1])),
+            "ends": gpu.buffer((last - first) * self._forms_of_chunk),
+            "forms_of_ends": gpu.buffer((last - first) * 4 * _ENDS),
         }
-        inputs = sent(card, {"form_code": codes, "chunks": chunks, "site": site, "modification": modification}, stream)
+        inputs = sent(gpu, {"form_code": codes, "chunks": chunks, "site": site, "modification": modification}, stream)
         part |= {name: inputs[name] for name in ("form_code", "chunks")}
-        card.clear(part["bins"], bin_bytes, stream)
-        card.clear(part["forms_of_ends"], (last - first) * 4 * _ENDS, stream)
+        gpu.clear(part["bins"], bin_bytes, stream)
+        gpu.clear(part["forms_of_ends"], (last - first) * 4 * _ENDS, stream)
         of = self._columns
         dictionary = {name: of[name] for name in ("masses", "modification_mass", "position", "length", "residues")}
         dictionary |= {name: inputs[name] for name in ("site", "modification")}
         index = self._index(part, start, len(codes))
-        arguments = struct(card, _DICTIONARY, dictionary), index
+        arguments = struct(gpu, _DICTIONARY, dictionary), index
         blocks = -(-len(codes) // 128)
-        card.launch("postings.cu", "count_ions", blocks, 128, arguments, stream)
-        card.launch("postings.cu", "sum_bins", last - first, 1024, (part["chunks"], part["bins"]), stream)
-        card.launch("postings.cu", "place_ions", blocks, 128, arguments, stream)
-        card.wait(stream)
+        gpu.launch("postings.cu", "count_ions", blocks, 128, arguments, stream)
+        gpu.launch("postings.cu", "sum_bins", last - first, 1024, (part["chunks"], part["bins"]), stream)
+        gpu.launch("postings.cu", "place_ions", blocks, 128, arguments, stream)
+        gpu.wait(stream)
         self._part, self._built = part, (first, last)
 
     def _index(self, part: dict[str, Any], first_form: int, n_forms: int) -> NDArray[np.void]:
         """Return the struct Index of peptidoforms on the device."""
         numbers = {"first_form": first_form, "n_forms": n_forms, "forms_of_chunk": self._forms_of_chunk, "bin_shift": self._bin_shift}
-        return struct(self._card, _INDEX, part | numbers)
+        return struct(self._gpu, _INDEX, part | numbers)
 
     def search_chunks(
         self,
@@ -335,7 +335,7 @@ class FragmentSearch:
             stop = int(np.searchsorted(ends, ends[begun] + workspace, side="right")) - 1
             stop = min(last - first, max(stop, begun + 1))
             try:
-                group = _Group(self._card, self._stream, self._columns["masses"], queries, begun, stop)
+                group = _Group(self._gpu, self._stream, self._columns["masses"], queries, begun, stop)
             except DeviceMemoryError:
                 if stop == begun + 1:
                     raise
@@ -349,7 +349,7 @@ class FragmentSearch:
         if limit > _MAXIMUM_BEST:
             raise DeviceError(f"{limit} candidates for a query are more than the {_MAXIMUM_BEST} that a GPU keeps")
         other = 4 * self._forms_of_chunk + 16 * (_FOUND + limit * (self.threads // 32))
-        copies, workspace = _COPIES, _shared_bytes(self._card) - other
+        copies, workspace = _COPIES, _shared_bytes(self._gpu) - other
         while copies > 1 and 4 * bins * copies > workspace:
             copies //= 2
         return other + 4 * bins * copies, copies
@@ -378,7 +378,7 @@ class FragmentSearch:
         """Search the queries on the device in all parts of the index."""
         last_chunk = np.maximum.accumulate(group.last_chunk(self._forms_of_chunk))
         running: deque[_Batch] = deque()
-        free = [_Batch(self._card), _Batch(self._card)]
+        free = [_Batch(self._gpu), _Batch(self._gpu)]
         try:
             for first_chunk, end_chunk in self._parts():
                 n_pairs = np.zeros(end_chunk - first_chunk, np.int64)
@@ -431,7 +431,7 @@ class FragmentSearch:
             "n_best": group.best,
             "unused": 0,
         }
-        return self._index(self._part, start, n_forms), struct(self._card, _QUERIES, queries)
+        return self._index(self._part, start, n_forms), struct(self._gpu, _QUERIES, queries)
 
 
 class _Queries(NamedTuple):
@@ -449,8 +449,8 @@ class _Queries(NamedTuple):
 class _Group:
     """Queries `begun:stop` on the device: key ranges, windows, and current best candidates and histograms."""
 
-    def __init__(self, card: Card, stream: Any, masses: Any, queries: _Queries, begun: int, stop: int) -> None:
-        self._card, self._stream, self._queries, self._done = card, stream, queries, 0
+    def __init__(self, gpu: Gpu, stream: Any, masses: Any, queries: _Queries, begun: int, stop: int) -> None:
+        self._gpu, self._stream, self._queries, self._done = gpu, stream, queries, 0
         segments, best = queries.segments, queries.best
         self.first, n = queries.first + begun, stop - begun
         low, high = int(segments.offsets[begun]), int(segments.offsets[stop])
@@ -470,14 +470,14 @@ class _Group:
             "code": best.code[rows],
         }
         cleared = {"histogram": 4 * n * self.bins, "locks": 4 * n, "ends": 4 * n * _ENDS}
-        of = {name: card.buffer(n_bytes) for name, n_bytes in cleared.items()}
-        of |= sent(card, host, stream)
+        of = {name: gpu.buffer(n_bytes) for name, n_bytes in cleared.items()}
+        of |= sent(gpu, host, stream)
         for name, n_bytes in cleared.items():
-            card.clear(of[name], n_bytes, stream)
+            gpu.clear(of[name], n_bytes, stream)
         self.buffers = of
         arguments = masses, of["offsets"], of["low"], of["high"], of["weight"], np.int32(n), of["ends"]
-        card.launch("fragment_search.cu", "weigh_ends", -(-n * 32 // 128), 128, arguments, stream)
-        card.wait(stream)
+        gpu.launch("fragment_search.cu", "weigh_ends", -(-n * 32 // 128), 128, arguments, stream)
+        gpu.wait(stream)
 
     def last_chunk(self, forms_of_chunk: int) -> NDArray[np.int64]:
         """Return the last chunk in which each query has candidates, or -1."""
@@ -489,13 +489,13 @@ class _Group:
         start, n = self._done, end - self._done
         if n <= 0:
             return start
-        card = self._card
+        gpu = self._gpu
         rows, part = slice(self.first + start, self.first + end), slice(start, end)
         score, code = np.empty((n, self.best), np.float32), np.empty((n, self.best), np.int64)
         histogram = np.empty((n, self.bins), np.int32)
         for name, values in (("score", score), ("code", code), ("histogram", histogram)):
-            card.download(values, self.buffers[name], self._stream, offset=start * values[0].nbytes)
-        card.wait(self._stream)
+            gpu.download(values, self.buffers[name], self._stream, offset=start * values[0].nbytes)
+        gpu.wait(self._stream)
         inside = np.maximum(self.windows[part, :, 1].astype(np.int64) - self.windows[part, :, 0], 0).sum(axis=1)
         inside[np.diff(self.offsets)[part] == 0] = 0
         histogram[:, 0] += (inside - histogram.sum(axis=1)).astype(np.int32)
@@ -510,9 +510,9 @@ class _Group:
 class _Batch:
     """(Query, chunk) pairs in pinned and device memory, and the stream of their search. Buffers grow as needed."""
 
-    def __init__(self, card: Card) -> None:
-        self._card, self._stream = card, card.stream()
-        self._next_pair = card.buffer(4)
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu, self._stream = gpu, gpu.stream()
+        self._next_pair = gpu.buffer(4)
         self._pairs: Any = None
         self._pinned = np.zeros(0, np.uint8)
         self.end_chunk = 0
@@ -520,30 +520,30 @@ class _Batch:
     def workspace(self, n: int) -> NDArray[np.int32]:
         """Return space for n pairs, (n, 4) int32: struct Pair of fragment_search.cu."""
         if len(self._pinned) < 16 * n:
-            self._pairs, self._pinned = self._card.buffer(16 * n), self._card.pinned(16 * n)
+            self._pairs, self._pinned = self._gpu.buffer(16 * n), self._gpu.pinned(16 * n)
         return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
 
     def begin(self, pairs: NDArray[np.int32], end_chunk: int, before: tuple[Any, ...], threads: int, shared_bytes: int) -> None:
         """Start the search of pairs, which are complete up to chunk `end_chunk`; `before` are the kernel's first arguments."""
-        card, n = self._card, len(pairs)
+        gpu, n = self._gpu, len(pairs)
         self.end_chunk = end_chunk
         if n == 0:
             return
-        card.upload(self._pairs, pairs, self._stream)
-        card.clear(self._next_pair, 4, self._stream)
+        gpu.upload(self._pairs, pairs, self._stream)
+        gpu.clear(self._next_pair, 4, self._stream)
         of_pairs = self._pairs, np.int32(n), self._next_pair
-        card.launch(
+        gpu.launch(
             "fragment_search.cu", "search_chunks", min(n, _GRID), threads, (*before, *of_pairs), self._stream, shared_bytes=shared_bytes
         )
 
     def finish(self) -> None:
         """Wait for the kernel."""
-        self._card.wait(self._stream)
+        self._gpu.wait(self._stream)
 
 
-def _shared_bytes(card: Card) -> int:
+def _shared_bytes(gpu: Gpu) -> int:
     """Return the dynamic shared memory of a block with the maximum number of blocks on a multiprocessor."""
-    most = card.maximum_shared_bytes()
+    most = gpu.maximum_shared_bytes()
     together = most // _BLOCKS_TOGETHER - _RESERVED_SHARED_BYTES
     workspace = together - _STATIC_SHARED_BYTES
     if workspace - _OTHER_SHARED_BYTES < 4 * _FEWEST_FORMS:
@@ -551,9 +551,9 @@ def _shared_bytes(card: Card) -> int:
     return workspace
 
 
-def _forms_that_suit(card: Card) -> int:
+def _forms_that_suit(gpu: Gpu) -> int:
     """Return the number of peptidoforms whose counters fit a block, divisible by its warps if possible."""
-    workspace = (_shared_bytes(card) - _OTHER_SHARED_BYTES) // 4
+    workspace = (_shared_bytes(gpu) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= workspace)
     return min(_MAXIMUM_FORMS, workspace) // step * step
 

@@ -48,7 +48,7 @@ from proteoscope.kernels.cuda.gapsmis_plan import (
     seconds,
     shapes,
 )
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import (
@@ -204,15 +204,15 @@ class ReadSearch:
     staged_bytes: int = 1 << 22
     """Bytes that each of several threads sends per step; transfers below four times this size take one step."""
 
-    def __init__(self, device: Card, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
-        card = self._card = device
+    def __init__(self, device: Gpu, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
+        gpu = self._gpu = device
         self._texts, self._patterns, self._rules, self._stream = texts, patterns, rules, device.stream()
         self._text_lengths, self._pattern_lengths = np.diff(texts.offsets), np.diff(patterns.offsets)
         self._longest = int(self._pattern_lengths.max(initial=0))
         if not score_bits(rules, self._longest):
             raise ValueError("scores could pass 32 bits")
-        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.maximum_shared_bytes(), card.rates)
-        self._cells_of_launch = between_looks(CELLS_OF_LAUNCH, card.rates.maxima, USUAL_RATES.maxima)
+        self._properties = Properties(gpu.multiprocessors(), gpu.compute_capability(), gpu.maximum_shared_bytes(), gpu.rates)
+        self._cells_of_launch = between_looks(CELLS_OF_LAUNCH, gpu.rates.maxima, USUAL_RATES.maxima)
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
         columns: dict[str, NDArray[Any]] = {
@@ -221,10 +221,10 @@ class ReadSearch:
             "text_offsets": np.ascontiguousarray(texts.offsets, np.int64),
             "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
         }
-        self._columns = {name: card.buffer(values.nbytes) for name, values in columns.items()}
+        self._columns = {name: gpu.buffer(values.nbytes) for name, values in columns.items()}
         for name, values in columns.items():
-            _send(card, self._columns[name], values, self._stream, self.staged_bytes)
-        self._direction_bytes = min(self.direction_bytes, card.free_bytes() // 2)
+            _send(gpu, self._columns[name], values, self._stream, self.staged_bytes)
+        self._direction_bytes = min(self.direction_bytes, gpu.free_bytes() // 2)
         self._symbols = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
         self._tables: dict[tuple[int, int], dict[str, Any]] = {}
         self._best: dict[tuple[Task, bool], GapsMisShape] = {}
@@ -257,7 +257,7 @@ class ReadSearch:
                     yield first + begin
                 yield first + end
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> OperationCounts:
         """Return the operations (cells) of aligning these pairs, for references short enough for one pass."""
@@ -330,18 +330,18 @@ class ReadSearch:
         wanted = (self.numbers,) if self.numbers else (NARROW, WIDE) if is_new else (WIDE,)
         result = next((scale for numbers in wanted if (scale := _Scale.of(self._rules, self._longest, numbers, traces=traces))), None)
         if result is None:
-            raise UnsupportedSearchError("these scores pass what the card's numbers hold")
+            raise UnsupportedSearchError("these scores pass what the GPU's numbers hold")
         return result
 
     def _noted(self, name: str, n: int) -> int:
         """Return a bit mask of the occurring symbols."""
-        card, result = self._card, np.zeros(1, np.uint32)
-        workspace = card.buffer(4)
-        card.clear(workspace, 4, self._stream)
+        gpu, result = self._gpu, np.zeros(1, np.uint32)
+        workspace = gpu.buffer(4)
+        gpu.clear(workspace, 4, self._stream)
         blocks = min(4 * self._properties.multiprocessors, -(-n // (16 * _NOTING_THREADS)))
-        card.launch("symbols.cu", "note_symbols", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), workspace), self._stream)
-        card.download(result, workspace, self._stream)
-        card.wait(self._stream)
+        gpu.launch("symbols.cu", "note_symbols", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), workspace), self._stream)
+        gpu.download(result, workspace, self._stream)
+        gpu.wait(self._stream)
         return int(result[0])
 
     def _symbols_of(self, which: int) -> list[int]:
@@ -379,8 +379,8 @@ class ReadSearch:
             shorter = min(rules.matrix.shape)
             diagonal[:shorter] = scale.times * np.diagonal(rules.matrix)
             arrays: dict[str, NDArray[Any]] = {"scores": words.astype(np.uint32, casting="unsafe"), "ranks": ranks, "diagonal": diagonal}
-            self._tables[source, scale.times] = sent(self._card, arrays, self._stream)
-            self._card.wait(self._stream)
+            self._tables[source, scale.times] = sent(self._gpu, arrays, self._stream)
+            self._gpu.wait(self._stream)
         return self._tables[source, scale.times]
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -405,7 +405,7 @@ class _Block:
     """Pairs that are aligned together."""
 
     def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
-        self._of, self._card, self._rules, self._stream = search, search._card, search._rules, search._stream
+        self._of, self._gpu, self._rules, self._stream = search, search._gpu, search._rules, search._stream
         self._text_of, self._pattern_of = np.ascontiguousarray(text_of, np.int64), np.ascontiguousarray(pattern_of, np.int64)
         self._n = len(text_of)
         self._floored = self._rules.mode == LOCAL and not self._rules.seed_length
@@ -414,9 +414,9 @@ class _Block:
 
     def align(self, traces: bool, out: Alignments) -> Generator[None, None, None]:
         """Write the rows of `out`."""
-        card, n = self._card, self._n
-        self._buffers = sent(card, {"text_of": self._text_of, "pattern_of": self._pattern_of}, self._stream)
-        self._buffers["found"] = card.buffer(4 * _COLUMNS_FOUND * n)
+        gpu, n = self._gpu, self._n
+        self._buffers = sent(gpu, {"text_of": self._text_of, "pattern_of": self._pattern_of}, self._stream)
+        self._buffers["found"] = gpu.buffer(4 * _COLUMNS_FOUND * n)
         if not traces:
             yield from self._pass(None, False)
             self._write_ends(out)
@@ -429,7 +429,7 @@ class _Block:
             yield from self._trace_on_host(out)
             return
         runs = 2 * self._rules.maximum_gaps + 1
-        self._buffers["runs"] = card.buffer(4 * runs * n)
+        self._buffers["runs"] = gpu.buffer(4 * runs * n)
         times, more = SINGLE_PASS
         text, pattern = self._lengths()
         later = np.zeros(0, np.int64)
@@ -439,8 +439,8 @@ class _Block:
         if not len(later):
             yield from self._pass(None, True)
         else:
-            card.upload(self._buffers["found"], np.full(_COLUMNS_FOUND * n, -1, np.int32), self._stream)
-            card.clear(self._buffers["runs"], 4 * runs * n, self._stream)
+            gpu.upload(self._buffers["found"], np.full(_COLUMNS_FOUND * n, -1, np.int32), self._stream)
+            gpu.clear(self._buffers["runs"], 4 * runs * n, self._stream)
             at_once = np.flatnonzero(is_short)
             if len(at_once):
                 yield from self._pass(at_once, True)
@@ -453,9 +453,9 @@ class _Block:
                 yield from self._pass(later, True, (begins, ends))
         result = np.empty((_COLUMNS_FOUND, n), np.int32)
         retained = out.runs if out.runs.flags.c_contiguous else np.empty((n, runs), np.int32)
-        card.download(result, self._buffers["found"], self._stream)
-        card.download(retained, self._buffers["runs"], self._stream)
-        card.wait(self._stream)
+        gpu.download(result, self._buffers["found"], self._stream)
+        gpu.download(retained, self._buffers["runs"], self._stream)
+        gpu.wait(self._stream)
         for column, values in zip(out[:6], result, strict=True):
             column[:] = values
         if retained is not out.runs:
@@ -463,8 +463,8 @@ class _Block:
 
     def _downloaded(self, row: int) -> NDArray[np.int32]:
         result = np.empty(self._n, np.int32)
-        self._card.download(result, self._buffers["found"], self._stream, offset=4 * row * self._n)
-        self._card.wait(self._stream)
+        self._gpu.download(result, self._buffers["found"], self._stream, offset=4 * row * self._n)
+        self._gpu.wait(self._stream)
         return result
 
     def _write_ends(self, out: Alignments) -> None:
@@ -540,7 +540,7 @@ class _Block:
                 fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of._direction_bytes / (needed * launch.n_items))))
                 if fewer == begin:
                     raise DeviceMemoryError(
-                        f"{of._card.name} has too little memory for the directions of {sides[1]:,} bases with {sides[0]:,}"
+                        f"{of._gpu.name} has too little memory for the directions of {sides[1]:,} bases with {sides[0]:,}"
                     )
                 end = fewer
             yield launch
@@ -566,25 +566,25 @@ class _Block:
         self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None = None
     ) -> Generator[None, None, None]:
         """Align all or selected pairs of the block, optionally in windows of their references."""
-        card = self._card
+        gpu = self._gpu
         more: dict[str, Any] = {"window_begins": 0, "window_ends": 0}
         if window is not None:
-            more = sent(card, {"window_begins": window[0], "window_ends": window[1]}, self._stream)
+            more = sent(gpu, {"window_begins": window[0], "window_ends": window[1]}, self._stream)
         for launch in self.launches(chosen, traces, window):
             self._start(launch, traces, more)
-            card.wait(self._stream)
+            gpu.wait(self._stream)
             self._buffers_in_use.clear()
             yield
 
     def _start(self, launch: _Launch, traces: bool, more: dict[str, Any]) -> None:
-        of, card, shape, task, rules = self._of, self._card, launch.shape, launch.task, self._rules
+        of, gpu, shape, task, rules = self._of, self._gpu, launch.shape, launch.task, self._rules
         scale, warps = of._scales[traces], shape.threads // 32
         columns: dict[str, NDArray[Any]] = {}
         if launch.order is not None:
             columns["order"] = launch.order
         if launch.chunks is not None:
             columns["chunks"] = launch.chunks
-        lists = {"order": 0, "chunks": 0} | sent(card, columns, self._stream)
+        lists = {"order": 0, "chunks": 0} | sent(gpu, columns, self._stream)
         blocks = -(-launch.n_items // warps)
         strips, border = shape.strips(task.n), 0
         if strips > 1:
@@ -593,7 +593,7 @@ class _Block:
             blocks = min(blocks, most, _BLOCKS * of._properties.multiprocessors)
         steps = task.m + shape.lanes
         of_warp = shape.direction_bytes(task.n, task.m, task.gaps, floored=self._floored) if traces else 0
-        workspace = {"border": card.buffer(border * blocks * warps), "directions": card.buffer(of_warp * launch.n_items)}
+        workspace = {"border": gpu.buffer(border * blocks * warps), "directions": gpu.buffer(of_warp * launch.n_items)}
         numbers = {
             "n": self._n,
             "first": launch.first,
@@ -607,9 +607,9 @@ class _Block:
             "n_symbols": task.n_symbols,
         }
         of_pairs = {name: self._buffers[name] for name in ("text_of", "pattern_of")}
-        pairs = struct(card, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces), **lists, **more, **numbers})
+        pairs = struct(gpu, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces), **lists, **more, **numbers})
         results = struct(
-            card,
+            gpu,
             _RESULTS,
             {
                 "found": self._buffers["found"],
@@ -635,7 +635,7 @@ class _Block:
             f"OPENING={scale.opening}",
             f"EXTENDING={scale.extending}",
         )
-        card.launch(
+        gpu.launch(
             _FILE,
             "align_reads",
             blocks,
@@ -647,28 +647,26 @@ class _Block:
         )
         if traces:
             threads = launch.n_items * shape.pairs_of_warp
-            card.launch(
-                _FILE, "trace_reads", -(-threads // _TRACE_THREADS), _TRACE_THREADS, (pairs, results), self._stream, defines=defines
-            )
+            gpu.launch(_FILE, "trace_reads", -(-threads // _TRACE_THREADS), _TRACE_THREADS, (pairs, results), self._stream, defines=defines)
 
 
-def _send(card: Card, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
+def _send(gpu: Gpu, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
     """Copy an array to a buffer; large ones are staged in pinned memory by several threads, since one is slower than the GPU."""
     if values.nbytes < 4 * staged_bytes:
-        card.upload(buffer, values, stream)
+        gpu.upload(buffer, values, stream)
         return
     sent_bytes = values.view(np.uint8)
 
     def work(share: int) -> None:
-        streams, workspaces = [card.stream() for _ in range(2)], [card.pinned(staged_bytes) for _ in range(2)]
+        streams, workspaces = [gpu.stream() for _ in range(2)], [gpu.pinned(staged_bytes) for _ in range(2)]
         for turn, begin in enumerate(range(share * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
             stream, workspace = streams[turn % 2], workspaces[turn % 2]
-            card.wait(stream)
+            gpu.wait(stream)
             chunk = sent_bytes[begin : begin + staged_bytes]
             workspace[: len(chunk)] = chunk
-            card.upload(buffer, workspace[: len(chunk)], stream, offset=begin)
+            gpu.upload(buffer, workspace[: len(chunk)], stream, offset=begin)
         for stream in streams:
-            card.wait(stream)
+            gpu.wait(stream)
 
     with ThreadPoolExecutor(_SENDERS) as pool:
         for _ in pool.map(work, range(_SENDERS)):

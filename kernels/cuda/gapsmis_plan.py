@@ -23,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
+from proteoscope.kernels.cuda.rates import USUAL_RATES, GpuRates
 from proteoscope.kernels.gapsmis_layouts import LOCAL, GapRules, score_bits
 
 __all__ = [
@@ -79,7 +79,7 @@ class Properties:
     multiprocessors: int
     capability: int
     maximum_shared_bytes: int
-    rates: CardRates = USUAL_RATES
+    rates: GpuRates = USUAL_RATES
 
     @property
     def cycles_per_second(self) -> float:

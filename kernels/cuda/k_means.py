@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.k_means_layouts import (
@@ -153,19 +153,19 @@ def _columns(k: int, d: int, maximum_shared: int) -> int:
 class _RoundStatus:
     """Report of an iteration: size of each cluster, and number of changed labels."""
 
-    def __init__(self, card: Card, stream: Any, k: int) -> None:
-        self._card, self._stream, self._k = card, stream, k
-        self.buffer = card.buffer(8 * (k + 1))
-        self.changed_at = card.address(self.buffer) + 8 * k
-        self._values: NDArray[np.int64] = card.pinned(8 * (k + 1))[: 8 * (k + 1)].view(np.int64)
+    def __init__(self, gpu: Gpu, stream: Any, k: int) -> None:
+        self._gpu, self._stream, self._k = gpu, stream, k
+        self.buffer = gpu.buffer(8 * (k + 1))
+        self.changed_at = gpu.address(self.buffer) + 8 * k
+        self._values: NDArray[np.int64] = gpu.pinned(8 * (k + 1))[: 8 * (k + 1)].view(np.int64)
 
     def clear(self) -> None:
-        self._card.clear(self.buffer, 8 * (self._k + 1), self._stream)
+        self._gpu.clear(self.buffer, 8 * (self._k + 1), self._stream)
 
     def read(self) -> tuple[NDArray[np.int64], int]:
         """Wait for the stream and return the report."""
-        self._card.download(self._values, self.buffer, self._stream)
-        self._card.wait(self._stream)
+        self._gpu.download(self._values, self.buffer, self._stream)
+        self._gpu.wait(self._stream)
         return self._values[: self._k].copy(), int(self._values[self._k])
 
 
@@ -185,18 +185,18 @@ class _Group:
 class _Centers:
     """Point centroids on the device, of this and of the next iteration."""
 
-    def __init__(self, card: Card, stream: Any, k: int, d: int) -> None:
-        self._card, self._stream, self.k, self._d, self.stride = card, stream, k, d, _stride(d)
-        self._exact, self._next = card.buffer(8 * k * d), card.buffer(8 * k * d)
-        self._quick, self._moved = card.buffer(4 * k * self.stride), card.buffer(8 * k)
-        self.sums, self.status = card.buffer(8 * k * d), _RoundStatus(card, stream, k)
+    def __init__(self, gpu: Gpu, stream: Any, k: int, d: int) -> None:
+        self._gpu, self._stream, self.k, self._d, self.stride = gpu, stream, k, d, _stride(d)
+        self._exact, self._next = gpu.buffer(8 * k * d), gpu.buffer(8 * k * d)
+        self._quick, self._moved = gpu.buffer(4 * k * self.stride), gpu.buffer(8 * k)
+        self.sums, self.status = gpu.buffer(8 * k * d), _RoundStatus(gpu, stream, k)
 
     @property
     def struct(self) -> NDArray[np.void]:
-        return struct(self._card, _CENTROIDS, {"exact": self._exact, "quick": self._quick, "k": self.k, "stride": self.stride})
+        return struct(self._gpu, _CENTROIDS, {"exact": self._exact, "quick": self._quick, "k": self.k, "stride": self.stride})
 
     def put(self, centroids: NDArray[np.float64]) -> None:
-        self._card.upload(self._exact, np.ascontiguousarray(centroids), self._stream)
+        self._gpu.upload(self._exact, np.ascontiguousarray(centroids), self._stream)
         self._make(self._exact, self._exact, is_given=True)
 
     def move(self) -> None:
@@ -205,8 +205,8 @@ class _Centers:
 
     def movement(self) -> float:
         moved = np.empty(self.k)
-        self._card.download(moved, self._moved, self._stream)
-        self._card.wait(self._stream)
+        self._gpu.download(moved, self._moved, self._stream)
+        self._gpu.wait(self._stream)
         return float(moved.sum())
 
     def advance(self) -> None:
@@ -215,18 +215,18 @@ class _Centers:
 
     def centroids(self) -> NDArray[np.float64]:
         result = np.empty((self.k, self._d))
-        self._card.download(result, self._exact, self._stream)
+        self._gpu.download(result, self._exact, self._stream)
         return result
 
     def clear(self) -> None:
         """Clear the sums."""
-        self._card.clear(self.sums, 8 * self.k * self._d, self._stream)
+        self._gpu.clear(self.sums, 8 * self.k * self._d, self._stream)
         self.status.clear()
 
     def found(self) -> tuple[PointSums, int]:
         """Return the sums and the number of changed labels."""
         sums = np.empty((self.k, self._d), np.int64)
-        self._card.download(sums, self.sums, self._stream)
+        self._gpu.download(sums, self.sums, self._stream)
         counts, changed = self.status.read()
         return PointSums(sums, counts), changed
 
@@ -243,8 +243,8 @@ class _Centers:
             "stride": self.stride,
             "is_given": int(is_given),
         }
-        means = struct(self._card, _MEANS, members)
-        self._card.launch(_FILE, "move_centroids", -(-self.k // _THREADS), _THREADS, (means,), self._stream, defines=_defines(self._d))
+        means = struct(self._gpu, _MEANS, members)
+        self._gpu.launch(_FILE, "move_centroids", -(-self.k // _THREADS), _THREADS, (means,), self._stream, defines=_defines(self._d))
 
 
 def _defines(d: int) -> tuple[str, ...]:
@@ -263,8 +263,8 @@ class PointMeans:
         Coordinates.
     """
 
-    def __init__(self, device: Card, points: NDArray[np.int32]) -> None:
-        self._card, self._points, self._stream = device, np.ascontiguousarray(points, np.int32), device.stream()
+    def __init__(self, device: Gpu, points: NDArray[np.int32]) -> None:
+        self._gpu, self._points, self._stream = device, np.ascontiguousarray(points, np.int32), device.stream()
         self._d = points.shape[1]
         self._bytes = 4 * self._d + 4 + 8
         runs = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // (self._bytes * POINTS_OF_RUN)
@@ -291,27 +291,27 @@ class PointMeans:
             If the centroids do not fit.
         """
         try:
-            centers = _Centers(self._card, self._stream, len(centroids), self._d)
+            centers = _Centers(self._gpu, self._stream, len(centroids), self._d)
             centers.put(centroids)
             for group in self._groups(first, last):
                 begin, end = max(first, group.first), min(last, group.last)
                 here = begin - group.first, end - group.first
-                self._card.clear(group.buffers["labels"], 4 * (group.last - group.first), self._stream)
-                workspace = self._card.buffer(8 * (group.last - group.first) if len(distances) else 0)
+                self._gpu.clear(group.buffers["labels"], 4 * (group.last - group.first), self._stream)
+                workspace = self._gpu.buffer(8 * (group.last - group.first) if len(distances) else 0)
                 centers.clear()
                 for _ in self._label(group, workspace, bool(len(distances)), centers, *here):
-                    self._card.wait(self._stream)
+                    self._gpu.wait(self._stream)
                     yield Assigned(begin)
                 if reporting != NEVER:
                     self._add(group, centers, *here)
-                self._card.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
+                self._gpu.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
                 if len(distances):
-                    self._card.download(distances[begin:end], workspace, self._stream, offset=8 * here[0])
+                    self._gpu.download(distances[begin:end], workspace, self._stream, offset=8 * here[0])
                 sums = centers.found()[0] if reporting != NEVER else None
-                self._card.wait(self._stream)
+                self._gpu.wait(self._stream)
                 yield Assigned(end, sums)
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def iterate(
         self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
@@ -322,13 +322,13 @@ class PointMeans:
         if group is None:
             return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
         try:
-            centers, workspace = _Centers(self._card, self._stream, len(centroids), self._d), self._card.buffer(0)
+            centers, workspace = _Centers(self._gpu, self._stream, len(centroids), self._d), self._gpu.buffer(0)
             centers.put(centroids)
-            self._card.upload(group.buffers["labels"], labels, self._stream)
+            self._gpu.upload(group.buffers["labels"], labels, self._stream)
             for number in range(1, rounds + 1):
                 centers.clear()
                 for _ in self._label(group, workspace, False, centers, 0, n):
-                    self._card.wait(self._stream)
+                    self._gpu.wait(self._stream)
                     yield number - 1
                 self._add(group, centers, 0, n)
                 counts, changed = centers.status.read()
@@ -339,12 +339,12 @@ class PointMeans:
                     break
                 centers.advance()
                 yield number
-            self._card.download(labels, group.buffers["labels"], self._stream)
+            self._gpu.download(labels, group.buffers["labels"], self._stream)
             used = centers.centroids()
             sums, _ = centers.found()
             return Rounds(number, used, sums, changed)
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def tally(
         self,
@@ -368,27 +368,27 @@ class PointMeans:
                 for group in self._groups(first, last):
                     for _ in self._label(group, workspace, False, centers, *group.part(first, last)):
                         yield
-                        self._card.wait(self._stream)
+                        self._gpu.wait(self._stream)
             centers.put(centroids)
             centers.clear()
             for group in self._groups(first, last):
                 here = group.part(first, last)
                 for _ in self._label(group, workspace, False, centers, *here):
                     yield
-                    self._card.wait(self._stream)
+                    self._gpu.wait(self._stream)
                 self._add(group, centers, *here)
             yield  # before waiting, so that one thread can start several GPUs
             sums, changed = centers.found()
             return Tally(sums, last - first if previous is None else changed)
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def _label(
         self, group: _Group, workspace: Any, measures: bool, centers: _Centers, first: int, last: int
     ) -> Generator[None, None, None]:
         """Launch the labelling of the points `first:last` of a group; yields between launches."""
         of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MAXIMUM_DIMENSIONS else _SIDE
-        of_run = between_looks(_OPERATIONS_OF_RUN, self._card.rates.multiply_adds, USUAL_RATES.multiply_adds)
+        of_run = between_looks(_OPERATIONS_OF_RUN, self._gpu.rates.multiply_adds, USUAL_RATES.multiply_adds)
         most = max(1, of_run // (centers.k * self._d * of_block)) * of_block
         for begin in range(first, last, most):
             if begin > first:
@@ -399,7 +399,7 @@ class PointMeans:
                 kernel, shared = "nearest_in_registers", min(centers.k, _FLOATS_OF_CENTROIDS // centers.stride) * centers.stride * 4
             else:
                 kernel, shared = "nearest_in_tiles", _TILE_BYTES
-            self._card.launch(
+            self._gpu.launch(
                 _FILE,
                 kernel,
                 blocks,
@@ -414,19 +414,19 @@ class PointMeans:
         """Launch the summation of the points `first:last` of a group by label."""
         points, columns = (
             self._struct(group, None, False, centers, first, last),
-            _columns(centers.k, self._d, self._card.maximum_shared_bytes()),
+            _columns(centers.k, self._d, self._gpu.maximum_shared_bytes()),
         )
-        multiprocessors, n = self._card.multiprocessors(), last - first
+        multiprocessors, n = self._gpu.multiprocessors(), last - first
         sums, counts, defines = centers.sums, centers.status.buffer, _defines(self._d)
         if columns == 0:
             blocks = min(multiprocessors * _BLOCKS, -(-n * self._d // _THREADS))
-            self._card.launch(_FILE, "add_points_one_by_one", blocks, _THREADS, (points, sums, counts), self._stream, defines=defines)
+            self._gpu.launch(_FILE, "add_points_one_by_one", blocks, _THREADS, (points, sums, counts), self._stream, defines=defines)
             return
         of_block = max(_THREADS, min(_POINTS_OF_BLOCK, -(-n // (multiprocessors * _BLOCKS))))
         for column in range(0, self._d, columns):
             some = min(columns, self._d - column)
             numbers = np.int32(centers.k), np.int32(column), np.int32(some), np.int32(of_block)
-            self._card.launch(
+            self._gpu.launch(
                 _FILE,
                 "add_points",
                 -(-n // of_block),
@@ -439,7 +439,7 @@ class PointMeans:
 
     def _struct(self, group: _Group, workspace: Any, measures: bool, centers: _Centers, first: int, last: int) -> NDArray[np.void]:
         return struct(
-            self._card,
+            self._gpu,
             _POINTS,
             {
                 **group.buffers,
@@ -481,7 +481,7 @@ class PointMeans:
         except DeviceMemoryError:
             return False
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
         self._residents = sorted([*self._residents, *new], key=lambda group: group.first)
         return True
 
@@ -489,7 +489,7 @@ class PointMeans:
         """Return the buffers for centroids, and an empty one for distances; cached between iterations, which take only milliseconds."""
         if self._centers is None or self._centers[0].k != k:
             self._centers = None
-            self._centers = _Centers(self._card, self._stream, k, self._d), self._card.buffer(0)
+            self._centers = _Centers(self._gpu, self._stream, k, self._d), self._gpu.buffer(0)
         return self._centers
 
     def _whole(self, n: int) -> _Group | None:
@@ -499,49 +499,49 @@ class PointMeans:
         return self._residents[0] if self._bring(0, n) and len(self._residents) == 1 else None
 
     def _sent(self, first: int, last: int) -> _Group:
-        buffers = {"labels": self._card.buffer(4 * (last - first)), **sent(self._card, {"points": self._points[first:last]}, self._stream)}
+        buffers = {"labels": self._gpu.buffer(4 * (last - first)), **sent(self._gpu, {"points": self._points[first:last]}, self._stream)}
         return _Group(first, last, buffers)
 
 
 class _Lists:
     """Clusters with a non-zero sum by bin and tile, on the device, up to a maximum number of entries."""
 
-    def __init__(self, card: Card, n_bins: int, tiles: int, entries: int) -> None:
-        self._card, self._n_bins, self._tiles, self._entries = card, n_bins, tiles, entries
+    def __init__(self, gpu: Gpu, n_bins: int, tiles: int, entries: int) -> None:
+        self._gpu, self._n_bins, self._tiles, self._entries = gpu, n_bins, tiles, entries
         self._buffers = {
-            "starts": card.buffer(8 * n_bins * (tiles + 1)),
-            "clusters": card.buffer(4 * entries),
-            "sums": card.buffer(8 * entries),
+            "starts": gpu.buffer(8 * n_bins * (tiles + 1)),
+            "clusters": gpu.buffer(4 * entries),
+            "sums": gpu.buffer(8 * entries),
         }
 
     @classmethod
-    def of(cls, card: Card, stream: Any, centroids: VectorSums, n_bins: int, tiles: int) -> _Lists:
+    def of(cls, gpu: Gpu, stream: Any, centroids: VectorSums, n_bins: int, tiles: int) -> _Lists:
         """Create the lists of the given centroids."""
-        k, made = len(centroids.counts), cls(card, n_bins, tiles, len(centroids.keys))
+        k, made = len(centroids.counts), cls(gpu, n_bins, tiles, len(centroids.keys))
         ends = np.minimum(np.arange(tiles + 1) * _CLUSTERS_OF_TILE, k)
         starts = np.searchsorted(centroids.keys, np.arange(n_bins)[:, None] * k + ends)
         columns = {"starts": starts.astype(np.int64), "clusters": (centroids.keys % k).astype(np.int32), "sums": centroids.sums}
         for name, column in columns.items():
-            card.upload(made._buffers[name], np.ascontiguousarray(column), stream)
-        card.wait(stream)
+            gpu.upload(made._buffers[name], np.ascontiguousarray(column), stream)
+        gpu.wait(stream)
         return made
 
     @property
     def struct(self) -> NDArray[np.void]:
-        return struct(self._card, _LISTS, self._buffers)
+        return struct(self._gpu, _LISTS, self._buffers)
 
     def clear(self, stream: Any) -> None:
         """Clear the lists, including gaps between the lists of two bins, which are also read."""
-        self._card.clear(self._buffers["clusters"], 4 * self._entries, stream)
-        self._card.clear(self._buffers["sums"], 8 * self._entries, stream)
+        self._gpu.clear(self._buffers["clusters"], 4 * self._entries, stream)
+        self._gpu.clear(self._buffers["sums"], 8 * self._entries, stream)
 
     def read(self, stream: Any, counts: NDArray[np.int64]) -> VectorSums:
         """Return the sums in the lists."""
         starts = np.empty((self._n_bins, self._tiles + 1), np.int64)
         clusters, sums = np.empty(self._entries, np.int32), np.empty(self._entries, np.int64)
         for column, name in ((starts, "starts"), (clusters, "clusters"), (sums, "sums")):
-            self._card.download(column, self._buffers[name], stream)
-        self._card.wait(stream)
+            self._gpu.download(column, self._buffers[name], stream)
+        self._gpu.wait(stream)
         lengths = starts[:, -1] - starts[:, 0]
         bins = np.repeat(np.arange(self._n_bins), lengths)
         places = np.arange(len(bins)) + np.repeat(starts[:, 0] - np.concatenate(([0], np.cumsum(lengths)))[:-1], lengths)
@@ -551,25 +551,25 @@ class _Lists:
 class _VectorCenters:
     """Terms of the vector centroids on the device, and the state of an iteration."""
 
-    def __init__(self, card: Card, stream: Any, k: int) -> None:
-        self._card, self._stream, self.k = card, stream, k
+    def __init__(self, gpu: Gpu, stream: Any, k: int) -> None:
+        self._gpu, self._stream, self.k = gpu, stream, k
         self.tiles = -(-k // _CLUSTERS_OF_TILE)
-        self._terms = {name: card.buffer(8 * k) for name in ("factor", "square")}
-        self._is_moved, self._moves, self._squares = card.buffer(k), card.buffer(k), card.buffer(24 * k)
-        self.status = _RoundStatus(card, stream, k)
+        self._terms = {name: gpu.buffer(8 * k) for name in ("factor", "square")}
+        self._is_moved, self._moves, self._squares = gpu.buffer(k), gpu.buffer(k), gpu.buffer(24 * k)
+        self.status = _RoundStatus(gpu, stream, k)
         for buffer in (self._is_moved, self._moves):
-            card.clear(buffer, k, stream)
+            gpu.clear(buffer, k, stream)
 
     def put(self, centroids: VectorSums) -> None:
         for name, column in centroids.terms()._asdict().items():
-            self._card.upload(self._terms[name], column, self._stream)
-        self._card.wait(self._stream)
+            self._gpu.upload(self._terms[name], column, self._stream)
+        self._gpu.wait(self._stream)
 
     def begin(self) -> None:
         """Reset the state for an iteration."""
         self.status.clear()
-        self._card.clear(self._moves, self.k, self._stream)
-        self._card.clear(self._squares, 24 * self.k, self._stream)
+        self._gpu.clear(self._moves, self.k, self._stream)
+        self._gpu.clear(self._squares, 24 * self.k, self._stream)
 
     def advance(self) -> None:
         """Mark clusters that lost or gained items as changed."""
@@ -584,12 +584,12 @@ class _VectorCenters:
             "k": self.k,
             "is_whole": int(is_whole),
         }
-        return struct(self._card, _TERMS, {**self._terms, **members})
+        return struct(self._gpu, _TERMS, {**self._terms, **members})
 
     def make(self) -> None:
         """Compute the terms of this iteration's sums."""
         arguments = self.terms(False), self.status.buffer
-        self._card.launch(_FILE, "make_terms", -(-self.k // _THREADS), _THREADS, arguments, self._stream, defines=_defines(8))
+        self._gpu.launch(_FILE, "make_terms", -(-self.k // _THREADS), _THREADS, arguments, self._stream, defines=_defines(8))
 
 
 class VectorMeans:
@@ -605,13 +605,13 @@ class VectorMeans:
 
     def __init__(
         self,
-        device: Card,
+        device: Gpu,
         vectors: VectorArrays,
         n_bins: int,
         low: NDArray[np.int64] | None = None,
         high: NDArray[np.int64] | None = None,
     ) -> None:
-        self._card, self._vectors, self._n_bins, self._stream = device, vectors, n_bins, device.stream()
+        self._gpu, self._vectors, self._n_bins, self._stream = device, vectors, n_bins, device.stream()
         self._ranges = None if low is None or high is None else {"low": low, "high": high}
         self._budget = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY)
         self._resident: _Group | None = None
@@ -641,31 +641,31 @@ class VectorMeans:
             If the centroids, or a single vector, do not fit.
         """
         try:
-            centers = _VectorCenters(self._card, self._stream, len(centroids.counts))
+            centers = _VectorCenters(self._gpu, self._stream, len(centroids.counts))
             centers.put(centroids)
-            lists = _Lists.of(self._card, self._stream, centroids, self._n_bins, centers.tiles)
+            lists = _Lists.of(self._gpu, self._stream, centroids, self._n_bins, centers.tiles)
             for group in self._groups(first, last):
                 begin, end = max(first, group.first), min(last, group.last)
                 here = begin - group.first, end - group.first
-                self._card.clear(group.buffers["labels"], 4 * (group.last - group.first), self._stream)
+                self._gpu.clear(group.buffers["labels"], 4 * (group.last - group.first), self._stream)
                 centers.begin()
                 for _ in self._label(group, centers, lists, lists, *here, is_whole=True):
-                    self._card.wait(self._stream)
+                    self._gpu.wait(self._stream)
                     yield Assigned(begin)
                 sums = None
                 if reporting != NEVER:
                     made = self._added(group, centers, *here)
                     counts, _ = centers.status.read()
                     sums = made[0].read(self._stream, counts)
-                self._card.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
+                self._gpu.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
                 if len(distances):
-                    self._card.download(distances[begin:end], group.buffers["values"], self._stream, offset=8 * here[0])
-                self._card.wait(self._stream)
+                    self._gpu.download(distances[begin:end], group.buffers["values"], self._stream, offset=8 * here[0])
+                self._gpu.wait(self._stream)
                 if len(distances):
                     self._measure(labels, distances, begin, end)
                 yield Assigned(end, sums)
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
         """Iterate as on the CPU. With a tolerance, the centroids pass through the host."""
@@ -673,17 +673,17 @@ class VectorMeans:
         if group is None or tolerance > 0.0:
             return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
         try:
-            centers = _VectorCenters(self._card, self._stream, len(centroids.counts))
+            centers = _VectorCenters(self._gpu, self._stream, len(centroids.counts))
             centers.put(centroids)
-            lists = _Lists.of(self._card, self._stream, centroids, self._n_bins, centers.tiles)
+            lists = _Lists.of(self._gpu, self._stream, centroids, self._n_bins, centers.tiles)
             of_moved, is_given = lists, True
-            self._card.upload(group.buffers["labels"], labels, self._stream)
+            self._gpu.upload(group.buffers["labels"], labels, self._stream)
             counts = centroids.counts
             for number in range(1, rounds + 1):
                 before = counts
                 centers.begin()
                 for _ in self._label(group, centers, lists, of_moved, 0, n, is_whole=number <= 2):
-                    self._card.wait(self._stream)
+                    self._gpu.wait(self._stream)
                     yield number - 1
                 made = self._added(group, centers, 0, n)
                 counts, changed = centers.status.read()
@@ -693,12 +693,12 @@ class VectorMeans:
                 centers.advance()
                 (lists, of_moved), is_given = made, False
                 yield number
-            self._card.download(labels, group.buffers["labels"], self._stream)
+            self._gpu.download(labels, group.buffers["labels"], self._stream)
             sums = made[0].read(self._stream, counts)
             used = centroids if is_given else lists.read(self._stream, before)
             return Rounds(number, used, sums, changed)
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def tally(
         self,
@@ -724,10 +724,10 @@ class VectorMeans:
         for place, (begin, end) in enumerate(pairwise(cuts.tolist())):
             if place:
                 yield
-            blocks = min(-(-(end - begin) // _WARPS), self._card.multiprocessors() * _VECTOR_BLOCKS)
+            blocks = min(-(-(end - begin) // _WARPS), self._gpu.multiprocessors() * _VECTOR_BLOCKS)
             arguments = vectors, lists.struct, of_moved.struct, terms, np.int32(first + begin), np.int32(first + end)
             buffers = group.buffers["labels"], group.buffers["values"]
-            self._card.launch(
+            self._gpu.launch(
                 _FILE,
                 "assign_vectors",
                 blocks,
@@ -741,15 +741,15 @@ class VectorMeans:
     def _added(self, group: _Group, centers: _VectorCenters, first: int, last: int) -> tuple[_Lists, _Lists]:
         """Return lists of the sums of the vectors `first:last` of a group, lists of changed clusters only, and squares."""
         entries = int(self._vectors.offsets[group.last] - self._vectors.offsets[group.first])
-        made = [_Lists(self._card, self._n_bins, centers.tiles, entries) for _ in range(2)]
+        made = [_Lists(self._gpu, self._n_bins, centers.tiles, entries) for _ in range(2)]
         made[0].clear(self._stream)
         numbers, labels = (np.int32(first), np.int32(last)), group.buffers["labels"]
-        blocks = min(self._card.multiprocessors() * _BLOCKS, -(-(last - first) // _THREADS))
-        self._card.launch(
+        blocks = min(self._gpu.multiprocessors() * _BLOCKS, -(-(last - first) // _THREADS))
+        self._gpu.launch(
             _FILE, "count_vectors", blocks, _THREADS, (labels, *numbers, centers.status.buffer), self._stream, defines=_defines(8)
         )
         arguments = self._struct(group, centers), labels, *numbers, made[0].struct, made[1].struct, centers.terms(False)
-        self._card.launch(_FILE, "add_vectors", self._n_bins, _THREADS, arguments, self._stream, defines=_defines(8))
+        self._gpu.launch(_FILE, "add_vectors", self._n_bins, _THREADS, arguments, self._stream, defines=_defines(8))
         return made[0], made[1]
 
     def _measure(self, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int) -> None:
@@ -763,7 +763,7 @@ class VectorMeans:
 
     def _struct(self, group: _Group, centers: _VectorCenters) -> NDArray[np.void]:
         columns = {name: group.buffers.get(name, 0) for name in _VECTOR_COLUMNS}
-        return struct(self._card, _VECTORS, {**columns, "has_ranges": int(self._ranges is not None), "tiles": centers.tiles})
+        return struct(self._gpu, _VECTORS, {**columns, "has_ranges": int(self._ranges is not None), "tiles": centers.tiles})
 
     def _bytes(self) -> NDArray[np.int64]:
         """Return the cumulative bytes of the vectors on the device, (n + 1,)."""
@@ -780,7 +780,7 @@ class VectorMeans:
         while first < last:
             end = min(last, first + 2**30, int(np.searchsorted(before, before[first] + self._budget, side="right")) - 1)
             if end <= first:
-                raise DeviceMemoryError(f"{self._card.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one vector")
+                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one vector")
             yield self._sent(first, end)
             first = end
 
@@ -802,7 +802,7 @@ class VectorMeans:
         }
         if self._ranges is not None:
             columns |= {name: column[first:last].astype(np.int32) for name, column in self._ranges.items()}
-        buffers = {"labels": self._card.buffer(4 * n), "values": self._card.buffer(8 * n)}
-        group = _Group(first, last, {**buffers, **sent(self._card, columns, self._stream)})
-        self._card.wait(self._stream)
+        buffers = {"labels": self._gpu.buffer(4 * n), "values": self._gpu.buffer(8 * n)}
+        group = _Group(first, last, {**buffers, **sent(self._gpu, columns, self._stream)})
+        self._gpu.wait(self._stream)
         return group

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.library_layouts import Matching, PeakLists, Pools, entropy_table
 
@@ -76,8 +76,8 @@ class LibrarySearch:
     queries_of_batch = _QUERIES_OF_BATCH
     pairs_of_launch = _PAIRS_OF_LAUNCH
 
-    def __init__(self, device: Card, references: PeakLists, mass: NDArray[np.int32]) -> None:
-        self._card, self._stream, self._references, self._mass = device, device.stream(), references, mass
+    def __init__(self, device: Gpu, references: PeakLists, mass: NDArray[np.int32]) -> None:
+        self._gpu, self._stream, self._references, self._mass = device, device.stream(), references, mass
         square = references.weight.astype(np.int64) ** 2
         total = np.concatenate(([0], np.cumsum(square)))
         self._squares = np.diff(total[references.offsets])
@@ -108,7 +108,7 @@ class LibrarySearch:
         reference[first:last], similarity[first:last], matched[first:last] = -1, 0.0, 0
         table = {"table": entropy_table() if matching.is_entropy else np.zeros(1, np.int32)}
         try:
-            rules = sent(self._card, table, self._stream)
+            rules = sent(self._gpu, table, self._stream)
             parts = list(self._parts())
             for begin, end in self._batches(pools, first, last):
                 for low, high in parts:
@@ -116,7 +116,7 @@ class LibrarySearch:
                     yield begin
                 yield end
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
         if first == last:
             yield last
 
@@ -133,20 +133,20 @@ class LibrarySearch:
     def _parts(self) -> Generator[tuple[int, int], None, None]:
         """Yield ranges of references that fit on the device."""
         size = _BYTES_OF_PEAK * self._references.offsets + _BYTES_OF_REFERENCE * np.arange(len(self._references.offsets))
-        workspace, n, first = self._card.free_bytes() * self.share_of_free_memory, len(self._mass), 0
+        workspace, n, first = self._gpu.free_bytes() * self.share_of_free_memory, len(self._mass), 0
         if self._resident is not None:
             workspace += size[self._resident[1]] - size[self._resident[0]]
         while first < n:
             last = min(n, int(np.searchsorted(size, size[first] + workspace, side="right")) - 1)
             if last <= first:
-                raise DeviceMemoryError(f"{self._card.name} has not enough memory for a reference")
+                raise DeviceMemoryError(f"{self._gpu.name} has not enough memory for a reference")
             yield first, last
             first = last
 
-    def _on_card(self, first: int, last: int) -> dict[str, Any]:
+    def _on_gpu(self, first: int, last: int) -> dict[str, Any]:
         """Return the references `first:last` on the device, resident until replaced."""
         if self._resident is None or self._resident[:2] != (first, last):
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
             self._resident = None
             offsets = self._references.offsets[first : last + 1]
             peaks = slice(int(offsets[0]), int(offsets[-1]))
@@ -158,7 +158,7 @@ class LibrarySearch:
                 "squares": self._squares[first:last],
             }
             arrays = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-            self._resident = first, last, sent(self._card, arrays, self._stream)
+            self._resident = first, last, sent(self._gpu, arrays, self._stream)
         return self._resident[2]
 
     def _search(
@@ -173,32 +173,32 @@ class LibrarySearch:
         answer: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]],
     ) -> None:
         """Search queries in a part of the references, replacing worse results."""
-        (begin, end), (low, high), card = rows, part, self._card
+        (begin, end), (low, high), gpu = rows, part, self._gpu
         if begin == end or low == high:
             return
-        held = self._on_card(low, high)
+        held = self._on_gpu(low, high)
         offsets = queries.offsets[begin : end + 1]
         peaks = slice(int(offsets[0]), int(offsets[-1]))
         query_arrays = {"offsets": offsets, "mz": _some(queries.mz[peaks]), "weight": _some(queries.weight[peaks]), "mass": mass[begin:end]}
         ranges = {"low": np.clip(pools.low[begin:end], low, high) - low, "high": np.clip(pools.high[begin:end], low, high) - low}
-        sent_own = sent(card, {name: np.ascontiguousarray(values) for name, values in query_arrays.items()}, self._stream)
-        sent_ranges = sent(card, {name: np.ascontiguousarray(values) for name, values in ranges.items()}, self._stream)
+        sent_own = sent(gpu, {name: np.ascontiguousarray(values) for name, values in query_arrays.items()}, self._stream)
+        sent_ranges = sent(gpu, {name: np.ascontiguousarray(values) for name, values in ranges.items()}, self._stream)
         n = end - begin
         fresh: tuple[NDArray, ...] = np.empty(n, np.int64), np.empty(n, np.float64), np.empty(n, np.int32)
-        workspace = {name: card.buffer(values.nbytes) for name, values in zip(("found", "similarity", "matched"), fresh, strict=True)}
+        workspace = {name: gpu.buffer(values.nbytes) for name, values in zip(("found", "similarity", "matched"), fresh, strict=True)}
         first_peak = int(self._references.offsets[low])
         arguments = (
-            struct(card, _PEAKS, sent_own | {"before": int(offsets[0])}),
-            struct(card, _PEAKS, {name: held[name] for name in ("offsets", "mz", "weight", "mass")} | {"before": first_peak}),
+            struct(gpu, _PEAKS, sent_own | {"before": int(offsets[0])}),
+            struct(gpu, _PEAKS, {name: held[name] for name in ("offsets", "mz", "weight", "mass")} | {"before": first_peak}),
             held["squares"],
-            struct(card, _POOLS, sent_ranges | {"ranges": pools.low.shape[1]}),
-            struct(card, _RULES, rules | {name: int(getattr(matching, name)) for name in Matching._fields}),
-            struct(card, _ANSWER, workspace),
+            struct(gpu, _POOLS, sent_ranges | {"ranges": pools.low.shape[1]}),
+            struct(gpu, _RULES, rules | {name: int(getattr(matching, name)) for name in Matching._fields}),
+            struct(gpu, _ANSWER, workspace),
         )
-        card.launch(_FILE, "search_library", end - begin, _THREADS, arguments, self._stream)
+        gpu.launch(_FILE, "search_library", end - begin, _THREADS, arguments, self._stream)
         for values, buffer in zip(fresh, workspace.values(), strict=True):
-            card.download(values, buffer, self._stream)
-        card.wait(self._stream)
+            gpu.download(values, buffer, self._stream)
+        gpu.wait(self._stream)
         result, similarity, matched = (column[begin:end] for column in answer)
         # Partial results are in order of their references, so the first of equal similarities stays.
         better = fresh[1] > similarity

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from proteoscope.kernels.cuda.driver import card_identity
+from proteoscope.kernels.cuda.driver import gpu_identity
 
-__all__ = ["DeviceUse", "card_use"]
+__all__ = ["DeviceUse", "gpu_use"]
 
 _LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 
@@ -31,12 +31,12 @@ class _Utilization(ctypes.Structure):
     _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
 
 
-def card_use(number: int) -> DeviceUse | None:
+def gpu_use(number: int) -> DeviceUse | None:
     """Return the use of CUDA device `number`, identified by UUID since the library numbers GPUs differently, or None if not reported.
 
     Call this only for devices known to be usable: a broken driver could crash the process.
     """
-    library, result = _library(), card_identity(number)
+    library, result = _library(), gpu_identity(number)
     if library is None or result is None:
         return None
     handle, memory, busy = ctypes.c_void_p(), _Memory(), _Utilization()

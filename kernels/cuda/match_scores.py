@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.match_score_layouts import (
     CANDIDATES_OF_CHUNK,
@@ -146,12 +146,12 @@ class MatchScores:
     queries_of_batch = 1 << 14
     passes_of_look = 1 << 20
 
-    def __init__(self, device: Card, candidates: MassLists) -> None:
+    def __init__(self, device: Gpu, candidates: MassLists) -> None:
         check_candidates(candidates)
         n = len(candidates.precursors)
         if n >= _MAXIMUM_CANDIDATES:
-            raise UnsupportedSearchError(f"{n:,} candidates are more than the 2^32 - 1 that cards search")
-        self._card, self._stream, self._lists = device, device.stream(), counting(candidates)
+            raise UnsupportedSearchError(f"{n:,} candidates are more than the 2^32 - 1 that GPUs search")
+        self._gpu, self._stream, self._lists = device, device.stream(), counting(candidates)
         workspace = self.counter_bytes
         while workspace + (8 << 10) > device.maximum_shared_bytes():
             workspace //= 2
@@ -185,7 +185,7 @@ class MatchScores:
         """
         last = len(queries.precursors) if last is None else last
         if top > _FOUND // 2:
-            raise UnsupportedSearchError(f"cards find the best {_FOUND // 2} candidates of a query, not {top}")
+            raise UnsupportedSearchError(f"GPUs find the best {_FOUND // 2} candidates of a query, not {top}")
         counted = counting(queries)
         self._check(counted)
         candidate[first:last], score[first:last] = -1, 0
@@ -196,14 +196,14 @@ class MatchScores:
                 best = np.empty((end - begin, top), np.uint64)
                 batch = self._sent(counted, windows, begin, end, top)
                 yield from self._passed(batch, begin)
-                self._card.download(best, batch.buffers["best"], self._stream)
-                self._card.wait(self._stream)
+                self._gpu.download(best, batch.buffers["best"], self._stream)
+                self._gpu.wait(self._stream)
                 score[begin:end] = best >> np.uint64(32)
                 numbers = np.uint64(_MAXIMUM_CANDIDATES - 1) - (best & np.uint64(_MAXIMUM_CANDIDATES - 1))
                 candidate[begin:end] = np.where(best > 0, numbers.astype(np.int64), -1)
                 yield end
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
         if first == last:
             yield last
 
@@ -230,20 +230,20 @@ class MatchScores:
                 end = min(last, begin + queries_of_batch)
                 result = np.empty((end - begin, n), score_type((1 << self._bits) - 1))
                 batch = self._sent(counted, windows, begin, end, 1)
-                workspace = self._card.buffer(result.nbytes)
+                workspace = self._gpu.buffer(result.nbytes)
                 yield from self._passed(batch, begin, workspace)
-                self._card.download(result, workspace, self._stream)
-                self._card.wait(self._stream)
+                self._gpu.download(result, workspace, self._stream)
+                self._gpu.wait(self._stream)
                 scores[begin:end] = result
                 yield end
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
         if first == last:
             yield last
 
     def _check(self, queries: MassLists) -> None:
         if maximum_matches(queries, self._longest) >= 1 << 16:
-            raise UnsupportedSearchError("cards count up to 65,535 matches, and these lists of masses are longer")
+            raise UnsupportedSearchError("GPUs count up to 65,535 matches, and these lists of masses are longer")
 
     def _sent(self, queries: MassLists, windows: NDArray[np.int64], first: int, last: int, top: int) -> _Batch:
         """Return the queries `first:last` on the device with empty results."""
@@ -255,9 +255,9 @@ class MatchScores:
             "windows": windows[first:last],
         }
         n_masses = int(offsets[-1] - offsets[0])
-        buffers = {"rows": self._card.buffer(8 * n_masses), "best": self._card.buffer(8 * top * (last - first))}
-        buffers |= sent(self._card, arrays, self._stream)
-        self._card.clear(buffers["best"], 8 * top * (last - first), self._stream)
+        buffers = {"rows": self._gpu.buffer(8 * n_masses), "best": self._gpu.buffer(8 * top * (last - first))}
+        buffers |= sent(self._gpu, arrays, self._stream)
+        self._gpu.clear(buffers["best"], 8 * top * (last - first), self._stream)
         planes = maximum_matches(queries, self._longest).bit_length()
         return _Batch(last - first, top, planes, windows[first:last], buffers)
 
@@ -265,7 +265,7 @@ class MatchScores:
         """Launch a batch of queries over all chunks; yields `reported` between launches."""
         since = 0
         for group in self._groups():
-            launched, struct_of_queries = False, struct(self._card, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
+            launched, struct_of_queries = False, struct(self._gpu, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
             postings = 2 * int(self._lists.offsets[self._end(group.last)] - self._lists.offsets[self._end(group.first)])
             of_row = postings / max(1, group.stride * (group.last - group.first))
             lanes = next(width for width in (4, 8, 16, 32) if width >= min(32.0, of_row))
@@ -287,15 +287,15 @@ class MatchScores:
                     "lanes": lanes,
                     "planes": batch.planes,
                 }
-                arguments = self._index(group), struct_of_queries, struct(self._card, _PASS, members)
+                arguments = self._index(group), struct_of_queries, struct(self._gpu, _PASS, members)
                 self._launch(kernel, batch.n, arguments, self._shared_bytes)
                 since += batch.n
                 if since >= self.passes_of_look:
-                    self._card.wait(self._stream)
+                    self._gpu.wait(self._stream)
                     since = 0
                     yield reported
             if self._resident is None:
-                self._card.wait(self._stream)
+                self._gpu.wait(self._stream)
                 yield reported
             del group  # free its memory before the next group is created
 
@@ -308,7 +308,7 @@ class MatchScores:
         return min(len(self._lists.precursors), chunk * self._chunk_size)
 
     def _launch(self, kernel: str, blocks: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
-        self._card.launch(
+        self._gpu.launch(
             _FILE, kernel, blocks, _THREADS, arguments, self._stream, shared_bytes=shared_bytes, defines=(f"BITS={self._bits}",)
         )
 
@@ -324,9 +324,9 @@ class MatchScores:
             with suppress(DeviceMemoryError):
                 group = self._made(first, last)
             if group is None:
-                self._card.wait(self._stream)
+                self._gpu.wait(self._stream)
                 if last - first == 1:
-                    raise DeviceMemoryError(f"{self._card.name} has not enough memory for {self._chunk_size:,} candidates")
+                    raise DeviceMemoryError(f"{self._gpu.name} has not enough memory for {self._chunk_size:,} candidates")
                 most = (last - first) // 2
                 continue
             if (first, last) == (0, self._n_chunks):
@@ -340,7 +340,7 @@ class MatchScores:
         masses = self._lists.offsets[ends] - self._lists.offsets[ends[0]]
         rows = np.minimum(2 * masses, 2 * (int(self._lists.precursors.max(initial=0)) + 1))
         taken = 12 * masses + 12 * (ends - ends[0]) + 4 * rows * np.arange(len(ends)) + rows // 5
-        return first + max(1, int(np.searchsorted(taken, self._card.free_bytes() * self.share_of_free_memory, side="right")) - 1)
+        return first + max(1, int(np.searchsorted(taken, self._gpu.free_bytes() * self.share_of_free_memory, side="right")) - 1)
 
     def _made(self, first: int, last: int) -> _Group:
         """Build the lists of the chunks `first:last` on the device.
@@ -350,14 +350,14 @@ class MatchScores:
         DeviceMemoryError
             If they do not fit.
         """
-        card, stream, size = self._card, self._stream, self._chunk_size
+        gpu, stream, size = self._gpu, self._stream, self._chunk_size
         begin, end = self._end(first), self._end(last)
         offsets = self._lists.offsets[begin : end + 1]
         raw: dict[str, Any] = {}
         buffers: dict[str, Any] = {}
         try:
             raw = sent(
-                card,
+                gpu,
                 {
                     "offsets": offsets,
                     "masses": self._lists.masses[offsets[0] : offsets[-1]],
@@ -365,49 +365,49 @@ class MatchScores:
                 },
                 stream,
             )
-            lists = struct(card, _LISTS, raw | {"before": int(offsets[0]), "n": end - begin})
+            lists = struct(gpu, _LISTS, raw | {"before": int(offsets[0]), "n": end - begin})
             words = int(self._lists.precursors[begin:end].max(initial=0)) // 64 + 1
             bits = {name: np.empty(words, np.uint64) for name in ("bits", "bits_below")}
             blocks = -(-(end - begin) * _LIST_THREADS // _THREADS)
             for name in bits:
-                buffers[name] = card.buffer(8 * words)
-                card.clear(buffers[name], 8 * words, stream)
-            marked = struct(card, _ROWS, buffers | {"before": 0, "before_below": 0, "words": words, "n": 0})
+                buffers[name] = gpu.buffer(8 * words)
+                gpu.clear(buffers[name], 8 * words, stream)
+            marked = struct(gpu, _ROWS, buffers | {"before": 0, "before_below": 0, "words": words, "n": 0})
             self._launch("mark_masses", blocks, (lists, marked))
             for name, values in bits.items():
-                card.download(values, buffers[name], stream)
-            card.wait(stream)
+                gpu.download(values, buffers[name], stream)
+            gpu.wait(stream)
             rows = MassRows.of(bits["bits"]), MassRows.of(bits["bits_below"])
             before = {name: table.before[:-1].astype(np.uint32) for name, table in zip(("before", "before_below"), rows, strict=True)}
             starts = np.minimum(np.arange(last - first + 1) * size, end - begin)
-            buffers |= sent(card, before | {"firsts": 2 * (offsets[starts] - offsets[0])}, stream)
+            buffers |= sent(gpu, before | {"firsts": 2 * (offsets[starts] - offsets[0])}, stream)
             group = _Group(first, last, *rows, buffers)
             n_masses = int(offsets[-1] - offsets[0])
             workspace = 4 * group.stride * (last - first)
             if 2 * n_masses > self.share_for_bits * group.stride * (end - begin):
-                buffers["bits_of_rows"] = card.buffer(workspace * self._columns)
-                card.clear(buffers["bits_of_rows"], workspace * self._columns, stream)
+                buffers["bits_of_rows"] = gpu.buffer(workspace * self._columns)
+                gpu.clear(buffers["bits_of_rows"], workspace * self._columns, stream)
                 self._launch("set_bits", blocks, (lists, self._rows(group), self._index(group)))
                 return group
-            buffers |= {"starts": card.buffer(workspace), "postings": card.buffer(4 * n_masses)}
-            card.clear(buffers["starts"], workspace, stream)
+            buffers |= {"starts": gpu.buffer(workspace), "postings": gpu.buffer(4 * n_masses)}
+            gpu.clear(buffers["starts"], workspace, stream)
             arguments = lists, self._rows(group), self._index(group)
             self._launch("count_postings", blocks, arguments)
             self._launch("add_up", last - first, arguments[-1:])
             self._launch("place_postings", blocks, arguments)
             return group
         finally:
-            card.wait(stream)
+            gpu.wait(stream)
 
     def _rows(self, group: _Group) -> NDArray[np.void]:
         names = "bits", "bits_below", "before", "before_below"
         members = {name: group.buffers[name] for name in names} | {"words": len(group.rows.bits), "n": group.rows.n}
-        return struct(self._card, _ROWS, members)
+        return struct(self._gpu, _ROWS, members)
 
     def _index(self, group: _Group) -> NDArray[np.void]:
         members = {name: group.buffers.get(name, 0) for name in ("starts", "postings", "firsts")}
         members |= {"bits": group.buffers.get("bits_of_rows", 0), "columns": self._columns}
-        return struct(self._card, _INDEX, members | {"stride": group.stride, "chunk_size": self._chunk_size})
+        return struct(self._gpu, _INDEX, members | {"stride": group.stride, "chunk_size": self._chunk_size})
 
     @property
     def _columns(self) -> int:

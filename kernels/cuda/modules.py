@@ -17,16 +17,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
+from proteoscope.kernels.cuda.rates import USUAL_RATES, GpuRates
 from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
 
-__all__ = ["COMPILER_OPTIONS", "Card", "CudaGpu", "card", "header_options", "sent", "source", "struct"]
+__all__ = ["COMPILER_OPTIONS", "CudaGpu", "Gpu", "header_options", "open_gpu", "sent", "source", "struct"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 """Fused multiply-adds are off: they round differently from the CPU's kernels."""
 
 
-class Card(Device, Protocol):
+class Gpu(Device, Protocol):
     """Services of a device for kernel launchers. Streams and buffers are opaque; work on a stream runs in order.
 
     Threads may share a GPU if each has its own streams. A buffer, and the source of a transfer from pinned memory, must exist until its
@@ -38,7 +38,7 @@ class Card(Device, Protocol):
         Measured or default speeds.
     """
 
-    rates: CardRates
+    rates: GpuRates
 
     def free_bytes(self) -> int:
         """Return the device memory that can be allocated now."""
@@ -111,24 +111,24 @@ def header_options() -> tuple[str, ...]:
     return f"-I{folder}", f"-DHEADERS_{digest[:16]}"
 
 
-def struct(card: Card, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np.void]:
+def struct(gpu: Gpu, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np.void]:
     """Return a struct for a kernel as a zero-dimensional array. Buffers become addresses and must exist until the kernel is done."""
     made = np.zeros((), layout)
     assert set(layout.names or ()) == set(members)
     for name, value in members.items():
         is_number = isinstance(value, int | float | np.integer | np.floating)
-        made[name] = value if is_number else card.address(value)
+        made[name] = value if is_number else gpu.address(value)
     return made
 
 
-def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
+def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
     """Send arrays; return their buffers by name. All are allocated before the first transfer, so that none is freed during one.
 
     Raises DeviceMemoryError.
     """
-    buffers = {name: card.buffer(values.nbytes) for name, values in arrays.items()}
+    buffers = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
     for name, values in arrays.items():
-        card.upload(buffers[name], np.ascontiguousarray(values), stream)
+        gpu.upload(buffers[name], np.ascontiguousarray(values), stream)
     return buffers
 
 
@@ -157,7 +157,7 @@ class _CudaErrors:
 
 
 class CudaGpu:
-    """A `Card` on CUDA device `number`, through CuPy."""
+    """A `Gpu` on CUDA device `number`, through CuPy."""
 
     kernels = "cuda"
     is_processor = False
@@ -191,16 +191,16 @@ class CudaGpu:
             return min(free, max(0, limit - int(pool.used_bytes()))) if limit else free
 
     def maximum_shared_bytes(self) -> int:
-        """See `Card`."""
+        """See `Gpu`."""
         return self._attribute("MaxSharedMemoryPerBlockOptin")
 
     def compute_capability(self) -> int:
-        """See `Card`."""
+        """See `Gpu`."""
         with self._errors:
             return int(self._device.compute_capability)
 
     def multiprocessors(self) -> int:
-        """See `Card`."""
+        """See `Gpu`."""
         return self._attribute("MultiProcessorCount")
 
     def _attribute(self, name: str) -> int:
@@ -211,39 +211,39 @@ class CudaGpu:
         return self._attributes[name]
 
     def buffer(self, n_bytes: int) -> Any:
-        """See `Card`."""
+        """See `Gpu`."""
         with self._errors, self._device:
             return self._cupy.empty(max(16, n_bytes), np.uint8)
 
     def address(self, buffer: Any) -> int:
-        """See `Card`."""
+        """See `Gpu`."""
         return int(buffer.data.ptr)
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
-        """See `Card`."""
+        """See `Gpu`."""
         with self._errors, self._device:
             memory = self._cupy.cuda.alloc_pinned_memory(max(16, n_bytes))
             return np.frombuffer(memory, np.uint8, max(16, n_bytes))
 
     def stream(self) -> Any:
-        """See `Card`."""
+        """See `Gpu`."""
         with self._errors, self._device:
             return self._cupy.cuda.Stream(non_blocking=True)
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
-        """See `Card`."""
+        """See `Gpu`."""
         if values.nbytes:
             with self._errors, self._device:
                 (buffer.data + offset).copy_from_host_async(values.ctypes.data, values.nbytes, stream)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
-        """See `Card`."""
+        """See `Gpu`."""
         if values.nbytes:
             with self._errors, self._device:
                 (buffer.data + offset).copy_to_host_async(values.ctypes.data, values.nbytes, stream)
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
-        """See `Card`."""
+        """See `Gpu`."""
         with self._errors, self._device:
             buffer.data.memset_async(0, n_bytes, stream)
 
@@ -259,7 +259,7 @@ class CudaGpu:
         shared_bytes: int = 0,
         defines: tuple[str, ...] = (),
     ) -> None:
-        """See `Card`."""
+        """See `Gpu`."""
         if blocks <= 0:
             return
         with self._errors, self._device, stream:
@@ -294,13 +294,13 @@ class CudaGpu:
             return result
 
     def wait(self, stream: Any) -> None:
-        """See `Card`."""
+        """See `Gpu`."""
         with self._errors, self._device:
             stream.synchronize()
 
 
 @lru_cache
-def card(number: int) -> CudaGpu:
+def open_gpu(number: int) -> CudaGpu:
     """Return the GPU of a CUDA device; its kernels are compiled once.
 
     Raises

@@ -1,7 +1,7 @@
 """Compilation of commonly used kernel variants before the first search on a GPU.
 
 Sources are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that there is no list of all
-variants. `usual_forms.json` lists those that searches of every kind compiled, recorded by `benchmarks/card_forms.py`. A missing variant is
+variants. `usual_forms.json` lists those that searches of every kind compiled, recorded by `benchmarks/gpu_forms.py`. A missing variant is
 compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
 """
 
@@ -26,7 +26,7 @@ def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
     return [(file, tuple(macros)) for file, forms in retained.items() for macros in forms]
 
 
-def compile_usual_forms(card: CudaGpu, threads: int, advance: Callable[[int], None]) -> list[str]:
+def compile_usual_forms(gpu: CudaGpu, threads: int, advance: Callable[[int], None]) -> list[str]:
     """Compile all common variants for a GPU in parallel threads.
 
     Parameters
@@ -40,15 +40,15 @@ def compile_usual_forms(card: CudaGpu, threads: int, advance: Callable[[int], No
         One sentence per variant that failed to compile.
     """
     failures: list[str] = []
-    with ThreadPoolExecutor(threads, thread_name_prefix="proteoscope-card-compiler") as pool:
-        waiting = {pool.submit(card.compile, file, macros): file for file, macros in usual_forms()}
+    with ThreadPoolExecutor(threads, thread_name_prefix="proteoscope-GPU-compiler") as pool:
+        waiting = {pool.submit(gpu.compile, file, macros): file for file, macros in usual_forms()}
         try:
             while waiting:
                 done, _ = wait(waiting, _LOOK_SECONDS, FIRST_COMPLETED)
                 for future in done:
                     file, error = waiting.pop(future), future.exception()
                     if isinstance(error, DeviceError):
-                        failures.append(f"{file} could not be compiled ahead for {card.name}: {str(error).splitlines()[0]}")
+                        failures.append(f"{file} could not be compiled ahead for {gpu.name}: {str(error).splitlines()[0]}")
                     elif error is not None:
                         raise error
                 advance(len(done))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["USUAL_RATES", "CardRates", "between_looks"]
+__all__ = ["USUAL_RATES", "GpuRates", "between_looks"]
 
 
-class CardRates(NamedTuple):
+class GpuRates(NamedTuple):
     """Speeds of a whole GPU.
 
     Attributes
@@ -31,7 +31,7 @@ class CardRates(NamedTuple):
     launch: float
 
 
-USUAL_RATES = CardRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
+USUAL_RATES = GpuRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
 """Speeds of an H200, on which the constants of plans were fitted, also assumed for GPUs that were not measured."""
 
 

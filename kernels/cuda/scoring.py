@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG
 from proteoscope.kernels.cuda.gathering import gather_peaks, lightest_weights
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.layouts import (
@@ -207,13 +207,13 @@ class SpectrumSearch:
     dense_candidates_of_batch = 1 << 28
     dense_candidates_of_item = 1 << 12  # candidates in the union of the windows of a tile
 
-    def __init__(self, device: Card, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
-        card = device
-        self._card, self._settings, self._modifications = card, settings, modifications
+    def __init__(self, device: Gpu, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
+        gpu = device
+        self._gpu, self._settings, self._modifications = gpu, settings, modifications
         self._kind = SCORE_KINDS[settings.score]
         self._slots_of_combination = _slots_of_combination(modifications)
         self._check_sizes(len(peptides.mass))
-        budget = int(card.free_bytes() * self.share_of_free_memory)
+        budget = int(gpu.free_bytes() * self.share_of_free_memory)
         self._peptides = {name: getattr(peptides, name) for name in _OF_A_PEPTIDE}
         self._queries_mass_bounds = _mass_bounds(modifications, settings)
         columns: dict[str, NDArray] = {
@@ -231,18 +231,18 @@ class SpectrumSearch:
         self._bytes_of_peptide = max(1, sum(column.itemsize for column in self._peptides.values() if len(column)))  # 1 without peptides
         self._maximum_peptides = max(0, self._workspace_bytes // 2 // self._bytes_of_peptide)  # the other half of the memory is for batches
         if self._maximum_peptides == 0:
-            raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
+            raise DeviceMemoryError(f"{gpu.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
         self._units_of_weight = 1.0  # scale of weights in the kernel for dense windows, see `_know_weights`
         self._weights: NDArray[np.float32] | None = None
         self._lightest_weights = np.zeros(0, np.float32)
-        self._stream = card.stream()
-        self._columns = sent(card, columns, self._stream)
+        self._stream = gpu.stream()
+        self._columns = sent(gpu, columns, self._stream)
         self._brought = 0, 0
         if len(peptides.mass) <= self._maximum_peptides:
             with suppress(DeviceMemoryError):
                 self._bring(0, len(peptides.mass))
-        card.wait(self._stream)
+        gpu.wait(self._stream)
 
     def _bring(self, low: int, high: int) -> None:
         """Send the peptides `low:high` to the device, replacing the current ones."""
@@ -251,8 +251,8 @@ class SpectrumSearch:
         self._brought = 0, 0
         for name in self._peptides:
             self._columns.pop(name, None)
-        self._columns |= sent(self._card, {name: column[low:high] for name, column in self._peptides.items()}, self._stream)
-        self._card.wait(self._stream)
+        self._columns |= sent(self._gpu, {name: column[low:high] for name, column in self._peptides.items()}, self._stream)
+        self._gpu.wait(self._stream)
         self._brought = low, high
         self._scalars["first_peptide"], self._scalars["n_peptides"] = low, high - low
         self._peptides_of_landmark = max(1, (high - low) // _LANDMARKS)
@@ -272,7 +272,7 @@ class SpectrumSearch:
                 highs = np.searchsorted(mass, above[begun - first :], side="right")
                 stop = begun + int(np.searchsorted(highs, low + self._maximum_peptides, side="right"))
                 if stop == begun:
-                    raise DeviceMemoryError(f"{self._card.name} has too little memory for the candidates of one spectrum")
+                    raise DeviceMemoryError(f"{self._gpu.name} has too little memory for the candidates of one spectrum")
                 high = int(highs[stop - begun - 1])
             try:
                 self._bring(low, high)
@@ -336,16 +336,16 @@ class SpectrumSearch:
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
         """See `proteoscope.kernels.cpu.scoring.SpectrumSearch.count_candidates`."""
-        card = self._card
+        gpu = self._gpu
         for begun, stop in self._stretches(queries, first, last):
             result = np.empty(stop - begun, np.int64)
-            device_counts = card.buffer(result.nbytes)
-            inputs = sent(card, {"scalars": self._scalars, "query_mass": queries.mass[begun:stop]}, self._stream)
+            device_counts = gpu.buffer(result.nbytes)
+            inputs = sent(gpu, {"scalars": self._scalars, "query_mass": queries.mass[begun:stop]}, self._stream)
             columns = self._columns["mass"], self._columns["combination_mass"]
             arguments = (inputs["scalars"], *columns, inputs["query_mass"], np.int32(len(result)), device_counts)
-            card.launch("candidate_counts.cu", "count_candidates", -(-len(result) * 32 // 128), 128, arguments, self._stream)
-            card.download(result, device_counts, self._stream)
-            card.wait(self._stream)
+            gpu.launch("candidate_counts.cu", "count_candidates", -(-len(result) * 32 // 128), 128, arguments, self._stream)
+            gpu.download(result, device_counts, self._stream)
+            gpu.wait(self._stream)
             out[begun:stop] = result
 
     def search_queries(
@@ -365,7 +365,7 @@ class SpectrumSearch:
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
         shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
-        batches = [_Batch(self._card) for _ in range(_BATCHES_UNDER_WAY)]
+        batches = [_Batch(self._gpu) for _ in range(_BATCHES_UNDER_WAY)]
         for begun, stop in self._stretches(queries, first, last):
             yield from self._search_stretch(spectra, queries, hits, begun, stop, peaks, shared_bytes, batches)
 
@@ -405,8 +405,8 @@ class SpectrumSearch:
         n_bytes[first:last] += np.where(is_dense, 2 * _FINE_BINS + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0)
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
         runs = np.concatenate((np.flatnonzero(np.diff(is_dense)) + 1, [last - first]))
-        scalars = sent(self._card, {"scalars": self._scalars}, self._stream)["scalars"]
-        self._card.wait(self._stream)
+        scalars = sent(self._gpu, {"scalars": self._scalars}, self._stream)["scalars"]
+        self._gpu.wait(self._stream)
         running: deque[_Batch] = deque()
         begun = first
         try:
@@ -484,7 +484,7 @@ class SpectrumSearch:
         ions = _MAXIMUM_IONS_OF_SERIES * settings.maximum_fragment_charge * max(len(settings.n_term_series), len(settings.c_term_series))
         if np.isinf(self.minimum_sharing) or ions >= 1 << _COUNT_BITS:
             return parts
-        if not self._kind.dense_on_card or hits.score.shape[1] > _MAXIMUM_DENSE_BEST or windows > _MAXIMUM_DENSE_WINDOWS:
+        if not self._kind.dense_on_gpu or hits.score.shape[1] > _MAXIMUM_DENSE_BEST or windows > _MAXIMUM_DENSE_WINDOWS:
             return parts
         lightest, heaviest = queries.mass[starts], queries.mass[np.minimum(starts + _TILE, last) - 1]
         union = np.zeros(len(starts), np.int64)
@@ -500,7 +500,7 @@ class SpectrumSearch:
         union *= self._peptides_of_landmark
         maximum_peaks = np.maximum.reduceat(peaks[first:last], starts - first)
         fits = maximum_peaks <= _MAXIMUM_DENSE_PEAKS
-        fits &= self._dense_shared_bytes(hits, maximum_peaks) <= self._card.maximum_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
+        fits &= self._dense_shared_bytes(hits, maximum_peaks) <= self._gpu.maximum_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
         groups = np.arange(0, len(starts), _TILES_TOGETHER)
         shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self.minimum_sharing * np.add.reduceat(union, groups)
         dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MAXIMUM_CANDIDATES // 2)
@@ -521,7 +521,7 @@ class SpectrumSearch:
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
         """Return the end of the batch from `start`: within the bytes and candidates of a batch, but at least one query or tile."""
         usual = self.dense_candidates_of_batch if dense else self.candidates_of_batch
-        candidates = between_looks(usual, self._card.rates.lookups, USUAL_RATES.lookups)
+        candidates = between_looks(usual, self._gpu.rates.lookups, USUAL_RATES.lookups)
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
         by_cost = np.searchsorted(total_cost, total_cost[start] + candidates, side="right") - 1
         stop = min(int(min(by_bytes, by_cost)), run_end)
@@ -548,9 +548,9 @@ class SpectrumSearch:
 class _Batch:
     """Pinned and device buffers of a batch of queries, and its stream. Buffers grow as needed and are reused."""
 
-    def __init__(self, card: Card) -> None:
-        self._card = card
-        self._stream = card.stream()
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._stream = gpu.stream()
         self.release()
         self.first = self.last = 0
 
@@ -565,14 +565,14 @@ class _Batch:
         n_bytes = int(np.prod(shape)) * np.dtype(kind).itemsize
         if name not in self._pinned or len(self._pinned[name]) < n_bytes:
             self._pinned.pop(name, None)
-            self._pinned[name] = self._card.pinned(n_bytes)
+            self._pinned[name] = self._gpu.pinned(n_bytes)
         return self._pinned[name][:n_bytes].view(kind).reshape(shape)
 
     def _device(self, name: str, n_bytes: int) -> Any:
         if self._sizes.get(name, -1) < n_bytes:
             self._buffers.pop(name, None)
             self._sizes.pop(name, None)
-            self._buffers[name] = self._card.buffer(n_bytes)
+            self._buffers[name] = self._gpu.buffer(n_bytes)
             self._sizes[name] = n_bytes
         return self._buffers[name]
 
@@ -598,7 +598,7 @@ class _Batch:
             search, spectra, queries, hits, first, last, {"item_query": item_query, "item_part": item_part, "first_item": first_item}
         )
         arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(maximum_peaks))
-        self._card.launch("sparse_search.cu", search._kind.on_card, total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes)
+        self._gpu.launch("sparse_search.cu", search._kind.on_gpu, total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes)
         self._collect(search, scalars)
 
     def begin_dense(
@@ -613,7 +613,7 @@ class _Batch:
         n_parts: NDArray[np.int64],
     ) -> None:
         """As `begin`, with the kernel for dense windows; `n_parts` is the number of blocks of each tile."""
-        card, stream, n = self._card, self._stream, last - first
+        gpu, stream, n = self._gpu, self._stream, last - first
         blocks = int(n_parts.sum())
         tile = np.repeat(np.arange(len(n_parts), dtype=np.int32), n_parts)
         item_part = np.arange(blocks, dtype=np.int32) - (np.cumsum(n_parts) - n_parts)[tile].astype(np.int32)
@@ -626,8 +626,8 @@ class _Batch:
         table, bars = self._device("table", table_bytes), self._device("bars", 4 * n)
         edges = self._device("edges", len(n_parts) * _TILE * 2 * maximum_peaks * _EDGE_BYTES)
         bins_of_thomson = self._device("bins_of_thomson", 8 * len(n_parts))
-        card.clear(table, table_bytes, stream)
-        card.clear(bars, 4 * n, stream)
+        gpu.clear(table, table_bytes, stream)
+        gpu.clear(bars, 4 * n, stream)
         members = {
             "first_item": inputs["first_item"],
             "edges": edges,
@@ -638,12 +638,12 @@ class _Batch:
             "n_queries": n,
             "maximum_peaks": maximum_peaks,
         }
-        arguments = (scalars, device_pointers, struct(card, _TILES, members))
-        card.launch("tile_tables.cu", "tabulate_peaks", len(n_parts), 256, arguments, stream)
+        arguments = (scalars, device_pointers, struct(gpu, _TILES, members))
+        gpu.launch("tile_tables.cu", "tabulate_peaks", len(n_parts), 256, arguments, stream)
         shared_bytes = search._dense_shared_bytes(hits, maximum_peaks)
-        card.launch(
+        gpu.launch(
             "dense_search.cu",
-            search._kind.dense_on_card,
+            search._kind.dense_on_gpu,
             blocks,
             32 * _DENSE_WARPS,
             arguments,
@@ -663,7 +663,7 @@ class _Batch:
         items: dict[str, NDArray[np.int32]],
     ) -> tuple[Any, dict[str, Any], int]:
         """Pack and send queries and work items, and allocate results; return the struct Inputs, the buffers, and the maximum peak count."""
-        card, stream, n = self._card, self._stream, last - first
+        gpu, stream, n = self._gpu, self._stream, last - first
         retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         with_height = search._kind.needs_correlation
         peaks = np.diff(spectra.offsets)[queries.spectrum[first:last]]
@@ -696,39 +696,39 @@ class _Batch:
         best_of_items = self._device("best_of_items", int(items["first_item"][-1]) * retained * _CANDIDATE_BYTES)
         arrays = search._columns | inputs | {"best_of_items": best_of_items, "histogram": outputs["histogram"]}
         pointers = self._host("pointers", np.uint64, len(_INPUTS))
-        pointers[:] = [card.address(arrays[name]) for name in _INPUTS]
+        pointers[:] = [gpu.address(arrays[name]) for name in _INPUTS]
         device_pointers = self._device("pointers", pointers.nbytes)
-        card.upload(device_pointers, pointers, stream)
+        gpu.upload(device_pointers, pointers, stream)
         for name, values in host.items():
-            card.upload(inputs[name], values, stream)
-        card.clear(outputs["histogram"], self._out["histogram"].nbytes, stream)
+            gpu.upload(inputs[name], values, stream)
+        gpu.clear(outputs["histogram"], self._out["histogram"].nbytes, stream)
         self.first, self.last = first, last
         return device_pointers, inputs, int(peaks.max(initial=0))
 
     def _collect(self, search: SpectrumSearch, scalars: Any) -> None:
         """Start merging the hits of the work items and fetching the result."""
-        card, stream, n, of = self._card, self._stream, self.last - self.first, self._buffers
+        gpu, stream, n, of = self._gpu, self._stream, self.last - self.first, self._buffers
         arguments = (
             scalars,
             of["first_item"],
             of["best_of_items"],
-            struct(card, _CARRIED, {name: search._columns[name] for name in _CARRIED.names or ()}),
+            struct(gpu, _CARRIED, {name: search._columns[name] for name in _CARRIED.names or ()}),
             of["histogram"],
             np.int32(n),
-            struct(card, _HITS, {name: of[name] for name in _HITS.names or ()}),
+            struct(gpu, _HITS, {name: of[name] for name in _HITS.names or ()}),
         )
-        card.launch("best_hits.cu", "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
+        gpu.launch("best_hits.cu", "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
         for name, values in self._out.items():
-            card.download(values, of[name], stream)
+            gpu.download(values, of[name], stream)
 
     def abandon(self) -> None:
         """Wait for started work and discard it."""
         with suppress(DeviceError):
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def finish(self, hits: HitArrays) -> None:
         """Wait for the kernels and write the rows of the hits."""
-        self._card.wait(self._stream)
+        self._gpu.wait(self._stream)
         for name, values in self._out.items():
             getattr(hits, name)[self.first : self.last] = values
 

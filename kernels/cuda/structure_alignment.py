@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.partitions import equal_partitions
@@ -126,8 +126,8 @@ class StructureSearch:
         Chains in order of length, shortest first; in other orders the longest may be processed last, which takes longer.
     """
 
-    def __init__(self, device: Card, chains: StructureArrays) -> None:
-        self._card, self._chains, self._lengths = device, chains, chains.lengths
+    def __init__(self, device: Gpu, chains: StructureArrays) -> None:
+        self._gpu, self._chains, self._lengths = device, chains, chains.lengths
         self._stream = device.stream()
         self._budget = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY)
         self._resident: _Batch | None = None
@@ -157,28 +157,28 @@ class StructureSearch:
         """
         last = len(self._lengths) if last is None else last
         try:
-            work = _Query(self._card, self._stream, query, rewards)
+            work = _Query(self._gpu, self._stream, query, rewards)
             for batch in self._batches(first, last):
                 begin, end = max(first, batch.first), min(last, batch.last)
                 n = batch.last - batch.first
-                workspace = {name: self._card.buffer(4 * n) for name in ("scores", "element_scores")}
-                workspace["border"] = self._card.buffer(_BORDER_BYTES * self._n_residues(batch) if work.n_strips > 1 else 0)
+                workspace = {name: self._gpu.buffer(4 * n) for name in ("scores", "element_scores")}
+                workspace["border"] = self._gpu.buffer(_BORDER_BYTES * self._n_residues(batch) if work.n_strips > 1 else 0)
                 none = np.full(n, -1, np.int32)
                 for name in ("scores", "element_scores"):
-                    self._card.upload(workspace[name], none, self._stream)
+                    self._gpu.upload(workspace[name], none, self._stream)
                 cells = self._lengths[begin:end] * max(1, len(query.state))
-                most = between_looks(_CELLS_OF_RUN, self._card.rates.maxima, USUAL_RATES.maxima)
+                most = between_looks(_CELLS_OF_RUN, self._gpu.rates.maxima, USUAL_RATES.maxima)
                 runs = sorted(equal_partitions(cells, 1, maximum_cost=most, per_worker=1), key=lambda run: run.first)
                 for run in runs:
                     here, there = begin - batch.first + run.first, begin - batch.first + run.last
                     work.align(batch.chains, workspace, here, there, least)
                     for out, buffer in ((scores, workspace["scores"]), (element_scores, workspace["element_scores"])):
                         result = out[begin + run.first : begin + run.last]
-                        self._card.download(result, buffer, self._stream, offset=4 * here)
-                    self._card.wait(self._stream)
+                        self._gpu.download(result, buffer, self._stream, offset=4 * here)
+                    self._gpu.wait(self._stream)
                     yield begin + run.last
         finally:
-            self._card.wait(self._stream)
+            self._gpu.wait(self._stream)
 
     def _n_residues(self, batch: _Batch) -> int:
         return int(self._chains.offsets[batch.last] - self._chains.offsets[batch.first])
@@ -200,7 +200,7 @@ class StructureSearch:
         while first < last:
             end = min(last, int(np.searchsorted(before, before[first] + self._budget, side="right")) - 1)
             if end <= first:
-                raise DeviceMemoryError(f"{self._card.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one chain")
+                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one chain")
             yield self._sent(first, end)
             first = end
 
@@ -217,20 +217,20 @@ class StructureSearch:
             "element_type": chains.element_type[elements],
             "element_length": chains.element_length[elements],
         }
-        buffers = sent(self._card, columns, self._stream)
-        self._card.wait(self._stream)
+        buffers = sent(self._gpu, columns, self._stream)
+        self._gpu.wait(self._stream)
         before = {"residues_before": residues.start, "elements_before": elements.start}
-        return _Batch(first, last, buffers, struct(self._card, _CHAINS, {**buffers, **before}))
+        return _Batch(first, last, buffers, struct(self._gpu, _CHAINS, {**buffers, **before}))
 
 
 class _Query:
     """A query and its rewards on the device."""
 
-    def __init__(self, card: Card, stream: Any, query: StructureArrays, rewards: Rewards) -> None:
-        self._card, self._stream = card, stream
+    def __init__(self, gpu: Gpu, stream: Any, query: StructureArrays, rewards: Rewards) -> None:
+        self._gpu, self._stream = gpu, stream
         tables = _table_values(rewards)
         self._buffers = sent(
-            card,
+            gpu,
             {
                 "state": query.state,
                 "length": query.length,
@@ -246,9 +246,9 @@ class _Query:
         self._shared_bytes = tables.nbytes
         shifts = ",".join(str(shift) for shift in rewards.shifts)
         self._defines = f"COLUMNS={self._columns}", f"SHIFTS={shifts}", f"COMPARES={int(len(rewards.of_length) > 0)}"
-        threads = card.multiprocessors() * _ELEMENT_BLOCKS * _ELEMENT_THREADS
+        threads = gpu.multiprocessors() * _ELEMENT_BLOCKS * _ELEMENT_THREADS
         self._element_threads, n_elements = threads, len(query.element_type)
-        self._workspace = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
+        self._workspace = {"next_chain": gpu.buffer(4), "rows": gpu.buffer(8 * threads * n_elements)}
         numbers = {
             "n": len(query.state),
             "n_elements": n_elements,
@@ -257,21 +257,21 @@ class _Query:
             "element_gap_first": rewards.element_gap_first,
             "element_gap_next": rewards.element_gap_next,
         }
-        self._query = struct(card, _QUERY, {**self._buffers, **numbers})
-        card.wait(stream)
+        self._query = struct(gpu, _QUERY, {**self._buffers, **numbers})
+        gpu.wait(stream)
 
     def align(self, chains: NDArray[np.void], workspace: dict[str, Any], first: int, last: int, least: int) -> None:
         """Run both phases for the chains `first:last` of a batch; only phase 2 if `least` is 0."""
-        card, results = self._card, struct(self._card, _RESULTS, {**self._workspace, **workspace})
+        gpu, results = self._gpu, struct(self._gpu, _RESULTS, {**self._workspace, **workspace})
         arguments = chains, self._query, results, np.int32(first), np.int32(last)
         if least > 0:
             blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
-            card.launch(_FILE, "align_elements", blocks, _ELEMENT_THREADS, arguments, self._stream, defines=self._defines)
-        blocks = min(card.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
+            gpu.launch(_FILE, "align_elements", blocks, _ELEMENT_THREADS, arguments, self._stream, defines=self._defines)
+        blocks = min(gpu.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
         admitting = np.int32(least if least > 0 else -1)  # without phase 1, all element scores are -1
         for strip in range(self.n_strips):
-            card.clear(self._workspace["next_chain"], 4, self._stream)
-            card.launch(
+            gpu.clear(self._workspace["next_chain"], 4, self._stream)
+            gpu.launch(
                 _FILE,
                 "align_residues",
                 blocks,

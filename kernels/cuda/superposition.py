@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.chain_pairs import farthest_pair, place_pairs, report_pairs, tm_scale
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.partitions import equal_partitions
 from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
@@ -124,8 +124,8 @@ class ChainSuperposition:
     cells_of_run = 40_000_000
     """Cells of full alignments (one per pair) of a batch, about 50 ms on an H200."""
 
-    def __init__(self, device: Card, steps: SearchSteps) -> None:
-        self._card, self._steps = device, steps
+    def __init__(self, device: Gpu, steps: SearchSteps) -> None:
+        self._gpu, self._steps = device, steps
         self._streams = device.stream(), device.stream()
 
     def superpose(
@@ -158,11 +158,11 @@ class ChainSuperposition:
                 yield before.last
         finally:
             for stream in self._streams:
-                self._card.wait(stream)
+                self._gpu.wait(stream)
 
     def _launch(self, pairs: ChainPairs, first: int, last: int, stream: Any) -> _Launched:
         """Start the pairs `first:last`."""
-        card, n = self._card, last - first
+        gpu, n = self._gpu, last - first
         shorter, longer = (lengths[first:last] for lengths in pairs.lengths)
         residues, starts = int((shorter + longer).sum()), pairs.start_offsets[first : last + 1]
         columns, states = np.empty(3 * residues), np.empty(residues, np.uint8)
@@ -178,29 +178,29 @@ class ChainSuperposition:
             each, which = np.unique(lengths, return_inverse=True)
             items[name] = np.array([of_length(length) for length in each.tolist()])[which]
         longest, workspace_bytes, shared_bytes = self._workspace_sizes(items)
-        blocks = min(n, card.multiprocessors() * self.resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // workspace_bytes)
+        blocks = min(n, gpu.multiprocessors() * self.resident, int(gpu.free_bytes() * _SHARE_OF_FREE_MEMORY) // workspace_bytes)
         if blocks < 1:
-            raise DeviceMemoryError(f"{card.name} has less than {workspace_bytes / 1e6:,.0f} MB of free memory for a pair of chains")
+            raise DeviceMemoryError(f"{gpu.name} has less than {workspace_bytes / 1e6:,.0f} MB of free memory for a pair of chains")
         results: dict[str, NDArray] = {
             "moves": np.empty((n, _MOVE)),
             "scores": np.empty((n, 2)),
             "counts": np.empty(n, np.int32),
             "pairs": np.empty((int(shorter.sum()), 2), np.int32),
         }
-        workspaces = {name: card.buffer(values.nbytes) for name, values in results.items()}
-        workspaces |= {"workspace": card.buffer(blocks * workspace_bytes), "next_item": card.buffer(4)}
-        buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
+        workspaces = {name: gpu.buffer(values.nbytes) for name, values in results.items()}
+        workspaces |= {"workspace": gpu.buffer(blocks * workspace_bytes), "next_item": gpu.buffer(4)}
+        buffers = sent(gpu, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         try:
-            card.clear(workspaces["next_item"], 4, stream)
-            card.launch(
+            gpu.clear(workspaces["next_item"], 4, stream)
+            gpu.launch(
                 _FILE,
                 "superpose_pairs",
                 blocks,
                 self.threads,
                 (
-                    struct(card, _CHAINS, buffers),
-                    struct(card, _FOUND, {**workspaces, "workspace_bytes": workspace_bytes}),
-                    struct(card, _STEPS, self._steps._asdict()),
+                    struct(gpu, _CHAINS, buffers),
+                    struct(gpu, _FOUND, {**workspaces, "workspace_bytes": workspace_bytes}),
+                    struct(gpu, _STEPS, self._steps._asdict()),
                     np.int32(n),
                     np.int32(longest),
                     np.int32(shared_bytes),
@@ -210,15 +210,15 @@ class ChainSuperposition:
                 defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
             )
         except BaseException:
-            card.wait(stream)  # transfers may still be in progress
+            gpu.wait(stream)  # transfers may still be in progress
             raise
         return _Launched(first, last, stream, order, results, buffers, workspaces)
 
     def _report(self, pairs: ChainPairs, superpositions: FoundSuperpositions, run: _Launched) -> None:
         """Wait for a batch and report its results."""
         for name, values in run.results.items():
-            self._card.download(values, run.workspaces[name], run.stream)
-        self._card.wait(run.stream)
+            self._gpu.download(values, run.workspaces[name], run.stream)
+        self._gpu.wait(run.stream)
         back = np.empty_like(run.order)
         back[run.order] = np.arange(len(back))
         moves, scores, counts = (run.results[name][back] for name in ("moves", "scores", "counts"))

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cuda.modules import CudaGpu
 
-__all__ = ["TimedCard"]
+__all__ = ["TimedGpu"]
 
 
-class TimedCard(CudaGpu):
+class TimedGpu(CudaGpu):
     """A GPU that times its kernels and transfers while `is_noting`; the overhead of the events is noticeable for many launches.
 
     Attributes
@@ -27,16 +27,16 @@ class TimedCard(CudaGpu):
         self.events: list[tuple[str, Any, Any]] = []
 
     def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
-        """See `Card`."""
-        self._noted(kernel, arguments[3], lambda: super(TimedCard, self).launch(file, kernel, *arguments, **options))
+        """See `Gpu`."""
+        self._noted(kernel, arguments[3], lambda: super(TimedGpu, self).launch(file, kernel, *arguments, **options))
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
-        """See `Card`."""
-        self._noted("transfer", stream, lambda: super(TimedCard, self).upload(buffer, values, stream, offset=offset))
+        """See `Gpu`."""
+        self._noted("transfer", stream, lambda: super(TimedGpu, self).upload(buffer, values, stream, offset=offset))
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
-        """See `Card`."""
-        self._noted("transfer", stream, lambda: super(TimedCard, self).download(values, buffer, stream, offset=offset))
+        """See `Gpu`."""
+        self._noted("transfer", stream, lambda: super(TimedGpu, self).download(values, buffer, stream, offset=offset))
 
     def _noted(self, name: str, stream: Any, call: Any) -> None:
         import cupy  # optional, and slow to import: only searches on a GPU need it

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]
@@ -19,23 +19,23 @@ _PEAKS, _WINDOWS = (np.dtype([(name, np.uint64) for name in kind._fields] + [("n
 """Structs `Peaks` and `Windows` of traces.cu."""
 
 
-def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
+def extract_traces(device: Gpu, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
     """Extract traces on a GPU; see `proteoscope.kernels.cpu.traces.extract_traces`."""
-    card, stream, n = device, device.stream(), len(windows.low)
+    gpu, stream, n = device, device.stream(), len(windows.low)
     result = cells.copy()
-    device_cells = card.buffer(result.nbytes)
-    inputs = sent(card, {**peaks._asdict(), **windows._asdict()}, stream)
-    card.upload(device_cells, result, stream)
-    of_peaks = struct(card, _PEAKS, {name: inputs[name] for name in peaks._fields} | {"n": len(peaks.mz)})
+    device_cells = gpu.buffer(result.nbytes)
+    inputs = sent(gpu, {**peaks._asdict(), **windows._asdict()}, stream)
+    gpu.upload(device_cells, result, stream)
+    of_peaks = struct(gpu, _PEAKS, {name: inputs[name] for name in peaks._fields} | {"n": len(peaks.mz)})
     for first in range(0, n, _WINDOWS_OF_ROUND):
         some = min(n - first, _WINDOWS_OF_ROUND)
         part = {name: getattr(windows, name)[first : first + some] for name in windows._fields}
-        rows = inputs if some == n else sent(card, part, stream)
-        of_windows = struct(card, _WINDOWS, {name: rows[name] for name in windows._fields} | {"n": some})
+        rows = inputs if some == n else sent(gpu, part, stream)
+        of_windows = struct(gpu, _WINDOWS, {name: rows[name] for name in windows._fields} | {"n": some})
         blocks = -(-some * _LANES // _THREADS)
-        card.launch(_FILE, "cut_windows", blocks, _THREADS, (of_peaks, of_windows, device_cells), stream)
-        card.wait(stream)
+        gpu.launch(_FILE, "cut_windows", blocks, _THREADS, (of_peaks, of_windows, device_cells), stream)
+        gpu.wait(stream)
         yield first + some
-    card.download(result, device_cells, stream)
-    card.wait(stream)
+    gpu.download(result, device_cells, stream)
+    gpu.wait(stream)
     cells[:] = result

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
 from proteoscope.kernels.cpu.linkage_rounds import LinkageRounds
-from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.partitions import equal_partitions
@@ -88,7 +88,7 @@ class Analysis:
     shared_bytes: int
 
 
-def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage: Linkage, sizes: NDArray[np.int64]) -> Analysis:
+def analysis(gpu: Gpu, vectors: VectorArrays, ends: NDArray[np.int64], linkage: Linkage, sizes: NDArray[np.int64]) -> Analysis:
     """Return the cost of a clustering in one batch, with one launch of each pass.
 
     Parameters
@@ -97,7 +97,7 @@ def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage
         Number of members of each group of complete or average linkage. Groups are not divided; all pairs of members may be compared.
     """
     n, k, g = len(ends), int(sizes.sum()), len(sizes)
-    table = _table_for(card, np.diff(vectors.offsets))
+    table = _table_for(gpu, np.diff(vectors.offsets))
     tiles = len(_tile_starts(np.diff(vectors.offsets), table.rows))
     is_counted = linkage.method == SINGLE and linkage.minimum_neighbours > 2
     bytes_in = 8 * (n + 1) + _ELEMENT_BYTES * len(vectors.bins) + 4 * n + 4 * tiles + 4 * n * is_counted
@@ -124,7 +124,7 @@ class _Table:
         return 2 * _WIDTH * self.rows + 6 * (1 << self.slot_bits)
 
 
-def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
+def _table_for(gpu: Gpu, lengths: NDArray[np.int64]) -> _Table:
     """Return the smallest table that holds most tiles of vectors with these lengths, and each vector separately.
 
     Raises
@@ -132,12 +132,12 @@ def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
     UnsupportedSearchError
         If a vector is too long for every table.
     """
-    workspace = card.maximum_shared_bytes() - _STATIC_BYTES
+    workspace = gpu.maximum_shared_bytes() - _STATIC_BYTES
     possible = [table for table in (_Table(*sizes) for sizes in _TABLES) if table.shared_bytes <= workspace]
     longest = int(lengths.max(initial=0))
     if not possible or longest > possible[-1].rows:
         rows = possible[-1].rows if possible else 0
-        raise UnsupportedSearchError(f"{card.name} clusters vectors of at most {rows:,} elements, and one has {longest:,}")
+        raise UnsupportedSearchError(f"{gpu.name} clusters vectors of at most {rows:,} elements, and one has {longest:,}")
     wanted = max(longest, _WIDTH * float(lengths.mean()) if len(lengths) else 0)
     return next((table for table in possible if table.rows >= wanted), possible[-1])
 
@@ -185,8 +185,8 @@ class VectorClustering:
     pairs_of_run = 1e10
     threads = 448
 
-    def __init__(self, device: Card, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
-        self._card, self._vectors, self._ends = device, vectors, ends
+    def __init__(self, device: Gpu, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
+        self._gpu, self._vectors, self._ends = device, vectors, ends
         self._stream, self._others = device.stream(), [device.stream() for _ in _THREADS_OF_CLASS]
         self._table = _table_for(device, np.diff(vectors.offsets))
 
@@ -208,7 +208,7 @@ class VectorClustering:
             offsets = self._vectors.offsets[begin : end + 1]
             elements = slice(int(offsets[0]), int(offsets[-1]))
             arrays = VectorArrays(offsets - offsets[0], self._vectors.bins[elements], self._vectors.weights[elements])
-            batch = _OnCard(self._card, self._stream, arrays, self._ends[begin:end] - begin, self._table)
+            batch = _OnGpu(self._gpu, self._stream, arrays, self._ends[begin:end] - begin, self._table)
             join = self._joined if linkage.method == SINGLE else self._linked
             for _ in join(batch, linkage, labels[begin:end]):
                 yield begin
@@ -224,32 +224,32 @@ class VectorClustering:
         while begin + 1 < len(cuts):
             fits = int(np.searchsorted(taken, taken[begin] + budget, side="right")) - 1
             if fits <= begin:
-                raise DeviceMemoryError(f"{self._card.name} has {budget / 1e6:,.0f} MB to give, not enough for one run of vectors")
+                raise DeviceMemoryError(f"{self._gpu.name} has {budget / 1e6:,.0f} MB to give, not enough for one run of vectors")
             is_few = int(np.searchsorted(pairs, pairs[begin] + self.pairs_of_batch, side="right")) - 1
             end = min(fits, max(begin + 1, is_few))
             yield int(cuts[begin]), int(cuts[end])
             begin = end
 
     def _pairs_of_run(self) -> int:
-        return between_looks(self.pairs_of_run, self._card.rates.lookups, USUAL_RATES.lookups)
+        return between_looks(self.pairs_of_run, self._gpu.rates.lookups, USUAL_RATES.lookups)
 
     def _budget(self) -> float:
-        return self._card.free_bytes() * self.share_of_free_memory
+        return self._gpu.free_bytes() * self.share_of_free_memory
 
-    def _joined(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
+    def _joined(self, batch: _OnGpu, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
         """Compute the labels of SINGLE, relative to the first vector of the batch."""
-        card, n, stream = self._card, batch.n, self._stream
+        gpu, n, stream = self._gpu, batch.n, self._stream
         is_counted = linkage.minimum_neighbours > 2
         sizes = {"roots": 4 * n} | ({"neighbours": 4 * n, "highest": 8 * n, "nearest": 4 * n} if is_counted else {})
-        buffers = {name: card.buffer(size) for name, size in sizes.items()}
+        buffers = {name: gpu.buffer(size) for name, size in sizes.items()}
         tiles = _Tiling(batch)
         with self._ended():
             if is_counted:
-                card.upload(buffers["nearest"], np.full(n, np.iinfo(np.int32).max, np.int32), stream)
-                card.clear(buffers["neighbours"], 4 * n, stream)
-                card.clear(buffers["highest"], 8 * n, stream)
+                gpu.upload(buffers["nearest"], np.full(n, np.iinfo(np.int32).max, np.int32), stream)
+                gpu.clear(buffers["neighbours"], 4 * n, stream)
+                gpu.clear(buffers["highest"], 8 * n, stream)
             clusters = struct(
-                card,
+                gpu,
                 _CLUSTERS,
                 {
                     **{name: buffers.get(name, 0) for name in ("neighbours", "highest", "nearest")},
@@ -261,12 +261,12 @@ class VectorClustering:
             for kernel in ("count_neighbours", "join_neighbours", "choose_nearest") if is_counted else ("join_neighbours",):
                 yield from tiles.visited(kernel, clusters, self.threads, self._pairs_of_run())
             arguments = clusters, buffers["roots"], np.int32(n)
-            card.launch(_FILE, "name_clusters", -(-n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
+            gpu.launch(_FILE, "name_clusters", -(-n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
             roots = np.empty(n, np.int32)
-            card.download(roots, buffers["roots"], stream)
+            gpu.download(roots, buffers["roots"], stream)
         labels[:] = named_by_smallest(roots)
 
-    def _linked(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
+    def _linked(self, batch: _OnGpu, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
         """Compute the labels of COMPLETE and AVERAGE, relative to the first vector of the batch."""
         yield from self._joined(batch, linkage._replace(method=SINGLE, minimum_neighbours=2), labels)
         rounds = LinkageRounds(batch.arrays, batch.ends, labels, 0, linkage)
@@ -274,13 +274,13 @@ class VectorClustering:
             places = np.arange(len(groups.members))
             vectors = batch
             if groups.vectors is not batch.arrays:
-                table = _table_for(self._card, np.diff(groups.vectors.offsets))
-                vectors = _OnCard(self._card, self._stream, groups.vectors, groups.ends, table)
+                table = _table_for(self._gpu, np.diff(groups.vectors.offsets))
+                vectors = _OnGpu(self._gpu, self._stream, groups.vectors, groups.ends, table)
             yield from self._merged(vectors, groups, _MERGERS[linkage.method], places)
             rounds.take(places)
         labels[:] = rounds.labels
 
-    def _merged(self, vectors: _OnCard, groups: Groups, merger: _Merger, places: NDArray[np.int64]) -> Iterator[None]:
+    def _merged(self, vectors: _OnGpu, groups: Groups, merger: _Merger, places: NDArray[np.int64]) -> Iterator[None]:
         """Write to `places`, for each member of the groups, the index among the members of the smallest one in its cluster."""
         order = np.argsort(-groups.sizes, kind="stable")
         sizes = groups.sizes[order]
@@ -289,7 +289,7 @@ class VectorClustering:
             return
         budget, need = self._budget(), before[1]
         if need > budget:
-            raise DeviceMemoryError(f"{self._card.name} has {budget / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
+            raise DeviceMemoryError(f"{self._gpu.name} has {budget / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
         runs, cells = self._workspace(sizes, before, budget, merger)
         for first, last in runs:
             yield from self._merged_at_once(vectors, groups, order[first:last], merger, cells, places)
@@ -303,7 +303,7 @@ class VectorClustering:
             ends.append(int(np.searchsorted(before, before[ends[-1]] + budget, side="right")) - 1)
         runs = list(pairwise(ends))
         try:
-            return runs, self._card.buffer(merger.cell_bytes * max(int((sizes[first:last] ** 2).sum()) for first, last in runs))
+            return runs, self._gpu.buffer(merger.cell_bytes * max(int((sizes[first:last] ** 2).sum()) for first, last in runs))
         except DeviceMemoryError:
             if budget <= before[1]:
                 raise
@@ -312,19 +312,19 @@ class VectorClustering:
         return self._workspace(sizes, before, max(float(before[1]), taken / 2), merger)
 
     def _merged_at_once(
-        self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]
+        self, vectors: _OnGpu, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]
     ) -> Iterator[None]:
         """Merge groups, largest first, whose matrices fit on the device at once."""
-        card, stream = self._card, self._stream
+        gpu, stream = self._gpu, self._stream
         sizes = groups.sizes[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         members = np.arange(starts[-1]) + np.repeat(groups.starts[chosen] - starts[:-1], sizes)
         begins = np.concatenate(([0], np.cumsum(sizes**2)))
-        buffers = {name: card.buffer(4 * len(members)) for name in ("labels", "active", "places", "chain")}
+        buffers = {name: gpu.buffer(4 * len(members)) for name in ("labels", "active", "places", "chain")}
         buffers["cells"] = cells
         tiles = _Tiling(vectors, groups.members[members], np.repeat(starts[1:], sizes))
         buffers |= sent(
-            card,
+            gpu,
             {
                 "starts": starts.astype(np.int32),
                 "begins": begins[:-1],
@@ -335,16 +335,16 @@ class VectorClustering:
             stream,
         )
         with self._ended():
-            card.clear(buffers["cells"], merger.cell_bytes * int(begins[-1]), stream)
-            on_card = struct(card, _GROUPS, buffers)
-            yield from tiles.visited(merger.fill, on_card, self.threads, self._pairs_of_run())
+            gpu.clear(buffers["cells"], merger.cell_bytes * int(begins[-1]), stream)
+            on_gpu = struct(gpu, _GROUPS, buffers)
+            yield from tiles.visited(merger.fill, on_gpu, self.threads, self._pairs_of_run())
             for (first, last, threads), other in zip(_classes(sizes), self._others, strict=False):
-                card.launch(_FILE, merger.merge, last - first, threads, (on_card, np.int32(first)), other)
+                gpu.launch(_FILE, merger.merge, last - first, threads, (on_gpu, np.int32(first)), other)
             for other in self._others:
-                card.wait(other)
+                gpu.wait(other)
                 yield
             result = np.empty(len(members), np.int32)
-            card.download(result, buffers["labels"], stream)
+            gpu.download(result, buffers["labels"], stream)
         places[members] = members[result + np.repeat(starts[:-1], sizes)]
 
     @contextmanager
@@ -354,27 +354,27 @@ class VectorClustering:
             yield
         finally:
             for stream in (self._stream, *self._others):
-                self._card.wait(stream)
+                self._gpu.wait(stream)
 
 
-class _OnCard:
+class _OnGpu:
     """Vectors on a device, with their squares and initial parents."""
 
-    def __init__(self, card: Card, stream: Any, arrays: VectorArrays, ends: NDArray[np.int64], table: _Table) -> None:
-        self.card, self.stream, self.arrays, self.ends, self.table, self.n = card, stream, arrays, ends, table, len(ends)
-        self.parents, squares = card.buffer(4 * self.n), card.buffer(4 * self.n)
-        self._buffers = {"squares": squares, **sent(card, {**arrays._asdict(), "ends": ends.astype(np.int32)}, stream)}
-        self.vectors = struct(card, _VECTORS, self._buffers)
+    def __init__(self, gpu: Gpu, stream: Any, arrays: VectorArrays, ends: NDArray[np.int64], table: _Table) -> None:
+        self.gpu, self.stream, self.arrays, self.ends, self.table, self.n = gpu, stream, arrays, ends, table, len(ends)
+        self.parents, squares = gpu.buffer(4 * self.n), gpu.buffer(4 * self.n)
+        self._buffers = {"squares": squares, **sent(gpu, {**arrays._asdict(), "ends": ends.astype(np.int32)}, stream)}
+        self.vectors = struct(gpu, _VECTORS, self._buffers)
         arguments = self.vectors, self.parents, np.int32(self.n)
-        card.launch(_FILE, "sum_squares", -(-self.n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
-        card.wait(stream)
+        gpu.launch(_FILE, "sum_squares", -(-self.n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
+        gpu.wait(stream)
 
 
 class _Tiling:
     """Tiles of vectors, or of members of groups with the ends of their groups."""
 
-    def __init__(self, vectors: _OnCard, members: NDArray[np.int64] | None = None, limits: NDArray[np.int64] | None = None) -> None:
-        self._vectors, card = vectors, vectors.card
+    def __init__(self, vectors: _OnGpu, members: NDArray[np.int64] | None = None, limits: NDArray[np.int64] | None = None) -> None:
+        self._vectors, gpu = vectors, vectors.gpu
         lengths = np.diff(vectors.arrays.offsets)
         self._starts = _tile_starts(lengths if members is None else lengths[members], vectors.table.rows)
         reach = (vectors.ends if limits is None else limits)[self._starts[1:] - 1]
@@ -382,16 +382,16 @@ class _Tiling:
         columns = {"starts": self._starts.astype(np.int32)}
         if members is not None and limits is not None:
             columns |= {"members": members.astype(np.int32), "limits": limits.astype(np.int32)}
-        self._buffers = {"members": 0, "limits": 0} | sent(card, columns, vectors.stream)
+        self._buffers = {"members": 0, "limits": 0} | sent(gpu, columns, vectors.stream)
         shape = {"rows": vectors.table.rows, "shift": 32 - vectors.table.slot_bits}
-        self._tiles = struct(card, _TILES, {**self._buffers, **shape})
-        card.wait(vectors.stream)
+        self._tiles = struct(gpu, _TILES, {**self._buffers, **shape})
+        gpu.wait(vectors.stream)
 
     def visited(self, kernel: str, reported: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
         """Run a kernel over the pairs of all tiles, in launches of about `pairs_of_run` pairs."""
-        card, stream = self._vectors.card, self._vectors.stream
+        gpu, stream = self._vectors.gpu, self._vectors.stream
         for run in sorted(equal_partitions(self._pairs, 1, maximum_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
             arguments = self._vectors.vectors, self._tiles, reported, np.int32(run.first)
-            card.launch(_FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes)
-            card.wait(stream)
+            gpu.launch(_FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes)
+            gpu.wait(stream)
             yield

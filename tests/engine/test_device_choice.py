@@ -17,7 +17,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.searches import search_of_kind
 
-GPU = Device("cuda:0", "a card", 1 << 34, True, numbers=(0,))
+GPU = Device("cuda:0", "a GPU", 1 << 34, True, numbers=(0,))
 SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_small.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"))
 
 

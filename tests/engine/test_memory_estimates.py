@@ -51,7 +51,7 @@ def test_many_spectra_are_processed_in_blocks():
     assert large.held_bytes < 1e9, "their peaks are on disk"
     proteome = InputSize(1, 13_000_000, 1.3e7, 20_500, 1.14e7)
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
-    card = Device("cuda:0", "a card", 1 << 37, True, numbers=(0,))
-    prediction = predicted_run("", expectation(large, proteome, parameters), card, 16)
+    gpu = Device("cuda:0", "a GPU", 1 << 37, True, numbers=(0,))
+    prediction = predicted_run("", expectation(large, proteome, parameters), gpu, 16)
     assert prediction.memory_bytes < 2e11
-    assert 0 < prediction.card_bytes < 4e9, "spectra are sent to a GPU in batches"
+    assert 0 < prediction.gpu_bytes < 4e9, "spectra are sent to a GPU in batches"

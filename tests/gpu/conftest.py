@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from proteoscope.engine.execution.devices import gpus
-from proteoscope.kernels.cuda.modules import CudaGpu, card
+from proteoscope.kernels.cuda.modules import CudaGpu, open_gpu
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,7 @@ def use_gpu_exclusively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         return
     import fcntl
 
-    with (tmp_path_factory.getbasetemp().parent / "card.lock").open("w") as lock:
+    with (tmp_path_factory.getbasetemp().parent / "gpu.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -38,4 +38,4 @@ def use_gpu_exclusively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 @pytest.fixture(scope="session")
 def device(number: int) -> CudaGpu:
     """Open the GPU."""
-    return card(number)
+    return open_gpu(number)

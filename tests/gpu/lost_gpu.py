@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from proteoscope.engine.execution.device_lookup import open_cards
+from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
@@ -48,7 +48,7 @@ for requested in ("cpu", "cuda"):
         peptides,
         modifications,
         IdentificationParameters(),
-        Resources(4, open_cards(resolve_device(requested), progress), progress=progress),
+        Resources(4, open_gpus(resolve_device(requested), progress), progress=progress),
     )
     answers.append(search.run())
 names = ("spectrum", "peptide", "site", "modification", "score")

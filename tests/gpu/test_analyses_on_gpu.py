@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import proteoscope.engine.searches  # noqa: F401  makes the kinds of work known
-from proteoscope.engine.execution.cost.calibration import calibrate_card
+from proteoscope.engine.execution.cost.calibration import calibrate_gpu
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.analyses_layouts import OPERATIONS, PROBLEMS
 from proteoscope.kernels.cpu.processor import Processor
@@ -27,7 +27,7 @@ def test_analyses_on_gpu_equal_numpy(problem, size, device):
 
 
 def test_calibrate_gpu_measures_rates(number):
-    calibrated = calibrate_card(number, "a card", ["structures"], Progress())
+    calibrated = calibrate_gpu(number, "a GPU", ["structures"], Progress())
     assert set(calibrated.rates) == set(OPERATIONS)
     assert all(1e10 < rate < 1e15 for rate in calibrated.rates.values())
     assert 1e10 < calibrated.memory_bandwidth < 1e14

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.search_workload import peptides_of, preset, search_workload
 from proteoscope.kernels.score_kinds import HYPERSCORE, SDP
-from tests.shim.fragment_inputs import assert_same_answer, fragment_inputs, on_card, on_processor, random_fragment_search
+from tests.shim.fragment_inputs import assert_same_answer, fragment_inputs, on_gpu, on_processor, random_fragment_search
 
 pytestmark = pytest.mark.gpu
 
@@ -21,7 +21,7 @@ def test_fragment_index_equals_cpu_for_both_scores(score, fragment, precursor, d
     work = random_fragment_search(
         500 + score, score, fragment=fragment, precursor=(precursor, 0.0), n_queries=300, n_peptides=60_000, most=1
     )
-    actual, _ = on_card(device, work, WIDTH[score])
+    actual, _ = on_gpu(device, work, WIDTH[score])
     assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 
@@ -38,14 +38,14 @@ def test_fragment_index_equals_cpu_with_modifications(seed, device):
         n_peptides=10_000,
         n_queries=200,
     )
-    actual, _ = on_card(device, work, 0.5)
+    actual, _ = on_gpu(device, work, 0.5)
     assert_same_answer(actual, on_processor(work, 0.5))
 
 
 @pytest.mark.parametrize(("forms", "threads"), [(128, 64), (2048, 128), (8192, 512), (32_768, 1024)])
 def test_fragment_index_equals_cpu_for_any_chunk_size(forms, threads, device):
     work = random_fragment_search(520, HYPERSCORE, precursor=(200.0, 0.0), n_queries=200, n_peptides=30_000, most=1)
-    actual, _ = on_card(device, work, 0.5, forms_of_chunk=forms, threads=threads)
+    actual, _ = on_gpu(device, work, 0.5, forms_of_chunk=forms, threads=threads)
     assert_same_answer(actual, on_processor(work, 0.5))
 
 
@@ -62,7 +62,7 @@ def test_fragment_index_respects_memory_limit(device, monkeypatch):
         launch(*arguments, **options)
 
     monkeypatch.setattr(device, "launch", noting)
-    actual, ends = on_card(device, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
+    actual, ends = on_gpu(device, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
     assert budget / 4 < max(used) <= budget
     assert len(set(ends)) > 3
     assert_same_answer(actual, on_processor(work, 0.5))
@@ -73,7 +73,7 @@ def test_fragment_index_equals_cpu_for_real_spectra(device, shared_data):
     peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
     work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)
     inputs = fragment_inputs((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings))
-    actual, _ = on_card(device, inputs, 0.5)
+    actual, _ = on_gpu(device, inputs, 0.5)
     expected = on_processor(inputs, 0.5)
     assert expected.n_candidates.sum() > 1_000_000
     assert np.count_nonzero(expected.best.code >= 0) > 500

@@ -10,7 +10,7 @@ from proteoscope.engine.execution.devices import gpus
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.cuda.modules import open_gpu
 from tests.shim.k_means_inputs import assigned, iterated, means_on, random_points, random_vectors, seeds_of
 
 pytestmark = pytest.mark.gpu
@@ -65,8 +65,8 @@ def test_k_means_equals_cpu_on_any_set_of_devices(number, sort):
         data = Points(rng.normal(0, 1, (60_000, 5 if sort == "points" else 40)))
     usable = [gpu.numbers[0] for gpu in gpus() if gpu.usable]
     results = []
-    for cards, with_processor in (([], True), ([number], False), ([number], True), (usable, False)):
-        used = Resources(8, [card(number) for number in cards], with_processor)
+    for numbers, with_processor in (([], True), ([number], False), ([number], True), (usable, False)):
+        used = Resources(8, [open_gpu(used_number) for used_number in numbers], with_processor)
         results.append(k_means(Executor(used), data, Seeds(60, "random", 1), rounds=15))
     for other in results[1:]:
         np.testing.assert_array_equal(other.labels, results[0].labels)

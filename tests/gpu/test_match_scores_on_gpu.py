@@ -38,8 +38,8 @@ def test_match_scores_best_candidates_equal_cpu(device, rows, longest, top):
 def test_match_scores_split_candidates_beyond_memory(device, rows):
     rng = np.random.default_rng(3)
     candidates, queries = random_lists(rng, 5000), random_lists(rng, 50, in_order=False)
-    kind, card = limited(MatchScores, device, {**rows, "candidates_of_chunk": 512, "memory_bytes": 200_000})
-    assert searched_on(card, candidates, queries, (-200, 200), 5, kind) == searched_on(Processor(8), candidates, queries, (-200, 200), 5)
+    kind, gpu = limited(MatchScores, device, {**rows, "candidates_of_chunk": 512, "memory_bytes": 200_000})
+    assert searched_on(gpu, candidates, queries, (-200, 200), 5, kind) == searched_on(Processor(8), candidates, queries, (-200, 200), 5)
 
 
 @pytest.mark.parametrize("shape", ["spectra", "peptides"])

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.search_workload import peptides_of, preset, search_workload
 from proteoscope.kernels.cpu import candidates as cpu
 from proteoscope.kernels.cuda import scoring as cuda
-from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.cuda.modules import open_gpu
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.tuning import limited, tuned
@@ -28,7 +28,7 @@ def both(inputs, number):
     n = len(queries.mass)
     expected, actual = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
-    list(cuda.SpectrumSearch(card(number), peptides, modifications, settings).search_queries(spectra, queries, actual, 0, n))
+    list(cuda.SpectrumSearch(open_gpu(number), peptides, modifications, settings).search_queries(spectra, queries, actual, 0, n))
     return actual, expected
 
 
@@ -75,7 +75,7 @@ def test_search_equals_cpu_for_dense_windows(score, fragment, most, maximum_form
     )
     expected, actual, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000, NOT_STOPPED)
-    gpu, launched = card(number), set()
+    gpu, launched = open_gpu(number), set()
     launch = gpu.launch
 
     def noted(file, kernel, *arguments, **others):
@@ -109,7 +109,7 @@ def test_search_equals_cpu_when_gpu_memory_is_nearly_full(number):
     spectra, queries, peptides, modifications, settings = inputs
     expected, actual = empty_hits(2000), empty_hits(2000)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 2000, NOT_STOPPED)
-    gpu = card(number)
+    gpu = open_gpu(number)
     search = cuda.SpectrumSearch(gpu, peptides, modifications, settings)
     list(search.search_queries(spectra, queries, actual, 0, 2000))  # Streams and kernels allocate their memory now.
     pool, actual = cupy.get_default_memory_pool(), empty_hits(2000)
@@ -140,7 +140,7 @@ def test_search_respects_memory_limit(number):
     budget, pool = 60_000_000, cupy.get_default_memory_pool()
     pool.free_all_blocks()
     before = pool.used_bytes()
-    kind, small = limited(cuda.SpectrumSearch, card(number), {"memory_bytes": budget})
+    kind, small = limited(cuda.SpectrumSearch, open_gpu(number), {"memory_bytes": budget})
     search = kind(small, peptides, modifications, settings)
     most = 0
     for _ in search.search_queries(spectra, queries, actual, 0, 500):
@@ -153,7 +153,7 @@ def test_count_candidates_equals_cpu(number):
     _, queries, peptides, modifications, settings = random_search(400, HYPERSCORE, n_queries=3000)
     expected, actual = np.zeros(3000, np.int64), np.zeros(3000, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 5, 2990, expected)
-    cuda.SpectrumSearch(card(number), peptides, modifications, settings).count_candidates(queries, 5, 2990, actual)
+    cuda.SpectrumSearch(open_gpu(number), peptides, modifications, settings).count_candidates(queries, 5, 2990, actual)
     np.testing.assert_array_equal(actual, expected)
 
 
@@ -169,7 +169,7 @@ def test_search_equals_cpu_for_real_spectra(score, name, number, shared_data):
 
 @pytest.mark.parametrize("requested", ["auto", "all"])
 def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
-    from proteoscope.engine.execution.device_lookup import open_cards
+    from proteoscope.engine.execution.device_lookup import open_gpus
     from proteoscope.engine.execution.devices import resolve_device
     from proteoscope.engine.execution.resources import Resources
     from proteoscope.engine.identification.parameters import IdentificationParameters
@@ -183,7 +183,7 @@ def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
     series = SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
     answers = []
     for device in (resolve_device("cpu"), resolve_device(requested)):
-        opened = open_cards(device, Progress())
+        opened = open_gpus(device, Progress())
         assert len(opened) == len(device.numbers)
         search = scoring.plan_scoring(
             SpectrumIndex(spectra, queries, len(queries.mass), series),
@@ -203,7 +203,7 @@ def test_search_uses_at_most_the_given_gpu_memory(number):
     spectra, queries, peptides, modifications, settings = random_search(370, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
     expected, actual = empty_hits(500), empty_hits(500)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500, NOT_STOPPED)
-    gpu, pool, budget = card(number), cupy.get_default_memory_pool(), 60_000_000
+    gpu, pool, budget = open_gpu(number), cupy.get_default_memory_pool(), 60_000_000
     gpu.limit_memory(budget)
     try:
         assert gpu.free_bytes() <= budget

@@ -28,7 +28,7 @@ from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from proteoscope.kernels.structure_layouts import FoundSuperpositions, SearchSteps
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.chain_inputs import random_pairs
-from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
+from tests.shim.fragment_inputs import assert_same_answer, on_gpu, on_processor, random_fragment_search
 from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_of
 from tests.shim.k_means_inputs import random_vectors as random_mean_vectors
 from tests.shim.mass_inputs import plain_best, random_lists, scored_on, searched_on
@@ -68,7 +68,7 @@ def test_scoring_of_query_tiles(score, device):
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 def test_fragment_index(score, device):
     work = random_fragment_search(620 + score, score, n_queries=6, n_peptides=400, most=1)
-    actual, _ = on_card(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
+    actual, _ = on_gpu(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
     assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 

@@ -11,7 +11,7 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 from proteoscope.kernels.cpu import traces as cpu
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda import traces as cuda
-from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.cuda.modules import open_gpu
 from tests.shim.trace_inputs import random_traces, synthetic_ms1_spectra
 
 pytestmark = pytest.mark.gpu
@@ -32,8 +32,8 @@ def test_trace_cells_equal_cpu(device, seed, n_peaks, n_windows, monkeypatch):
 def test_quantities_are_the_same_on_every_device(number):
     spectra, query = synthetic_ms1_spectra(200_000, 3000, seed=4)
     actual = [
-        measured_traces(spectra, query, QuantificationParameters(), Resources(threads, cards))
-        for threads, cards in ((1, []), (8, []), (4, [card(number)]))
+        measured_traces(spectra, query, QuantificationParameters(), Resources(threads, gpus))
+        for threads, gpus in ((1, []), (8, []), (4, [open_gpu(number)]))
     ]
     assert actual[0].any()
     assert actual[0].tobytes() == actual[1].tobytes() == actual[2].tobytes()

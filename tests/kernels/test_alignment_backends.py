@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from proteoscope.kernels.cpu import alignment as on_processor
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.cuda import alignment as on_card
+from proteoscope.kernels.cuda import alignment as on_gpu
 from proteoscope.kernels.cuda.alignment_plan import TABLE_ROWS, Planner, Subjects
 from proteoscope.kernels.device import backend_module
 from tests.kernels.test_both_backends import constants
 from tests.shim.alignment_inputs import N_CODES, database, plain_scores, random_sequences, search_with
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 MATRIX = np.where(np.eye(N_CODES, dtype=bool), 5, -3)
@@ -46,9 +46,9 @@ def sequences(seed, lengths):
 
 
 def test_alignment_backends_have_the_same_interface():
-    assert on_processor.__all__ == on_card.__all__ == ["AlignmentSearch"]
-    assert signatures(on_processor) == signatures(on_card)
-    assert len(signatures(on_card)) == 4
+    assert on_processor.__all__ == on_gpu.__all__ == ["AlignmentSearch"]
+    assert signatures(on_processor) == signatures(on_gpu)
+    assert len(signatures(on_gpu)) == 4
 
 
 @needs_compiler
@@ -66,7 +66,7 @@ def test_alignment_backends_give_the_same_scores(seed, queries, subjects, part, 
     scores = MATRIX.copy()
     scores[3, 3] = greatest
     expected = plain_scores(some, residues, scores, 11, 1)
-    for device in (Processor(2), ShimCard()):
+    for device in (Processor(2), ShimGpu()):
         out = np.full((len(some), len(subjects)), -7, np.int32)
         search = backend_module(device, "alignment").AlignmentSearch(device, *database(residues))
         ends = list(search.score(some, scores, 11, 1, out, first, last))
@@ -85,10 +85,10 @@ def test_align_warps_sharing_a_subject_find_its_score(n_queries, shape, n_longes
     for order in (lengths, lengths[::-1]):
         subjects = sequences(2, order)
         out = np.zeros((n_queries, len(subjects)), np.int32)
-        card = ShimCard(descending=n_longest == 3)
-        list(search_with(card, subjects, n_longest=n_longest, **options).score(queries, MATRIX, 11, 1, out))
+        gpu = ShimGpu(descending=n_longest == 3)
+        list(search_with(gpu, subjects, n_longest=n_longest, **options).score(queries, MATRIX, 11, 1, out))
         np.testing.assert_array_equal(out, plain_scores(queries, subjects, MATRIX, 11, 1))
-        assert f"LANES={shape[0]}" in {macro for macros in card.defines for macro in macros}
+        assert f"LANES={shape[0]}" in {macro for macros in gpu.defines for macro in macros}
 
 
 def test_align_splits_longest_subjects_that_delay_a_gpu():
@@ -116,7 +116,7 @@ def test_alignment_sizes_equal_kernel_constants():
 
 
 @needs_compiler
-@pytest.mark.parametrize("device", [Processor(1), ShimCard()], ids=["processor", "card"])
+@pytest.mark.parametrize("device", [Processor(1), ShimGpu()], ids=["processor", "gpu"])
 def test_alignment_cost_of_a_subject_is_about_its_cells(device):
     lengths = np.array([0, 1, 7, 300, 5000])
     offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -125,7 +125,7 @@ def test_alignment_cost_of_a_subject_is_about_its_cells(device):
     assert (np.diff(costs) >= 0).all()
 
 
-class CountingCard(ShimCard):
+class CountingGpu(ShimGpu):
     """Counts transfers, and the work that the kernels are launched for."""
 
     def __init__(self):
@@ -137,7 +137,7 @@ class CountingCard(ShimCard):
         if kernel == "score_strips":
             self.rounds += 1
             self.shared_bytes = max(self.shared_bytes, options["shared_bytes"])
-            self.blocks += sum(-(-self.n_rows // 4) for name in ("border_in", "border_out") if arguments[0].view(on_card._SUBJECTS)[name])
+            self.blocks += sum(-(-self.n_rows // 4) for name in ("border_in", "border_out") if arguments[0].view(on_gpu._SUBJECTS)[name])
             self.blocks += -(-self.n_rows // 32)
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)
 
@@ -147,24 +147,24 @@ class CountingCard(ShimCard):
 @pytest.mark.parametrize("options", [{}, {"memory_bytes": 3000}], ids=["resident", "in batches"])
 @pytest.mark.parametrize("order", [1, -1])
 def test_gpu_alignment_does_the_counted_work(lengths, options, order):
-    queries, subjects, card = sequences(3, lengths), sequences(4, sorted(range(5, 60, 3))[::order]), CountingCard()
+    queries, subjects, gpu = sequences(3, lengths), sequences(4, sorted(range(5, 60, 3))[::order]), CountingGpu()
     if options:
         subjects = sequences(4, [30] * 40)
-    search = search_with(card, subjects, shape=(4, 8), threads=32, **options)
-    n, rows, card.bytes_in = len(subjects), sum(map(len, subjects)), 0
+    search = search_with(gpu, subjects, shape=(4, 8), threads=32, **options)
+    n, rows, gpu.bytes_in = len(subjects), sum(map(len, subjects)), 0
     work = search.work(lengths)
     cuts = search._cuts(0, n, len(lengths))
     assert (len(cuts) > 1) == bool(options)
-    card.n_rows = rows // len(cuts)  # of each batch, if all subjects have one length
+    gpu.n_rows = rows // len(cuts)  # of each batch, if all subjects have one length
     out = np.zeros((len(queries), n), np.int32)
     list(search.score(queries, MATRIX, 11, 1, out))
-    assert work.rounds == card.rounds
+    assert work.rounds == gpu.rounds
     assert work.operations == sum(lengths) * rows
-    assert 4 * work.words_in - 8 * len(cuts) - 8 < card.bytes_in <= 4 * work.words_in
-    assert 4 * work.words_out == card.bytes_out
-    assert work.shared_bytes == card.shared_bytes
+    assert 4 * work.words_in - 8 * len(cuts) - 8 < gpu.bytes_in <= 4 * work.words_in
+    assert 4 * work.words_out == gpu.bytes_out
+    assert work.shared_bytes == gpu.shared_bytes
     if len({stop - begun for begun, stop in cuts}) == 1:
-        assert work.memory_blocks == card.blocks
+        assert work.memory_blocks == gpu.blocks
 
 
 @pytest.mark.parametrize("lengths", [[70], [70, 33, 0, 140]])

@@ -8,7 +8,7 @@ import pytest
 from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS, PROBLEMS, TOGETHER
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import backend_module
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -34,7 +34,7 @@ def expected(problem, arrays):
 def test_analyses_equal_numpy_on_both_backends(problem, size):
     n = min(size, 70) if problem == "matrix multiplication" else size
     arrays = given(problem, n)
-    for device in (Processor(2), ShimCard()):
+    for device in (Processor(2), ShimGpu()):
         actual, spent = getattr(backend_module(device, "analyses").Analyses(device), PROBLEMS[problem][0])(*arrays)
         np.testing.assert_array_equal(actual, expected(problem, arrays))
         assert spent.kernel > 0
@@ -45,22 +45,22 @@ def test_analyses_equal_numpy_on_both_backends(problem, size):
 def test_analysis_counts_equal_the_work_done(problem):
     n = 64 if problem == "matrix multiplication" else 512 * 600
     name, analyse_rounds = PROBLEMS[problem]
-    card, rounds = ShimCard(), analyse_rounds(n)
-    getattr(backend_module(card, "analyses").Analyses(card), name)(*given(problem, n))
-    assert (card.bytes_in // 4, card.bytes_out // 4) == (sum(step.words_in for step in rounds), sum(step.words_out for step in rounds))
-    assert card.transfers == sum(step.transfers_in + step.transfers_out for step in rounds)
-    assert len(card.launched) == len(rounds)
+    gpu, rounds = ShimGpu(), analyse_rounds(n)
+    getattr(backend_module(gpu, "analyses").Analyses(gpu), name)(*given(problem, n))
+    assert (gpu.bytes_in // 4, gpu.bytes_out // 4) == (sum(step.words_in for step in rounds), sum(step.words_out for step in rounds))
+    assert gpu.transfers == sum(step.transfers_in + step.transfers_out for step in rounds)
+    assert len(gpu.launched) == len(rounds)
     # The kernels do not count the steps of the trees, because only some threads take them.
     of_tree = {"reduction": 9, "prefix scan": 18}.get(problem, 0)
     plain = [step.operations - (of_tree if step.operations > of_tree else 0) for step in rounds]
-    assert card.operations == sum(step.blocks * BLOCK * each for step, each in zip(rounds, plain, strict=True))
+    assert gpu.operations == sum(step.blocks * BLOCK * each for step, each in zip(rounds, plain, strict=True))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_measured_rates_count_the_requested_operations(operation):
-    card = ShimCard()
-    operations, seconds = backend_module(card, "analyses").Analyses(card).rate(operation, 3)
-    assert operations == card.operations == 8 * BLOCK * TOGETHER * 3
+    gpu = ShimGpu()
+    operations, seconds = backend_module(gpu, "analyses").Analyses(gpu).rate(operation, 3)
+    assert operations == gpu.operations == 8 * BLOCK * TOGETHER * 3
     assert seconds > 0
     count, seconds = backend_module(Processor(2), "analyses").Analyses(Processor(2)).rate(operation, 1000)
     assert (count, seconds > 0) == (2 * TOGETHER * 1000, True)

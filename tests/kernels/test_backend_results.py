@@ -12,7 +12,7 @@ from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -32,7 +32,7 @@ def overwritten_hits(n, width):
 def test_spectrum_search_is_the_same_on_both_backends(score):
     spectra, queries, *others = random_search(100 + score, score, n_peptides=2000, n_queries=20)
     n, answers = len(queries.mass), []
-    for device in (Processor(2), ShimCard()):
+    for device in (Processor(2), ShimGpu()):
         search, hits, cost = (
             backend_module(device, "scoring").SpectrumSearch(device, *others),
             overwritten_hits(n, WIDTH[score]),
@@ -64,7 +64,7 @@ def test_spectrum_search_is_the_same_for_any_partition_size():
 def test_form_search_is_the_same_on_both_backends(score, is_built):
     work = random_fragment_search(120 + score, score, n_peptides=400, most=1)
     n, expected = len(work.windows), on_processor(work, WIDTH[score])
-    for device, options in ((Processor(2), {"nanoseconds_of_partition": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
+    for device, options in ((Processor(2), {"nanoseconds_of_partition": 1e4}), (ShimGpu(), {"forms_of_chunk": 512, "threads": 64})):
         kind = tuned(backend_module(device, "fragment_index").FragmentSearch, **options)
         search, actual = kind(device, *work.inputs[2:], work.form_mass, work.form_code), empty_answer(n, 8)
         if is_built:

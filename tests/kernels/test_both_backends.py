@@ -176,7 +176,7 @@ def members(module: ModuleType) -> dict[str, object]:
 def signature(function: Any) -> tuple[list[tuple[Any, ...]], str]:
     """Return kinds, names, defaults and annotations of the parameters and the return annotation; the devices of both sides are equal."""
     described = inspect.signature(function)
-    kinds = {"Processor": "device", "Card": "device"}
+    kinds = {"Processor": "device", "Gpu": "device"}
     return [
         (parameter.name, parameter.kind, parameter.default, kinds.get(parameter.annotation, parameter.annotation))
         for parameter in described.parameters.values()

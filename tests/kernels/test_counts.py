@@ -14,21 +14,21 @@ from proteoscope.kernels.score_kinds import HYPERSCORE, SDP, XCORR
 from tests.kernels.test_cuda_digestion import random_proteins, rules
 from tests.shim.fragment_inputs import empty_answer, random_fragment_search
 from tests.shim.search_inputs import empty_hits, random_search
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
 
-def fresh(card: ShimCard) -> ShimCard:
+def fresh(gpu: ShimGpu) -> ShimGpu:
     """A GPU with all counts at zero."""
-    card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
-    return card
+    gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = gpu.shared_bytes = 0
+    return gpu
 
 
-def assert_moved(card: ShimCard, work: counts.OperationCounts) -> None:
+def assert_moved(gpu: ShimGpu, work: counts.OperationCounts) -> None:
     """Check words, copies and shared memory exactly."""
-    assert (-(-card.bytes_in // 4), -(-card.bytes_out // 4), card.transfers, card.shared_bytes) == (
+    assert (-(-gpu.bytes_in // 4), -(-gpu.bytes_out // 4), gpu.transfers, gpu.shared_bytes) == (
         work.words_in,
         work.words_out,
         work.transfers,
@@ -39,15 +39,15 @@ def assert_moved(card: ShimCard, work: counts.OperationCounts) -> None:
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, XCORR])
 def test_counts_of_single_spectra(score):
     spectra, queries, peptides, modifications, how = random_search(200 + score, score, n_queries=30, n_peptides=3000, most=0)
-    n, card = len(queries.mass), ShimCard()
+    n, gpu = len(queries.mass), ShimGpu()
     hits, cost = empty_hits(n), np.zeros(n, np.int64)
-    search = tuned(SpectrumSearch, minimum_sharing=np.inf)(card, peptides, modifications, how)
-    fresh(card)
+    search = tuned(SpectrumSearch, minimum_sharing=np.inf)(gpu, peptides, modifications, how)
+    fresh(gpu)
     search.count_candidates(queries, 0, n, cost)
-    before = (card.bytes_in, card.bytes_out, card.transfers)
+    before = (gpu.bytes_in, gpu.bytes_out, gpu.transfers)
     scalars = search._scalars.nbytes
     assert before == (scalars + 8 * n, 8 * n, 3)
-    fresh(card)
+    fresh(gpu)
     list(search.search_queries(spectra, queries, hits, 0, n))
     peaks = np.diff(spectra.offsets)[queries.spectrum]
     charges = np.maximum(1, np.minimum(how.maximum_fragment_charge, queries.charge - 1))
@@ -63,16 +63,16 @@ def test_counts_of_single_spectra(score):
         bins=96,
         windows=len(how.isotope_errors),
         with_heights=score == XCORR,
-        shared_bytes=card.shared_bytes,
+        shared_bytes=gpu.shared_bytes,
     )
-    card.bytes_in -= 2 * scalars + 8 * n  # without the counting of the candidates, and the settings
-    card.bytes_out -= 8 * n
-    card.transfers -= 4
-    assert_moved(card, work)
-    assert work.operations == pytest.approx(card.operations, rel=0.2)  # peptides of the windows have about the average length
-    assert work.rounds == card.launched.count("merge_hits")
+    gpu.bytes_in -= 2 * scalars + 8 * n  # without the counting of the candidates, and the settings
+    gpu.bytes_out -= 8 * n
+    gpu.transfers -= 4
+    assert_moved(gpu, work)
+    assert work.operations == pytest.approx(gpu.operations, rel=0.2)  # peptides of the windows have about the average length
+    assert work.rounds == gpu.launched.count("merge_hits")
     exact = candidates_by_length(spectra, queries, peptides, modifications, how, charges)
-    assert card.operations == exact
+    assert gpu.operations == exact
 
 
 def candidates_by_length(spectra, queries, peptides, modifications, how, charges):
@@ -90,12 +90,12 @@ def candidates_by_length(spectra, queries, peptides, modifications, how, charges
 
 def test_counts_of_query_tiles_have_the_same_words():
     spectra, queries, *others = random_search(210, HYPERSCORE, n_queries=64, n_peptides=600, most=0, precursor=(3.0, 0.0))
-    n, card = len(queries.mass), ShimCard()
-    search, hits = tuned(SpectrumSearch, minimum_sharing=0.0)(card, *others), empty_hits(n)
-    fresh(card)
+    n, gpu = len(queries.mass), ShimGpu()
+    search, hits = tuned(SpectrumSearch, minimum_sharing=0.0)(gpu, *others), empty_hits(n)
+    fresh(gpu)
     list(search.search_queries(spectra, queries, hits, 0, n))
-    assert "search_tile_by_hyperscore" in card.launched
-    blocks = card.bytes_in - 2 * search._scalars.nbytes - 8 * n
+    assert "search_tile_by_hyperscore" in gpu.launched
+    blocks = gpu.bytes_in - 2 * search._scalars.nbytes - 8 * n
     work = counts.spectrum_search(
         queries=n,
         peaks=int(np.diff(spectra.offsets)[queries.spectrum].sum()),
@@ -107,29 +107,29 @@ def test_counts_of_query_tiles_have_the_same_words():
         bins=96,
         windows=4,
         with_heights=False,
-        shared_bytes=card.shared_bytes,
+        shared_bytes=gpu.shared_bytes,
     )
     assert 0 < blocks // 4 - work.words_in <= 2 * n  # two words for each block of a tile
-    assert -(-(card.bytes_out - 8 * n) // 4) == work.words_out
+    assert -(-(gpu.bytes_out - 8 * n) // 4) == work.words_out
 
 
 @pytest.mark.parametrize("most", [0, 1])
 def test_counts_of_fragment_index(most):
     work_of = random_fragment_search(220 + most, HYPERSCORE, n_peptides=600, most=most)
     _, queries, peptides, modifications, how = work_of.inputs
-    card = ShimCard()
+    gpu = ShimGpu()
     kind = tuned(FragmentSearch, forms_of_chunk=512, threads=64, bin_shift=12)
-    search = kind(card, peptides, modifications, how, work_of.form_mass, work_of.form_code)
-    fresh(card)
+    search = kind(gpu, peptides, modifications, how, work_of.form_mass, work_of.form_code)
+    fresh(gpu)
     list(search.build())
     forms, code = len(work_of.form_mass), search._code
     peptide = work_of.form_code >> code.arrangement_bits & (1 << code.peptide_bits) - 1
     ions = int(2 * (peptides.length[peptide].astype(int) - 1).sum())
     chunks = -(-forms // 512)
     building = counts.index_building(forms=forms, ions=ions, slots=most, chunks=chunks)
-    assert_moved(card, building)
-    assert card.operations == building.operations
-    fresh(card)
+    assert_moved(gpu, building)
+    assert gpu.operations == building.operations
+    fresh(gpu)
     n, answer = len(queries.mass), empty_answer(len(queries.mass), 8)
     list(
         search.search_chunks(
@@ -156,25 +156,25 @@ def test_counts_of_fragment_index(most):
         hits=8,
         bins=96,
         scores=len(work_of.tables.of_count) + len(work_of.tables.of_dot),
-        shared_bytes=card.shared_bytes,
+        shared_bytes=gpu.shared_bytes,
     )
-    assert_moved(card, searching)
-    assert searching.operations == pytest.approx(card.operations, rel=0.3)  # visits are estimated
+    assert_moved(gpu, searching)
+    assert searching.operations == pytest.approx(gpu.operations, rel=0.3)  # visits are estimated
 
 
 def test_counts_of_digestion():
     _, residues, offsets = random_proteins(230)
-    card, actual = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
+    gpu, actual = ShimGpu(), np.zeros((2, 9000 // 50 + 1), np.int64)
     bounds, longest = np.array([0, 20, len(offsets) - 1]), 9
     how = rules("Trypsin", 0, 0, (4, longest), (0, 9000), True)
     residue_codes = np.full(len(residues), 65, np.uint8)  # all residues have masses
-    list(digestion.count_peptides(card, residue_codes, offsets, bounds, how, actual))
+    list(digestion.count_peptides(gpu, residue_codes, offsets, bounds, how, actual))
     ends = np.repeat(offsets[1:], np.diff(offsets))
     looked_at = int(np.minimum(longest, ends - np.arange(len(residues))).sum())
     work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=actual.shape[1], looked_at=looked_at)
-    assert_moved(card, work)
-    assert card.operations == work.operations
-    assert work.rounds == card.n_launches
+    assert_moved(gpu, work)
+    assert gpu.operations == work.operations
+    assert work.rounds == gpu.n_launches
 
 
 def test_counts_of_several_tasks_are_summed():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 from tests.shim.alignment_inputs import N_CODES, plain_scores, random_sequences, scored, search_with
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -36,18 +36,18 @@ LENGTHS = [0, 1, 1, 2, 3, 5, 8, 8, 20, 31, 32, 33, 33, 47, 64, 65, 90]
 )
 def test_align_several_queries_equals_recurrence(numbers, shape):
     queries, subjects = sequences(2, [5, 70, 33, 1, 0, 140, 64]), sequences(3, LENGTHS)
-    card = ShimCard(descending=shape[0] == 8)
-    actual, ends = scored(card, queries, subjects, matrix(), 11, 1, numbers=numbers, shape=shape, threads=64)
+    gpu = ShimGpu(descending=shape[0] == 8)
+    actual, ends = scored(gpu, queries, subjects, matrix(), 11, 1, numbers=numbers, shape=shape, threads=64)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert ends[-1] == len(subjects)
-    assert f"NUMBERS={numbers}" in card.defines[0]
+    assert f"NUMBERS={numbers}" in gpu.defines[0]
 
 
 @NUMBERS
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 100])
 def test_align_one_query_equals_recurrence(numbers, length):
     queries, subjects = sequences(length, [length]), sequences(4, LENGTHS)
-    actual, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1, numbers=numbers, **SMALL)
+    actual, _ = scored(ShimGpu(), queries, subjects, matrix(), 11, 1, numbers=numbers, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
 
 
@@ -57,7 +57,7 @@ def test_align_accepts_any_gap_costs(costs, n_queries):
     queries, subjects = sequences(5, [60, 41, 77][:n_queries]), sequences(6, LENGTHS)
     for seed in range(3):
         scores = matrix(seed, least=-17)
-        actual, _ = scored(ShimCard(), queries, subjects, scores, *costs, **SMALL)
+        actual, _ = scored(ShimGpu(), queries, subjects, scores, *costs, **SMALL)
         np.testing.assert_array_equal(actual, plain_scores(queries, subjects, scores, *costs))
 
 
@@ -70,7 +70,7 @@ def test_align_accepts_any_gap_costs(costs, n_queries):
 )
 def test_align_accepts_any_lengths_in_any_order(seed, queries, subjects, numbers):
     some_queries, some_subjects, scores = sequences(seed, queries), sequences(seed + 1, subjects), matrix(seed)
-    actual, _ = scored(ShimCard(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
+    actual, _ = scored(ShimGpu(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(some_queries, some_subjects, scores, 11, 1))
 
 
@@ -81,12 +81,12 @@ def test_align_recomputes_scores_beyond_the_number_format(numbers, greatest, pas
     queries = [np.full(40, 22, np.int8), *sequences(9, [44])][:n_queries]
     scores = matrix()
     scores[22, 22] = greatest
-    card = ShimCard()
-    actual, _ = scored(card, queries, subjects, scores, 11, 1, numbers=numbers, **SMALL)
+    gpu = ShimGpu()
+    actual, _ = scored(gpu, queries, subjects, scores, 11, 1, numbers=numbers, **SMALL)
     expected = plain_scores(queries, subjects, scores, 11, 1)
     np.testing.assert_array_equal(actual, expected)
     assert expected.max() > passed > expected[0].min()
-    assert {f"NUMBERS={numbers}", f"NUMBERS={THIRTY_TWO_BITS}"} <= {macro for macros in card.defines for macro in macros}
+    assert {f"NUMBERS={numbers}", f"NUMBERS={THIRTY_TWO_BITS}"} <= {macro for macros in gpu.defines for macro in macros}
 
 
 @pytest.mark.parametrize(("numbers", "most"), [(HALF_PRECISION, 2048), (SIXTEEN_BITS, 32767)])
@@ -98,33 +98,33 @@ def test_align_is_exact_around_the_greatest_representable_score(numbers, most):
         scores = np.full((N_CODES, N_CODES), -1)
         scores[0, 0], scores[0, 1] = score, 1
         longer = [np.concatenate((queries[0], np.zeros(i, np.int8))) for i in range(0, 30, 3)]
-        actual, _ = scored(ShimCard(), longer, subjects, scores, 5, 2, numbers=numbers, **SMALL)
+        actual, _ = scored(ShimGpu(), longer, subjects, scores, 5, 2, numbers=numbers, **SMALL)
         np.testing.assert_array_equal(actual, plain_scores(longer, subjects, scores, 5, 2))
 
 
 @NUMBERS
 def test_align_uses_wide_numbers_for_large_costs(numbers):
     queries, subjects = sequences(10, [50, 20]), sequences(11, LENGTHS)
-    card, scores = ShimCard(), matrix() * 10_000
-    actual, _ = scored(card, queries, subjects, scores, 110_000, 10_000, numbers=numbers, **SMALL)
+    gpu, scores = ShimGpu(), matrix() * 10_000
+    actual, _ = scored(gpu, queries, subjects, scores, 110_000, 10_000, numbers=numbers, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, scores, 110_000, 10_000))
-    assert all(f"NUMBERS={THIRTY_TWO_BITS}" in macros for macros in card.defines if macros)
+    assert all(f"NUMBERS={THIRTY_TWO_BITS}" in macros for macros in gpu.defines if macros)
 
 
 @pytest.mark.parametrize(("capability", "numbers"), [(75, THIRTY_TWO_BITS), (80, HALF_PRECISION), (89, HALF_PRECISION), (90, SIXTEEN_BITS)])
 def test_align_selects_the_number_format_of_the_gpu(capability, numbers):
-    card = ShimCard()
-    card.capability = capability
+    gpu = ShimGpu()
+    gpu.capability = capability
     queries, subjects = sequences(12, [20]), sequences(13, [5, 30])
-    actual, _ = scored(card, queries, subjects, matrix(), 11, 1, **SMALL)
+    actual, _ = scored(gpu, queries, subjects, matrix(), 11, 1, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
-    assert f"NUMBERS={numbers}" in card.defines[0]
+    assert f"NUMBERS={numbers}" in gpu.defines[0]
 
 
 @pytest.mark.parametrize("n_queries", [1, 3])
 def test_align_works_with_the_selected_launch_shape(n_queries):
     queries, subjects = sequences(14, [150, 90, 40][:n_queries]), sequences(15, [40, 60, 60])
-    actual, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1)
+    actual, _ = scored(ShimGpu(), queries, subjects, matrix(), 11, 1)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
 
 
@@ -135,7 +135,7 @@ def test_align_streams_a_database_larger_than_memory(order, n_queries):
     if order == "shuffled":
         np.random.default_rng(16).shuffle(lengths)
     queries, subjects = sequences(17, [66, 50][:n_queries]), sequences(18, lengths)
-    actual, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, memory_bytes=5000, **SMALL)
+    actual, ends = scored(ShimGpu(), queries, subjects, matrix(), 11, 1, memory_bytes=5000, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert ends == sorted(ends) and len(set(ends)) > 4
 
@@ -144,15 +144,15 @@ def test_align_part_of_database_leaves_other_rows_unchanged():
     queries, subjects = sequences(19, [40, 30]), sequences(20, LENGTHS)
     expected = plain_scores(queries, subjects, matrix(), 11, 1)
     for options in ({}, {"memory_bytes": 3000}):
-        actual, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, 4, 12, **options, **SMALL)
+        actual, ends = scored(ShimGpu(), queries, subjects, matrix(), 11, 1, 4, 12, **options, **SMALL)
         np.testing.assert_array_equal(actual[:, 4:12], expected[:, 4:12])
         assert (actual[:, :4] == -7).all() and (actual[:, 12:] == -7).all()
         assert ends[-1] == 12
 
 
 def test_alignment_search_is_reusable():
-    subjects, card = sequences(21, LENGTHS), ShimCard()
-    search = search_with(card, subjects, **SMALL)
+    subjects, gpu = sequences(21, LENGTHS), ShimGpu()
+    search = search_with(gpu, subjects, **SMALL)
     for seed, costs in ((22, (11, 1)), (23, (0, 1)), (24, (11, 1))):
         queries = sequences(seed, [30, 44, 21])
         out = np.zeros((3, len(subjects)), np.int32)
@@ -163,31 +163,31 @@ def test_alignment_search_is_reusable():
 def test_align_accepts_no_queries_and_no_subjects():
     subjects = sequences(25, [0, 3])
     for queries, some in (([], subjects), ([np.zeros(0, np.int8)], subjects), (sequences(26, [9]), []), (sequences(26, [9]), subjects[:1])):
-        actual, _ = scored(ShimCard(), queries, some, matrix(), 11, 1, **SMALL)
+        actual, _ = scored(ShimGpu(), queries, some, matrix(), 11, 1, **SMALL)
         assert actual.shape == (len(queries), len(some)) and (actual == 0).all()
 
 
 def test_align_stops_when_generator_is_closed():
-    queries, subjects, card = sequences(27, [66]), sequences(28, sorted(LENGTHS * 3)), ShimCard()
+    queries, subjects, gpu = sequences(27, [66]), sequences(28, sorted(LENGTHS * 3)), ShimGpu()
     out = np.zeros((1, len(subjects)), np.int32)
-    search = search_with(card, subjects, memory_bytes=5000, **SMALL)
+    search = search_with(gpu, subjects, memory_bytes=5000, **SMALL)
     work = search.score(queries, matrix(), 11, 1, out, 0, len(subjects))
     assert next(work) == 0
-    n = card.n_launches
+    n = gpu.n_launches
     work.close()
-    assert card.n_launches == n and (out == 0).all()
+    assert gpu.n_launches == n and (out == 0).all()
 
 
 def test_align_rejects_a_gpu_without_memory_for_one_sequence():
     queries, subjects = sequences(29, [20]), sequences(30, [400])
     with pytest.raises(DeviceMemoryError, match="not enough for one sequence"):
-        scored(ShimCard(), queries, subjects, matrix(), 11, 1, memory_bytes=3000, **SMALL)
+        scored(ShimGpu(), queries, subjects, matrix(), 11, 1, memory_bytes=3000, **SMALL)
 
 
 def test_align_on_lost_gpu_leaves_only_finished_subjects():
     queries, subjects = sequences(31, [66]), sequences(32, sorted(LENGTHS * 3))
     expected, out = plain_scores(queries, subjects, matrix(), 11, 1), np.full((1, len(subjects)), -7, np.int32)
-    search = search_with(ShimCard(failing_launch=9), subjects, memory_bytes=5000, **SMALL)
+    search = search_with(ShimGpu(failing_launch=9), subjects, memory_bytes=5000, **SMALL)
     ends = []
     with pytest.raises(DeviceError, match="lost"):
         for end in search.score(queries, matrix(), 11, 1, out, 0, len(subjects)):

@@ -19,7 +19,7 @@ from proteoscope.kernels.cuda.modules import COMPILER_OPTIONS, header_options, s
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from tests.shim.alignment_inputs import N_CODES, random_sequences, search_with
 from tests.shim.read_inputs import aligned
-from tests.shim.shim_card import ShimCard
+from tests.shim.shim_gpu import ShimGpu
 
 ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")
 SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterdir() if entry.name.endswith(".cu"))
@@ -97,7 +97,7 @@ def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ..
     library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-class NotingCard(ShimCard):
+class NotingGpu(ShimGpu):
     """GPU that runs nothing; `defines` lists the forms that would be compiled."""
 
     def __init__(self, capability: int) -> None:
@@ -117,10 +117,10 @@ def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
     for numbers in (None, THIRTY_TWO_BITS):
         for shape in ((2, 16), (8, 72), (128, 4)):
             for n_queries in (1, 2):
-                card = NotingCard(int(architecture))
+                gpu = NotingGpu(int(architecture))
                 queries, out = random_sequences(np.random.default_rng(2), [7] * n_queries), np.zeros((n_queries, 2), np.int32)
-                list(search_with(card, subjects, numbers=numbers, shape=shape).score(queries, scores, 11, 1, out))
-                forms |= {defines for defines in card.defines if defines}
+                list(search_with(gpu, subjects, numbers=numbers, shape=shape).score(queries, scores, 11, 1, out))
+                forms |= {defines for defines in gpu.defines if defines}
     return forms
 
 
@@ -155,15 +155,15 @@ def forms_of_reads(architecture: str) -> set[tuple[str, ...]]:
     for mode, n_symbols, seed, is_published in ((PREFIX, 4, 0, False), (WITHIN, 6, 2, False), (LOCAL, 20, 0, False), (PREFIX, 4, 0, True)):
         matrix = np.where(np.eye(n_symbols, dtype=bool), 2, -3).astype(np.int32)
         texts = [np.arange(n_symbols).repeat(4)] * 8
-        card = NotingCard(int(architecture))
+        gpu = NotingGpu(int(architecture))
         # Nothing records the symbols in use: the full table, and the requested form.
         for scores in (None, FOUR if n_symbols <= 4 else EIGHT):
             options = {"traces_on_host": False, "scores": scores}
             rules = GapRules(matrix, 5, 2, 2, mode, seed, is_published)
             for traces in (False, True):
                 with suppress(AssertionError):  # no row is reported
-                    aligned(card, texts, texts, rules, np.arange(8), np.arange(8), traces=traces, **options)
-        forms |= {defines for defines in card.defines if defines}
+                    aligned(gpu, texts, texts, rules, np.arange(8), np.arange(8), traces=traces, **options)
+        forms |= {defines for defines in gpu.defines if defines}
     return forms
 
 

@@ -14,7 +14,7 @@ from proteoscope.kernels.cuda import digestion as cuda
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 from proteoscope.kernels.digestion_layouts import DigestionRules
 from tests.shim.read_only import read_only
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -77,7 +77,7 @@ def test_count_peptides_equals_definition_on_both_backends(agent, ends, missed, 
     bounds = [0, 1, 1, 20, 33, len(proteins)]
     expected = expected_counts(proteins, bounds, agent, ends, missed, lengths, masses, clip)
     assert expected.sum() > 10
-    for count, device in ((cpu.count_peptides, Processor(2)), (cuda.count_peptides, ShimCard(descending=True))):
+    for count, device in ((cpu.count_peptides, Processor(2)), (cuda.count_peptides, ShimGpu(descending=True))):
         counts = np.ones_like(expected)
         done = list(count(device, residues, offsets, np.array(bounds), rules(agent, ends, missed, lengths, masses, clip), counts))
         assert done[-1] == len(residues)
@@ -91,21 +91,21 @@ def test_count_peptides_of_part_of_proteins_in_rounds(monkeypatch):
     bounds = np.array([3, 9, 30])
     expected, counts = (np.zeros((2, 6000 // WIDTH + 1), np.int64) for _ in range(2))
     list(cpu.count_peptides(Processor(1), residues, offsets, bounds, of_digest, expected))
-    card = ShimCard()
-    looks = list(cuda.count_peptides(card, residues, offsets, bounds, of_digest, counts))
+    gpu = ShimGpu()
+    looks = list(cuda.count_peptides(gpu, residues, offsets, bounds, of_digest, counts))
     np.testing.assert_array_equal(counts, expected)
-    assert len(looks) == card.n_launches == -(-int(offsets[30] - offsets[3]) // 100)
+    assert len(looks) == gpu.n_launches == -(-int(offsets[30] - offsets[3]) // 100)
 
 
 def test_count_peptides_leaves_counts_when_gpu_is_full_or_lost():
     _, residues, offsets = random_proteins(6)
     of_digest = rules("Trypsin", 2, 1, (1, 40), (0, 6000), True)
-    full, lost = ShimCard(), ShimCard(failing_launch=0)
+    full, lost = ShimGpu(), ShimGpu(failing_launch=0)
     full.largest_buffer = 500
-    for card, problem in ((full, DeviceMemoryError), (lost, DeviceError)):
+    for gpu, problem in ((full, DeviceMemoryError), (lost, DeviceError)):
         counts = np.zeros((1, 6000 // WIDTH + 1), np.int64)
         with pytest.raises(problem):
-            list(cuda.count_peptides(card, residues, offsets, np.array([0, len(offsets) - 1]), of_digest, counts))
+            list(cuda.count_peptides(gpu, residues, offsets, np.array([0, len(offsets) - 1]), of_digest, counts))
         assert counts.sum() == 0
 
 
@@ -130,7 +130,7 @@ def test_peptide_index_is_the_same_with_gpu_counts(failing, tmp_path, monkeypatc
     monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_GPU", 0)  # smaller digests are counted on CPU threads
     built = []
     reported: list[str] = []
-    for name, cards in (("threads", []), ("card", [ShimCard(failing_launch=failing)])):
+    for name, gpus in (("threads", []), ("gpu", [ShimGpu(failing_launch=failing)])):
         folder = tmp_path / name
         folder.mkdir()
         index = build_protein_index(
@@ -142,8 +142,8 @@ def test_peptide_index_is_the_same_with_gpu_counts(failing, tmp_path, monkeypatc
             cleaves=digestion.enzyme.cleavage_table(),
         )
         progress = Progress(lambda event: reported.append(event.message) if event.message else None)
-        built.append(build_peptide_index(folder, index, digestion, Resources(1, cards, progress=progress), memory_bytes=20_000))
-        assert not cards or cards[0].n_launches == 1
+        built.append(build_peptide_index(folder, index, digestion, Resources(1, gpus, progress=progress), memory_bytes=20_000))
+        assert not gpus or gpus[0].n_launches == 1
     assert len(built[0]) > 100
     for column in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence"):
         np.testing.assert_array_equal(getattr(built[0], column), getattr(built[1], column))

@@ -9,9 +9,9 @@ from proteoscope.kernels.cpu.candidates import search_queries
 from proteoscope.kernels.cuda.fragment_index import FragmentSearch
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 from proteoscope.kernels.score_kinds import HYPERSCORE, SDP
-from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
+from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_gpu, on_processor, random_fragment_search
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits, random_search, with_known_modifications
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -28,7 +28,7 @@ def test_index_equals_cpu_for_both_scores(score, fragment):
     expected = on_processor(work, WIDTH[score])
     # The shim is slow with fine bins, because it visits each for every chunk: one case with few chunks is enough.
     bins = {"bin_shift": 14} if score == HYPERSCORE else {}
-    actual, ends = on_card(ShimCard(), work, WIDTH[score], **{**SMALL, "forms_of_chunk": 1024}, **bins)
+    actual, ends = on_gpu(ShimGpu(), work, WIDTH[score], **{**SMALL, "forms_of_chunk": 1024}, **bins)
     assert expected.n_candidates.sum() > 1000
     assert (expected.best.code[:, 0] >= 0).sum() > 5
     assert_same_answer(actual, expected)
@@ -48,7 +48,7 @@ def test_index_equals_cpu_with_modifications_and_series(seed):
         n_peptides=200,
     )
     expected = on_processor(work, 0.5)
-    actual, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
+    actual, _ = on_gpu(ShimGpu(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
     assert expected.histogram[:, 1:].any()
     assert_same_answer(actual, expected)
 
@@ -60,7 +60,7 @@ def test_index_equals_cpu_for_windows_with_whole_chunks(least):
     )
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=least)))
     expected = on_processor(work, 0.5)
-    actual, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
+    actual, _ = on_gpu(ShimGpu(), work, 0.5, forms_of_chunk=128, threads=64)
     assert_same_answer(actual, expected)
 
 
@@ -70,7 +70,7 @@ def test_index_equals_cpu_and_scoring_for_modifications_at_sites(seed):
     spectra, queries, peptides, modifications, settings = with_known_modifications(inputs, seed, 2)
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5)
-    actual, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    actual, _ = on_gpu(ShimGpu(), work, 0.5, **SMALL)
     assert_same_answer(actual, expected)
     one_by_one = empty_hits(len(queries.mass), n_hits=8)
     search_queries(*work.inputs, one_by_one, 0, len(queries.mass), NOT_STOPPED)
@@ -84,7 +84,7 @@ def test_index_equals_cpu_and_scoring_for_modifications_at_sites(seed):
 def test_index_equals_cpu_for_separate_isotope_error_windows():
     work = random_fragment_search(30, HYPERSCORE, precursor=(0.2, 0.0), n_peptides=4000, n_queries=30)
     expected = on_processor(work, 0.5)
-    actual, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    actual, _ = on_gpu(ShimGpu(), work, 0.5, **SMALL)
     assert (work.windows[:, 0, 1] < work.windows[:, 1, 0]).any()
     assert len(np.unique(expected.best.code[expected.best.code >= 0])) > 5
     assert_same_answer(actual, expected)
@@ -93,7 +93,7 @@ def test_index_equals_cpu_for_separate_isotope_error_windows():
 def test_index_equals_cpu_for_more_hits_than_candidates():
     work = random_fragment_search(31, HYPERSCORE, precursor=(20.0, 0.0), n_peptides=300, most=0)
     expected = on_processor(work, 0.5, n_hits=32)
-    actual, _ = on_card(ShimCard(), work, 0.5, n_hits=32, **SMALL)
+    actual, _ = on_gpu(ShimGpu(), work, 0.5, n_hits=32, **SMALL)
     assert (expected.best.code < 0).any()
     assert_same_answer(actual, expected)
 
@@ -103,7 +103,7 @@ def test_index_equals_cpu_for_more_candidates_than_block_holds(n_hits):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
     work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5, n_hits=n_hits)
-    actual, _ = on_card(ShimCard(), work, 0.5, n_hits=n_hits, forms_of_chunk=2048, threads=128)
+    actual, _ = on_gpu(ShimGpu(), work, 0.5, n_hits=n_hits, forms_of_chunk=2048, threads=128)
     assert expected.histogram[:, 1:].sum(axis=1).max() > 300
     assert_same_answer(actual, expected)
 
@@ -114,12 +114,12 @@ def test_index_equals_cpu_for_any_parts_and_query_runs(monkeypatch):
     expected = on_processor(work, 0.5)
     _, _, peptides, *_ = work.inputs
     proteins = peptides.residues.nbytes + 5 * len(peptides.mass)
-    card = ShimCard()
-    actual, ends = on_card(
-        card, work, 0.5, halves=True, memory_bytes=proteins + 400_000, pairs_of_batch=4, forms_of_chunk=256, threads=64, bin_shift=16
+    gpu = ShimGpu()
+    actual, ends = on_gpu(
+        gpu, work, 0.5, halves=True, memory_bytes=proteins + 400_000, pairs_of_batch=4, forms_of_chunk=256, threads=64, bin_shift=16
     )
-    assert card.launched.count("sum_bins") > 2
-    assert card.launched.count("weigh_ends") > 2
+    assert gpu.launched.count("sum_bins") > 2
+    assert gpu.launched.count("weigh_ends") > 2
     assert ends == sorted(ends)
     assert len(set(ends)) > 3
     assert_same_answer(actual, expected)
@@ -128,7 +128,7 @@ def test_index_equals_cpu_for_any_parts_and_query_runs(monkeypatch):
 def test_index_uses_smaller_parts_when_gpu_is_full(monkeypatch):
     work = random_fragment_search(41, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
-    card, refused, buffer = ShimCard(), [], ShimCard.buffer
+    gpu, refused, buffer = ShimGpu(), [], ShimGpu.buffer
 
     def full(self, n_bytes):
         if n_bytes > 300_000:
@@ -136,8 +136,8 @@ def test_index_uses_smaller_parts_when_gpu_is_full(monkeypatch):
             raise DeviceMemoryError("full")
         return buffer(self, n_bytes)
 
-    monkeypatch.setattr(ShimCard, "buffer", full)
-    actual, _ = on_card(card, work, 0.5, forms_of_chunk=256, threads=64, bin_shift=16)
+    monkeypatch.setattr(ShimGpu, "buffer", full)
+    actual, _ = on_gpu(gpu, work, 0.5, forms_of_chunk=256, threads=64, bin_shift=16)
     assert len(refused) > 1
     assert_same_answer(actual, expected)
 
@@ -145,7 +145,7 @@ def test_index_uses_smaller_parts_when_gpu_is_full(monkeypatch):
 def test_index_rejects_gpu_without_memory_for_one_chunk():
     work = random_fragment_search(42, HYPERSCORE, n_peptides=300, most=0)
     with pytest.raises(DeviceMemoryError, match="not enough for a fragment-ion index"):
-        on_card(ShimCard(), work, 0.5, memory_bytes=100_000, **SMALL)
+        on_gpu(ShimGpu(), work, 0.5, memory_bytes=100_000, **SMALL)
 
 
 def test_index_on_lost_gpu_leaves_only_finished_rows():
@@ -153,7 +153,7 @@ def test_index_on_lost_gpu_leaves_only_finished_rows():
     _, queries, peptides, modifications, settings = work.inputs
     expected, n = on_processor(work, 0.5), len(queries.mass)
     search = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)(
-        ShimCard(failing_launch=9), peptides, modifications, settings, work.form_mass, work.form_code
+        ShimGpu(failing_launch=9), peptides, modifications, settings, work.form_mass, work.form_code
     )
     actual, done = empty_answer(n, 8), 0
     with pytest.raises(DeviceError, match="lost"):
@@ -171,21 +171,21 @@ def test_index_on_lost_gpu_leaves_only_finished_rows():
 def test_index_rejects_sizes_beyond_the_kernels():
     work = random_fragment_search(44, HYPERSCORE, n_peptides=100, most=0)
     with pytest.raises(DeviceError, match="33 candidates"):
-        on_card(ShimCard(), work, 0.5, n_hits=33, **SMALL)
+        on_gpu(ShimGpu(), work, 0.5, n_hits=33, **SMALL)
 
 
 @pytest.mark.parametrize(("shared_bytes", "forms"), [(227 << 10, 15_360), (99 << 10, 15_360), (64 << 10, 10_240)])
 def test_index_chunks_fit_the_shared_memory_of_the_gpu(shared_bytes, forms, monkeypatch):
-    monkeypatch.setattr(ShimCard, "maximum_shared_bytes", lambda _: shared_bytes)
+    monkeypatch.setattr(ShimGpu, "maximum_shared_bytes", lambda _: shared_bytes)
     work = random_fragment_search(45, HYPERSCORE, n_peptides=60, most=0, n_queries=3)
-    card, requested = ShimCard(), []
-    launch = card.launch
+    gpu, requested = ShimGpu(), []
+    launch = gpu.launch
 
     def noting(*arguments, shared_bytes=0, **options):
         requested.append(shared_bytes)
         launch(*arguments, shared_bytes=shared_bytes, **options)
 
-    monkeypatch.setattr(card, "launch", noting)
-    actual, _ = on_card(card, work, 0.5)
+    monkeypatch.setattr(gpu, "launch", noting)
+    actual, _ = on_gpu(gpu, work, 0.5)
     assert 4 * forms < max(requested) <= shared_bytes - (6 << 10)
     assert_same_answer(actual, on_processor(work, 0.5))

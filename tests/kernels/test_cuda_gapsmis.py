@@ -29,7 +29,7 @@ from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments, sequences
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -39,19 +39,19 @@ UNEVEN = np.array([[4, -1, 0], [-2, 3, 1], [-4, 0, 5]], np.int32)
 SMALL = GapsMisShape(MANY_TEXTS, 4, 3, NARROW, FOUR, 64)
 
 
-def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True), **options):
+def check(texts, patterns, rules, pairs=None, *, gpu=None, tracing=(False, True), **options):
     """Compare all columns, with and without tracing, with the CPU; by default in narrow strips, which compile fast."""
     text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
-    card, options = card or ShimCard(), {"traces_on_host": False} | options
+    gpu, options = gpu or ShimGpu(), {"traces_on_host": False} | options
     for traces in tracing:
-        shaped = options if "shape" in options else options | {"shape": small_shape(card, texts, patterns, rules, traces, options)}
+        shaped = options if "shape" in options else options | {"shape": small_shape(gpu, texts, patterns, rules, traces, options)}
         expected = expected_alignments(texts, patterns, rules, text_of, pattern_of, traces=traces)
-        assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **shaped), expected)
+        assert_same_alignments(aligned(gpu, texts, patterns, rules, text_of, pattern_of, traces=traces, **shaped), expected)
     return expected
 
 
-def small_shape(card, texts, patterns, rules, traces, options):
-    task = tuned(ReadSearch, **options)(card, sequences(texts), sequences(patterns), rules)._task(1, 1, 1, traces=traces)
+def small_shape(gpu, texts, patterns, rules, traces, options):
+    task = tuned(ReadSearch, **options)(gpu, sequences(texts), sequences(patterns), rules)._task(1, 1, 1, traces=traces)
     return GapsMisShape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
 
 
@@ -122,9 +122,9 @@ def test_align_equals_cpu_for_codes_and_number_formats(n_codes, numbers, mode):
 def test_align_uses_wide_numbers_for_scores_or_old_gpus(mode):
     texts, patterns = damaged_reads(20, 27)
     check(texts, patterns, GapRules(1000 * DNA, 5000, 2000, 2, mode))
-    old = ShimCard()
+    old = ShimGpu()
     old.capability = 80
-    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), card=old)
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), gpu=old)
     assert all("NUMBERS=2" in defines for defines in old.defines if defines)
 
 
@@ -154,9 +154,9 @@ def test_align_traces_long_texts_in_little_memory():
     short, rows = damaged_reads(80, 30, most=40)
     pairs = [*([0] * 5), *range(1, 81)], [*range(85)]
     for mode in (PREFIX, WITHIN, LOCAL):
-        card = ShimCard()
-        check([text, *short], [*patterns, *rows], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=500_000)
-        assert card.launched.count("trace_reads") > 1
+        gpu = ShimGpu()
+        check([text, *short], [*patterns, *rows], GapRules(DNA, 5, 2, 2, mode), pairs, gpu=gpu, direction_bytes=500_000)
+        assert gpu.launched.count("trace_reads") > 1
     with pytest.raises(DeviceMemoryError, match="directions"):
         check([text], patterns[:1], GapRules(DNA, 5, 2, 2, WITHIN), ([0], [0]), tracing=(True,), direction_bytes=1000)
 
@@ -164,15 +164,15 @@ def test_align_traces_long_texts_in_little_memory():
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 def test_align_traces_on_host(mode):
     texts, patterns = damaged_reads(30, 31)
-    card = ShimCard()
-    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), card=card, traces_on_host=True)
-    assert "trace_reads" not in card.launched
+    gpu = ShimGpu()
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), gpu=gpu, traces_on_host=True)
+    assert "trace_reads" not in gpu.launched
 
 
 def test_align_leaves_other_rows_and_accepts_no_pairs():
     texts, patterns = damaged_reads(12, 32)
     out, every = Alignments.none(12, 2), np.arange(12)
-    search = ReadSearch(ShimCard(descending=True), sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+    search = ReadSearch(ShimGpu(descending=True), sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
     assert list(search.align(every[:0], every[:0], Alignments.none(0, 2))) == []
     list(search.align(every, every, out, 4, 9))
     expected = expected_alignments(texts, patterns, GapRules(DNA, 5, 2, 2), every, every)
@@ -191,7 +191,7 @@ def test_align_stopped_between_blocks_leaves_later_rows(monkeypatch):
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
     whole = check(texts, patterns, rules)
     out = Alignments.none(40, 2)
-    steps = ReadSearch(ShimCard(), sequences(texts), sequences(patterns), rules).align(every, every, out)
+    steps = ReadSearch(ShimGpu(), sequences(texts), sequences(patterns), rules).align(every, every, out)
     end = next(end for end in steps if end > 0)
     steps.close()
     assert 0 < end < 40
@@ -202,9 +202,9 @@ def test_align_stopped_between_blocks_leaves_later_rows(monkeypatch):
 def test_align_rejects_scores_beyond_the_number_formats():
     rules = GapRules(np.full((4, 4), 170_000, np.int32), 5, 2, 2)
     with pytest.raises(UnsupportedSearchError):
-        ReadSearch(ShimCard(), sequences([[0]]), sequences([[0] * 2000]), rules)
+        ReadSearch(ShimGpu(), sequences([[0]]), sequences([[0] * 2000]), rules)
     with pytest.raises(ValueError, match="32 bits"):
-        ReadSearch(ShimCard(), sequences([[0]]), sequences([[0] * 2000]), rules._replace(matrix=10 * rules.matrix))
+        ReadSearch(ShimGpu(), sequences([[0]]), sequences([[0] * 2000]), rules._replace(matrix=10 * rules.matrix))
 
 
 @pytest.mark.parametrize("even", [False, True])
@@ -213,22 +213,22 @@ def test_align_does_the_work_counted_beforehand(even, traces):
     texts, patterns = damaged_reads(50, 34, even=even)
     texts, text_of, pattern_of = [text[:64] for text in texts[:10]], np.arange(50) // 5, np.arange(50)  # short: traced in one pass
     for shape in (SMALL, GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE, 64)):
-        card = ShimCard()
+        gpu = ShimGpu()
         kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
-        search = kind(card, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+        search = kind(gpu, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
         search._score_tables(shape, traces)
-        card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
-        card.launched.clear()
+        gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = gpu.shared_bytes = 0
+        gpu.launched.clear()
         list(search.align(text_of, pattern_of, Alignments.none(50, 2), traces=traces))
         work = search._work(text_of, pattern_of, traces=traces)
         counted = OperationCounts(
-            len(card.launched),
-            card.operations,
+            len(gpu.launched),
+            gpu.operations,
             work.memory_blocks,
-            card.bytes_in // 4,
-            card.bytes_out // 4,
-            card.shared_bytes,
-            card.transfers,
+            gpu.bytes_in // 4,
+            gpu.bytes_out // 4,
+            gpu.shared_bytes,
+            gpu.transfers,
         )
         assert work == counted
         assert work.memory_blocks > 0
@@ -254,9 +254,9 @@ def test_plan_has_the_shortest_predicted_time():
 def test_measured_rates_change_the_plan():
     def best(task, **times):
         rates = USUAL_RATES._replace(**{name: factor * getattr(USUAL_RATES, name) for name, factor in times.items()})
-        card = Properties(132, 90, 232_448, rates)
-        chosen = min(shapes(task, card), key=lambda shape: seconds(shape, task, card))
-        return chosen, seconds(chosen, task, card)
+        gpu = Properties(132, 90, 232_448, rates)
+        chosen = min(shapes(task, gpu), key=lambda shape: seconds(shape, task, gpu))
+        return chosen, seconds(chosen, task, gpu)
 
     of_proteins = Task(204_800, 500, 500, 2, PREFIX, NARROW, TABLE, False, 2048, 24)
     assert best(of_proteins)[0].plan == ONE_TEXT
@@ -272,13 +272,13 @@ def test_cancel_is_checked_equally_often_on_a_slower_gpu():
     texts, patterns = damaged_reads(40, 34)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
 
-    def looks(card):
+    def looks(gpu):
         out = Alignments.none(40, 2)
-        return set(tuned(ReadSearch, shape=SMALL)(card, sequences(texts), sequences(patterns), rules).align(every, every, out)), out
+        return set(tuned(ReadSearch, shape=SMALL)(gpu, sequences(texts), sequences(patterns), rules).align(every, every, out)), out
 
-    slow = ShimCard()
+    slow = ShimGpu()
     slow.rates = USUAL_RATES._replace(maxima=USUAL_RATES.maxima * 1e-6)
-    (ends, actual), (many, same) = looks(ShimCard()), looks(slow)
+    (ends, actual), (many, same) = looks(ShimGpu()), looks(slow)
     assert len(many) > 2 * len(ends)
     for left, right in zip(actual, same, strict=True):
         np.testing.assert_array_equal(left, right)

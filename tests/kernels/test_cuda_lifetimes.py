@@ -29,7 +29,7 @@ from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.mass_inputs import plain_best, random_lists
 from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import limited, tuned
 from tests.shim.vector_inputs import random_vectors, windows
 
@@ -55,7 +55,7 @@ class Stream:
         self.touched: set[int] = set()
 
 
-class WatchingCard(ShimCard):
+class WatchingGpu(ShimGpu):
     """Records memory that is freed while a stream may access it; the allocations with numbers in `refused` fail as on a full GPU."""
 
     def __init__(self, refused=()):
@@ -127,72 +127,72 @@ class WatchingCard(ShimCard):
         return not any(stream.touched for stream in self.streams)
 
 
-def spectrum_search(card, inputs, **options):
+def spectrum_search(gpu, inputs, **options):
     spectra, queries, peptides, modifications, settings = inputs
     hits = empty_hits(len(queries.mass), slots=3)
-    return hits, tuned(SpectrumSearch, **options)(card, peptides, modifications, settings).search_queries(
+    return hits, tuned(SpectrumSearch, **options)(gpu, peptides, modifications, settings).search_queries(
         spectra, queries, hits, 0, len(queries.mass)
     )
 
 
-def sparse(card):
-    return spectrum_search(card, random_search(40, HYPERSCORE), candidates_of_batch=300)[1]
+def sparse(gpu):
+    return spectrum_search(gpu, random_search(40, HYPERSCORE), candidates_of_batch=300)[1]
 
 
-def dense(card):
+def dense(gpu):
     inputs = random_search(90, HYPERSCORE, n_queries=100, precursor=(3.0, 0.0), n_peptides=600, which=(0, 4), most=1)
-    return spectrum_search(card, inputs, minimum_sharing=0.0, dense_candidates_of_batch=1)[1]
+    return spectrum_search(gpu, inputs, minimum_sharing=0.0, dense_candidates_of_batch=1)[1]
 
 
-def open_search(card):
+def open_search(gpu):
     work = random_fragment_search(43, HYPERSCORE, n_peptides=900, most=0)
     answer = empty_answer(len(work.windows), 8)
     kind = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)
-    search = kind(card, *work.inputs[2:], work.form_mass, work.form_code)
+    search = kind(gpu, *work.inputs[2:], work.form_mass, work.form_code)
     n = len(work.windows)
     return search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates)
 
 
-def alignment(card):
+def alignment(gpu):
     random = np.random.default_rng(1)
     queries, subjects = random_sequences(random, [66, 30]), random_sequences(random, random.integers(1, 60, 60).tolist())
-    search = search_with(card, subjects, memory_bytes=5000, shape=(4, 8), threads=32)
+    search = search_with(gpu, subjects, memory_bytes=5000, shape=(4, 8), threads=32)
     return search.score(queries, np.full((N_CODES, N_CODES), 1), 11, 1, np.zeros((2, 60), np.int32))
 
 
-def clustering(card, labels=None):
+def clustering(gpu, labels=None):
     random = np.random.default_rng(3)
     search = tuned(VectorClustering, pairs_of_batch=200.0, pairs_of_run=100.0, threads=64)
     vectors, ends = random_vectors(random, 300), windows(random, 300, 2.5)
-    return search(card, vectors, ends).cluster(Linkage(AVERAGE, 0.5), np.zeros(300, np.int64) if labels is None else labels)
+    return search(gpu, vectors, ends).cluster(Linkage(AVERAGE, 0.5), np.zeros(300, np.int64) if labels is None else labels)
 
 
-def match_scores(card, memory_bytes=20_000):
+def match_scores(gpu, memory_bytes=20_000):
     random = np.random.default_rng(4)
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
-    kind, its_card = limited(MatchScores, card, {"candidates_of_chunk": 32, "passes_of_look": 9, "memory_bytes": memory_bytes})
+    kind, its_gpu = limited(MatchScores, gpu, {"candidates_of_chunk": 32, "passes_of_look": 9, "memory_bytes": memory_bytes})
     actual = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
-    return kind(its_card, candidates).search(queries, (-300, 300), 4, *actual)
+    return kind(its_gpu, candidates).search(queries, (-300, 300), 4, *actual)
 
 
-def superposition(card):
+def superposition(gpu):
     pairs = random_pairs(np.random.default_rng(6), 8, 8, 16)
     kind = tuned(ChainSuperposition, cells_of_run=1)
-    return kind(card, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.empty(pairs))
+    return kind(gpu, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.empty(pairs))
 
 
 @pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores, superposition])
 @pytest.mark.parametrize("n_steps", [1, 2, 4])
 def test_stopped_search_leaves_no_pending_work(begin, n_steps):
-    card = WatchingCard()
-    work = begin(card)
+    gpu = WatchingGpu()
+    work = begin(gpu)
     for _ in range(n_steps):
         next(work)
     work.close()
-    assert card.is_idle()
+    assert gpu.is_idle()
     del work
     gc.collect()
-    assert card.freed_early == []
+    assert gpu.freed_early == []
 
 
 @pytest.mark.parametrize("n_steps", range(1, 20))
@@ -203,45 +203,45 @@ def test_stopped_clustering_leaves_no_pending_work(n_steps, monkeypatch):
 
 @pytest.mark.parametrize("refused", [pytest.param(n, marks=[pytest.mark.long] * (n % 12 > 0)) for n in range(0, 60, 3)])
 def test_superposition_without_memory_leaves_no_pending_work(refused):
-    card = WatchingCard(refused=[refused])
+    gpu = WatchingGpu(refused=[refused])
     with suppress(DeviceMemoryError):
-        list(superposition(card))
+        list(superposition(gpu))
     gc.collect()
-    assert card.is_idle()
-    assert card.freed_early == []
+    assert gpu.is_idle()
+    assert gpu.freed_early == []
 
 
 @pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, superposition])
 def test_finished_search_leaves_no_pending_work(begin):
-    card = WatchingCard()
-    assert len(set(begin(card))) > 3
+    gpu = WatchingGpu()
+    assert len(set(begin(gpu))) > 3
     gc.collect()
-    assert card.is_idle()
-    assert card.freed_early == []
+    assert gpu.is_idle()
+    assert gpu.freed_early == []
 
 
 @pytest.mark.parametrize("refused", range(9, 60, 3))
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
 def test_scoring_on_gpu_that_refuses_memory_at_any_moment(refused, minimum_sharing):
     inputs = random_search(91, HYPERSCORE, n_queries=40, precursor=(3.0, 0.0), n_peptides=300, which=(0, 4), most=1)
-    card = WatchingCard({refused, refused + 1})
-    hits, work = spectrum_search(card, inputs, minimum_sharing=minimum_sharing)
+    gpu = WatchingGpu({refused, refused + 1})
+    hits, work = spectrum_search(gpu, inputs, minimum_sharing=minimum_sharing)
     assert list(work)[-1] == 40
     expected = empty_hits(40, slots=3)
     cpu.search_queries(*inputs[:5], expected, 0, 40, NOT_STOPPED)
     assert_same_hits(hits, expected)
-    assert card.freed_early == []
+    assert gpu.freed_early == []
 
 
 @pytest.mark.parametrize("refused", range(5, 35, 3))
 def test_open_search_on_gpu_that_refuses_memory_at_any_moment(refused):
     work = random_fragment_search(44, HYPERSCORE, n_peptides=300, most=1, n_queries=5)
-    card = WatchingCard({refused})
+    gpu = WatchingGpu({refused})
     answer, n = empty_answer(5, 8), len(work.windows)
-    search = tuned(FragmentSearch, forms_of_chunk=256, threads=64, bin_shift=16)(card, *work.inputs[2:], work.form_mass, work.form_code)
+    search = tuned(FragmentSearch, forms_of_chunk=256, threads=64, bin_shift=16)(gpu, *work.inputs[2:], work.form_mass, work.form_code)
     list(search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates))
     assert_same_answer(answer, on_processor(work, 0.5))
-    assert card.freed_early == []
+    assert gpu.freed_early == []
 
 
 @pytest.mark.parametrize("memory_bytes", [None, 5000])
@@ -250,23 +250,23 @@ def test_align_on_gpu_that_refuses_memory_at_any_moment(refused, memory_bytes):
     random = np.random.default_rng(2)
     queries, subjects = random_sequences(random, [40, 30]), random_sequences(random, random.integers(1, 60, 30).tolist())
     scores = np.where(np.eye(N_CODES, dtype=bool), 5, -3)
-    card, out = WatchingCard({refused}), np.zeros((2, 30), np.int32)
-    search = search_with(card, subjects, memory_bytes=memory_bytes, shape=(4, 8), threads=32)
+    gpu, out = WatchingGpu({refused}), np.zeros((2, 30), np.int32)
+    search = search_with(gpu, subjects, memory_bytes=memory_bytes, shape=(4, 8), threads=32)
     list(search.score(queries, scores, 11, 1, out))
     np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))
-    assert card.freed_early == []
+    assert gpu.freed_early == []
 
 
 def test_align_uses_smaller_batches_without_large_buffers():
     random = np.random.default_rng(3)
     queries, subjects = random_sequences(random, [40]), random_sequences(random, random.integers(1, 60, 200).tolist())
-    scores, card, out = np.where(np.eye(N_CODES, dtype=bool), 5, -3), WatchingCard(), np.zeros((1, 200), np.int32)
-    search = search_with(card, subjects, shape=(4, 8), threads=32)
-    card.largest_buffer = 20_000
+    scores, gpu, out = np.where(np.eye(N_CODES, dtype=bool), 5, -3), WatchingGpu(), np.zeros((1, 200), np.int32)
+    search = search_with(gpu, subjects, shape=(4, 8), threads=32)
+    gpu.largest_buffer = 20_000
     ends = list(search.score(queries, scores, 11, 1, out))
     np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))
     assert len(set(ends)) > 2
-    card.largest_buffer = 4000  # not even the counters of the warps
+    gpu.largest_buffer = 4000  # not even the counters of the warps
     with pytest.raises(DeviceMemoryError):
         list(search.score(queries, scores, 11, 1, out))
 
@@ -274,32 +274,32 @@ def test_align_uses_smaller_batches_without_large_buffers():
 @pytest.mark.parametrize("refused", range(0, 40, 2))
 def test_clustering_without_memory_leaves_no_pending_work(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 0)
-    card, actual, expected = WatchingCard({refused}), np.zeros(300, np.int64), np.zeros(300, np.int64)
+    gpu, actual, expected = WatchingGpu({refused}), np.zeros(300, np.int64), np.zeros(300, np.int64)
     try:
-        list(clustering(card, actual))
+        list(clustering(gpu, actual))
     except DeviceMemoryError:
         pass
     else:  # not enough memory for these matrices, so fewer were filled together
-        list(clustering(usual := WatchingCard(), expected))
+        list(clustering(usual := WatchingGpu(), expected))
         assert actual.tolist() == expected.tolist()
-        assert card.launched.count("fill_averages") > usual.launched.count("fill_averages")
+        assert gpu.launched.count("fill_averages") > usual.launched.count("fill_averages")
     gc.collect()
-    assert card.is_idle()
-    assert card.freed_early == []
+    assert gpu.is_idle()
+    assert gpu.freed_early == []
 
 
 @pytest.mark.parametrize("refused", range(0, 30, 2))
 def test_match_scores_on_gpu_that_refuses_memory_at_any_moment(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 100)
-    random, card = np.random.default_rng(4), WatchingCard({refused})
+    random, gpu = np.random.default_rng(4), WatchingGpu({refused})
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
     kind = tuned(MatchScores, candidates_of_chunk=32)
     actual = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
     try:
-        list(kind(card, candidates).search(queries, (-300, 300), 4, *actual))
+        list(kind(gpu, candidates).search(queries, (-300, 300), 4, *actual))
         assert (actual[0].tolist(), actual[1].tolist()) == plain_best(queries, candidates, (-300, 300), 4)
     except DeviceMemoryError:
         assert refused < 6, "a smaller group would have fitted: only the queries must"
     gc.collect()
-    assert card.is_idle()
-    assert card.freed_early == []
+    assert gpu.is_idle()
+    assert gpu.freed_early == []

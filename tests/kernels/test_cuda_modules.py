@@ -74,20 +74,20 @@ def cupy(monkeypatch):
     return fake
 
 
-def start(card, **options):
-    card.launch("digestion.cu", "count_peptides", 3, 256, (np.int64(1),), nullcontext(), **options)
+def start(gpu, **options):
+    gpu.launch("digestion.cu", "count_peptides", 3, 256, (np.int64(1),), nullcontext(), **options)
 
 
 def test_module_is_compiled_once_for_threads_that_share_a_gpu(cupy):
-    card = CudaGpu(0)
-    threads = [threading.Thread(target=start, args=(card,)) for _ in range(6)]
+    gpu = CudaGpu(0)
+    threads = [threading.Thread(target=start, args=(gpu,)) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(Module.made) == 1
-    start(card, defines=("LANES=8",))
-    start(card, defines=("LANES=8",))
+    start(gpu, defines=("LANES=8",))
+    start(gpu, defines=("LANES=8",))
     start(CudaGpu(1))
     assert [("-DLANES=8" in options) for options in Module.made] == [False, True, False]
 
@@ -107,10 +107,10 @@ def test_changed_header_changes_the_compiler_options(cupy, monkeypatch, tmp_path
 
 
 def test_launch_requests_shared_memory_beyond_the_default(cupy):
-    card = CudaGpu(0)
+    gpu = CudaGpu(0)
     for wanted, allowed in ((1 << 10, 48 << 10), (96 << 10, 96 << 10), (64 << 10, 96 << 10)):
-        start(card, shared_bytes=wanted)
-        kernel = card._modules["digestion.cu", ()].get_function("count_peptides")
+        start(gpu, shared_bytes=wanted)
+        kernel = gpu._modules["digestion.cu", ()].get_function("count_peptides")
         assert kernel.max_dynamic_shared_size_bytes == allowed
         assert kernel.started[-1] == ((3,), (256,), (np.int64(1),), wanted)
 
@@ -135,9 +135,9 @@ def test_device_errors_are_reported(cupy, monkeypatch, error, kind, message):
     def failing(*_, **__):
         raise error
 
-    card = CudaGpu(2)
+    gpu = CudaGpu(2)
     monkeypatch.setattr(Module, "get_function", failing)
     with pytest.raises(DeviceError) as caught:
-        start(card)
+        start(gpu)
     assert type(caught.value) is kind
     assert message in str(caught.value)

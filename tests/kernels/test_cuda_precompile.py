@@ -14,7 +14,7 @@ from proteoscope.kernels.device import DeviceError
 from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
 
 
-class NotingCard:
+class NotingGpu:
     """Records the forms that it is requested to compile."""
 
     name = "cuda:7"
@@ -30,19 +30,19 @@ class NotingCard:
 
 
 def test_precompile_compiles_and_counts_every_form_once() -> None:
-    card, steps = NotingCard(), []
-    assert compile_usual_forms(card, 4, steps.append) == []
-    assert sorted(card.compiled) == sorted(usual_forms())
+    gpu, steps = NotingGpu(), []
+    assert compile_usual_forms(gpu, 4, steps.append) == []
+    assert sorted(gpu.compiled) == sorted(usual_forms())
     assert sum(steps) == len(usual_forms())
 
 
 def test_precompile_reports_failures_and_continues() -> None:
     broken = usual_forms()[0][0]
-    card = NotingCard(broken)
-    failures = compile_usual_forms(card, 2, lambda n: None)
+    gpu = NotingGpu(broken)
+    failures = compile_usual_forms(gpu, 2, lambda n: None)
     assert failures == [f"{broken} could not be compiled ahead for cuda:7: a kernel does not compile for cuda:7:"] * len(failures)
     assert len(failures) == sum(file == broken for file, _ in usual_forms())
-    assert len(card.compiled) == len(usual_forms())
+    assert len(gpu.compiled) == len(usual_forms())
 
 
 def test_precompile_stops_when_cancelled() -> None:
@@ -50,7 +50,7 @@ def test_precompile_stops_when_cancelled() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        compile_usual_forms(NotingCard(), 1, cancel)
+        compile_usual_forms(NotingGpu(), 1, cancel)
 
 
 def test_usual_forms_name_existing_sources() -> None:

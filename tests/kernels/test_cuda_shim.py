@@ -11,7 +11,7 @@ from proteoscope.kernels.cuda.scoring import MAXIMUM_PEAKS, SpectrumSearch
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search, with_known_modifications
-from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, compiled, launch, missing_compiler
 from tests.shim.tuning import limited, tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -20,15 +20,15 @@ WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
 DENSE = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
 
 
-def searched_on_both(inputs, *, card=None, n_hits=5, slots=3, largest_buffer=1 << 40, **options):
+def searched_on_both(inputs, *, gpu=None, n_hits=5, slots=3, largest_buffer=1 << 40, **options):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
     expected, actual = (empty_hits(n, n_hits=n_hits, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
-    card = card or ShimCard()
-    kind, its_card = limited(SpectrumSearch, card, options)
-    search = kind(its_card, peptides, modifications, settings)
-    card.largest_buffer = largest_buffer
+    gpu = gpu or ShimGpu()
+    kind, its_gpu = limited(SpectrumSearch, gpu, options)
+    search = kind(its_gpu, peptides, modifications, settings)
+    gpu.largest_buffer = largest_buffer
     ends = list(search.search_queries(spectra, queries, actual, 0, n))
     return actual, expected, ends
 
@@ -84,7 +84,7 @@ def test_search_matches_peaks_like_cpu_for_any_tolerance(fragment, minimum_shari
 def test_search_equals_cpu_with_any_modifications_and_series(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed])
-    actual, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
+    actual, expected, _ = searched_on_both(inputs, gpu=ShimGpu(descending=seed % 2 == 1))
     assert_same_hits(actual, expected)
     assert (expected.modification[:, 0] != 255).any()
 
@@ -128,9 +128,9 @@ def test_search_of_queries_near_in_mass_has_the_same_hits(score, fragment, n_que
     inputs = random_search(
         90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
     )
-    card = ShimCard(descending=score == SDP)
-    actual, expected, _ = searched_on_both(inputs, minimum_sharing=0.0, dense_candidates_of_item=500, card=card)
-    assert DENSE[score] in card.launched
+    gpu = ShimGpu(descending=score == SDP)
+    actual, expected, _ = searched_on_both(inputs, minimum_sharing=0.0, dense_candidates_of_item=500, gpu=gpu)
+    assert DENSE[score] in gpu.launched
     assert expected.n_candidates.sum() > 200
     assert_same_hits(actual, expected)
 
@@ -148,9 +148,9 @@ def test_search_of_near_queries_with_modifications_and_series(seed):
         n_peptides=2000,
         which=((0, 1, 4), (2, 3, 1), (1, 5, 6))[seed],
     )
-    card = ShimCard()
-    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, n_hits=8)
-    assert "search_tile_by_hyperscore" in card.launched
+    gpu = ShimGpu()
+    actual, expected, _ = searched_on_both(inputs, gpu=gpu, minimum_sharing=0.0, n_hits=8)
+    assert "search_tile_by_hyperscore" in gpu.launched
     assert_same_hits(actual, expected)
     assert (expected.modification[:, 0] != 255).any()
 
@@ -170,9 +170,9 @@ def test_search_of_near_queries_with_many_arrangements(which, maximum_forms):
     )
     # With more isotope errors there would be more windows than the kernel accepts.
     settings = settings._replace(isotope_errors=settings.isotope_errors[1:3], isotope_minimum_mass=settings.isotope_minimum_mass[1:3])
-    card = ShimCard()
-    actual, expected, _ = searched_on_both((*others, settings), card=card, slots=4, minimum_sharing=0.0)
-    assert DENSE[HYPERSCORE] in card.launched
+    gpu = ShimGpu()
+    actual, expected, _ = searched_on_both((*others, settings), gpu=gpu, slots=4, minimum_sharing=0.0)
+    assert DENSE[HYPERSCORE] in gpu.launched
     assert expected.n_candidates.max() > 100
     assert_same_hits(actual, expected)
     np.testing.assert_array_equal(actual.histogram, expected.histogram)
@@ -194,9 +194,9 @@ def test_search_matches_ions_at_the_tolerance_edge_like_cpu():
     spectra = spectra._replace(offsets=np.array(bounds), mz=np.concatenate(mz), weight=weight, correlation_weight=weight)
     queries = queries._replace(spectrum=np.arange(len(queries.mass)))
     inputs = spectra, queries, peptides, modifications, settings._replace(maximum_mz=float(spectra.mz.max()) + 2)
-    card = ShimCard()
-    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0)
-    assert DENSE[SDP] in card.launched
+    gpu = ShimGpu()
+    actual, expected, _ = searched_on_both(inputs, gpu=gpu, minimum_sharing=0.0)
+    assert DENSE[SDP] in gpu.launched
     for left, right in zip(actual[:-1], expected[:-1], strict=True):
         np.testing.assert_array_equal(left, right)
 
@@ -205,9 +205,9 @@ def test_search_handles_weights_too_fine_for_exact_sums_singly():
     spectra, *others = random_search(17, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     weight = spectra.weight.copy()
     weight[::7] = 3e-9
-    card = ShimCard()
-    actual, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, minimum_sharing=0.0)
-    assert "search_tile_by_hyperscore" not in card.launched
+    gpu = ShimGpu()
+    actual, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), gpu=gpu, minimum_sharing=0.0)
+    assert "search_tile_by_hyperscore" not in gpu.launched
     assert_same_hits(actual, expected)
 
 
@@ -217,9 +217,9 @@ def test_search_of_dense_and_sparse_windows_has_the_same_hits(monkeypatch):
     mass = queries.mass.copy()
     mass[32:96] = mass[60] + np.linspace(-0.4, 0.4, 64)  # two tiles that share their windows, among others that do not
     queries = queries._replace(mass=np.sort(mass))
-    card = ShimCard()
-    actual, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, minimum_sharing=6.0)
-    assert {"search_tile_by_hyperscore", "search_by_hyperscore"} <= set(card.launched)
+    gpu = ShimGpu()
+    actual, expected, ends = searched_on_both((spectra, queries, *others), gpu=gpu, dense_candidates_of_batch=1, minimum_sharing=6.0)
+    assert {"search_tile_by_hyperscore", "search_by_hyperscore"} <= set(gpu.launched)
     assert ends == sorted(set(ends))
     assert ends[-1] == 140
     assert_same_hits(actual, expected)
@@ -227,9 +227,9 @@ def test_search_of_dense_and_sparse_windows_has_the_same_hits(monkeypatch):
 
 def test_search_handles_queries_singly_if_memory_is_short():
     inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
-    card = ShimCard()
-    actual, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, minimum_sharing=0.0)
-    assert "search_tile_by_hyperscore" not in card.launched
+    gpu = ShimGpu()
+    actual, expected, _ = searched_on_both(inputs, gpu=gpu, largest_buffer=60_000, minimum_sharing=0.0)
+    assert "search_tile_by_hyperscore" not in gpu.launched
     assert_same_hits(actual, expected)
 
 
@@ -263,7 +263,7 @@ def test_search_loads_large_dictionary_in_parts(memory_bytes):
     counted, cost = np.zeros(40, np.int64), np.zeros(40, np.int64)
     _, queries, peptides, modifications, settings = inputs
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 0, 40, cost)
-    kind, small = limited(SpectrumSearch, ShimCard(), {"memory_bytes": memory_bytes + peptides.residues.nbytes})
+    kind, small = limited(SpectrumSearch, ShimGpu(), {"memory_bytes": memory_bytes + peptides.residues.nbytes})
     kind(small, *inputs[2:]).count_candidates(queries, 0, 40, counted)
     np.testing.assert_array_equal(counted, cost)
 
@@ -272,8 +272,8 @@ def test_search_loads_refused_dictionary_in_smaller_parts(monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(53, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
     actual, expected = empty_hits(40), empty_hits(40)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40, NOT_STOPPED)
-    card, refused = ShimCard(), []
-    made = card.buffer
+    gpu, refused = ShimGpu(), []
+    made = gpu.buffer
 
     def buffer(n_bytes):
         if n_bytes > 50_000 and n_bytes != peptides.residues.nbytes:
@@ -281,8 +281,8 @@ def test_search_loads_refused_dictionary_in_smaller_parts(monkeypatch):
             raise DeviceMemoryError("full")
         return made(n_bytes)
 
-    monkeypatch.setattr(card, "buffer", buffer)
-    for _ in SpectrumSearch(card, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, 40):
+    monkeypatch.setattr(gpu, "buffer", buffer)
+    for _ in SpectrumSearch(gpu, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, 40):
         pass
     assert_same_hits(actual, expected)
     assert len(refused) > 1
@@ -290,8 +290,8 @@ def test_search_loads_refused_dictionary_in_smaller_parts(monkeypatch):
 
 def test_search_without_candidates_fails_on_full_gpu(monkeypatch):
     _, queries, *others = random_search(51, HYPERSCORE, n_peptides=2000, n_queries=4, most=0)
-    card = ShimCard()
-    kind, small = limited(SpectrumSearch, card, {"memory_bytes": others[0].residues.nbytes + 40_000})  # not all peptides fit
+    gpu = ShimGpu()
+    kind, small = limited(SpectrumSearch, gpu, {"memory_bytes": others[0].residues.nbytes + 40_000})  # not all peptides fit
     search = kind(small, *others)
 
     def buffer(n_bytes):
@@ -300,7 +300,7 @@ def test_search_without_candidates_fails_on_full_gpu(monkeypatch):
         raise DeviceMemoryError("full")
 
     refused = []
-    monkeypatch.setattr(card, "buffer", buffer)
+    monkeypatch.setattr(gpu, "buffer", buffer)
     with pytest.raises(DeviceMemoryError, match="full"):
         search.count_candidates(queries._replace(mass=np.full(4, 9e4)), 0, 4, np.zeros(4, np.int64))
 
@@ -316,7 +316,7 @@ def test_search_on_lost_gpu_leaves_only_finished_rows():
     n = len(queries.mass)
     hits, expected = empty_hits(n), empty_hits(n)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
-    search = tuned(SpectrumSearch, candidates_of_batch=300)(ShimCard(failing_launch=8), peptides, modifications, settings)
+    search = tuned(SpectrumSearch, candidates_of_batch=300)(ShimGpu(failing_launch=8), peptides, modifications, settings)
     ends = []
     with pytest.raises(DeviceError, match="lost"):
         for end in search.search_queries(spectra, queries, hits, 0, n):
@@ -331,7 +331,7 @@ def test_count_candidates_equals_cpu():
     _, queries, peptides, modifications, settings = random_search(70, HYPERSCORE, n_queries=40)
     expected, actual = np.zeros(40, np.int64), np.zeros(40, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 3, 38, expected)
-    SpectrumSearch(ShimCard(), peptides, modifications, settings).count_candidates(queries, 3, 38, actual)
+    SpectrumSearch(ShimGpu(), peptides, modifications, settings).count_candidates(queries, 3, 38, actual)
     assert expected.sum() > 0
     np.testing.assert_array_equal(actual, expected)
 
@@ -353,7 +353,7 @@ def test_search_accepts_the_promised_number_of_peaks(score):
 
 def test_search_rejects_sizes_above_kernel_limits():
     spectra, queries, peptides, modifications, settings = random_search(80, HYPERSCORE, n_queries=4)
-    search = SpectrumSearch(ShimCard(), peptides, modifications, settings)
+    search = SpectrumSearch(ShimGpu(), peptides, modifications, settings)
     with pytest.raises(UnsupportedSearchError, match="33 hits"):
         next(search.search_queries(spectra, queries, empty_hits(4, n_hits=33), 0, 4))
 

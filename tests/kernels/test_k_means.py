@@ -23,18 +23,18 @@ from tests.shim.k_means_inputs import (
     random_vectors,
     seeds_of,
 )
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 DEVICES = [
     pytest.param(lambda: Processor(2), id="cpu"),
-    pytest.param(ShimCard, id="card", marks=needs_compiler),
-    pytest.param(lambda: ShimCard(descending=True), id="card descending", marks=needs_compiler),
+    pytest.param(ShimGpu, id="gpu", marks=needs_compiler),
+    pytest.param(lambda: ShimGpu(descending=True), id="GPU descending", marks=needs_compiler),
 ]
 on_each = pytest.mark.parametrize("device", DEVICES)
 
 
-class SmallCard(ShimCard):
+class SmallGpu(ShimGpu):
     """GPU with limited free memory."""
 
     def __init__(self, free: int, shared: int = 99 << 10) -> None:
@@ -108,9 +108,9 @@ def test_many_centroids_pass_through_shared_memory(d):
     mine = assigned(means_on(Processor(2), points), centroids, 400)
     # Shared memory for all sums, for those of some dimensions, and for none.
     for shared in (99 << 10, 40 << 10, 8 << 10):
-        card = SmallCard(1 << 30, shared)
-        assert_same(assigned(means_on(card, points), centroids, 400), mine)
-        assert ("add_points_one_by_one" in card.launched) == (shared == 8 << 10)
+        gpu = SmallGpu(1 << 30, shared)
+        assert_same(assigned(means_on(gpu, points), centroids, 400), mine)
+        assert ("add_points_one_by_one" in gpu.launched) == (shared == 8 << 10)
 
 
 @on_each
@@ -143,7 +143,7 @@ def test_clusters_beyond_a_tile_and_empty_ones():
     centroids = seeds_of(vectors, np.arange(k)).of(rng.random(k) < 0.9)
     low = rng.integers(0, k, n)
     for ranges in ({"low": None, "high": None}, {"low": low, "high": np.minimum(k, low + 100)}):
-        mine, its = (assigned(means_on(device, vectors, n_bins, **ranges), centroids, n) for device in (Processor(2), ShimCard()))
+        mine, its = (assigned(means_on(device, vectors, n_bins, **ranges), centroids, n) for device in (Processor(2), ShimGpu()))
         assert_same(its, mine)
         assert mine[0].tolist() == plain_vector_labels(vectors, centroids, **ranges)
 
@@ -206,7 +206,7 @@ def test_items_that_do_not_fit_come_in_groups(sort):
         assigned(means_on(Processor(2), items, n_bins), centroids, n),
         iterated(means_on(Processor(2), items, n_bins), centroids, n, 6),
     )
-    means = means_on(SmallCard(9_000 if sort != "vectors" else 70_000), items, n_bins)
+    means = means_on(SmallGpu(9_000 if sort != "vectors" else 70_000), items, n_bins)
     in_groups = assigned(means, centroids, n)
     assert_same(in_groups, mine)
     assert len(in_groups[3]) > 3
@@ -217,7 +217,7 @@ def test_items_that_do_not_fit_come_in_groups(sort):
         np.testing.assert_array_equal(sums, expected)
     if sort == "vectors":
         with pytest.raises(DeviceMemoryError, match="not enough for one vector"):
-            assigned(means_on(SmallCard(100), items, n_bins), centroids, n)
+            assigned(means_on(SmallGpu(100), items, n_bins), centroids, n)
 
 
 @on_each
@@ -273,29 +273,29 @@ def test_terms_round_squares_beyond_64_bits_once():
 @pytest.mark.parametrize(("d", "k"), [(3, 40), (8, 2500), (30, 70)])
 def test_point_analysis_counts_operations_of_the_gpu(d, k):
     rng, n, rounds = np.random.default_rng(130), 3000, 3
-    points, card = random_points(rng, n, d), ShimCard()
-    _, came = iterated(means_on(card, points), points[:k].astype(np.float64) + 0.5, n, rounds)
-    counted = point_analysis(n, d, k, came.n, maximum_shared=card.maximum_shared_bytes())
-    assert (card.operations, card.bytes_in, card.bytes_out) == (counted.operations, 4 * counted.words_in, 4 * counted.words_out)
-    assert (card.transfers, card.shared_bytes) == (counted.transfers, counted.shared_bytes)
+    points, gpu = random_points(rng, n, d), ShimGpu()
+    _, came = iterated(means_on(gpu, points), points[:k].astype(np.float64) + 0.5, n, rounds)
+    counted = point_analysis(n, d, k, came.n, maximum_shared=gpu.maximum_shared_bytes())
+    assert (gpu.operations, gpu.bytes_in, gpu.bytes_out) == (counted.operations, 4 * counted.words_in, 4 * counted.words_out)
+    assert (gpu.transfers, gpu.shared_bytes) == (counted.transfers, counted.shared_bytes)
 
 
 @needs_compiler
 def test_vector_analysis_counts_operations_of_the_gpu():
     rng, n, n_bins, k = np.random.default_rng(140), 900, 70, 1100
-    vectors, card = random_vectors(rng, n, n_bins, classes=100), ShimCard()
+    vectors, gpu = random_vectors(rng, n, n_bins, classes=100), ShimGpu()
     centroids = seeds_of(vectors, rng.integers(0, n, 0).tolist() + list(range(0, n, 9)))
     centroids = VectorSums(
         centroids.keys // 100 * k + centroids.keys % 100, centroids.sums, np.r_[centroids.counts, np.zeros(k - 100, int)]
     )
-    means = means_on(card, vectors, n_bins)
-    card.operations = card.bytes_in = card.bytes_out = card.transfers = 0
+    means = means_on(gpu, vectors, n_bins)
+    gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = 0
     labels = np.full(n, -2, np.int32)
     list(means.assign(centroids, labels, np.empty(0), 0, n, IN_PARTS))
     walked = int(np.bincount(centroids.keys // k, minlength=n_bins)[vectors.bins].sum())
     counted = vector_analysis(n=n, elements=len(vectors.bins), n_bins=n_bins, k=k, entries=len(centroids.keys), walked=walked, ranges=False)
-    assert (card.operations, card.bytes_in, card.bytes_out) == (counted.operations, 4 * counted.words_in, 4 * counted.words_out)
-    assert (card.transfers, card.shared_bytes) == (counted.transfers, counted.shared_bytes)
+    assert (gpu.operations, gpu.bytes_in, gpu.bytes_out) == (counted.operations, 4 * counted.words_in, 4 * counted.words_out)
+    assert (gpu.transfers, gpu.shared_bytes) == (counted.transfers, counted.shared_bytes)
 
 
 @needs_compiler
@@ -305,7 +305,7 @@ def test_lost_gpu_raises_device_error(sort):
     items = random_points(rng, 50, 3) if sort == "points" else random_vectors(rng, 50, 30)
     centroids = items[:4].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(4))
     with pytest.raises(DeviceError, match="lost"):
-        iterated(means_on(ShimCard(failing_launch=2), items, 30), centroids, 50, 5)
+        iterated(means_on(ShimGpu(failing_launch=2), items, 30), centroids, 50, 5)
 
 
 def test_assign_stops_when_closed():

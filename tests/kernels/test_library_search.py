@@ -14,7 +14,7 @@ from proteoscope.kernels.device import DeviceMemoryError, backend_module
 from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, UNITS, Matching, PeakLists, Pools, entropy_table
 from tests.shim.read_only import read_only
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
 
 NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -109,7 +109,7 @@ def test_library_search_on_gpu_equals_cpu(is_entropy, is_shifted):
         task = random_task(100 + seed)
         expected = searched(Processor(1), task, matching)
         for kind in (cuda.LibrarySearch, small):
-            for left, right in zip(searched(ShimCard(), task, matching, kind), expected, strict=True):
+            for left, right in zip(searched(ShimGpu(), task, matching, kind), expected, strict=True):
                 np.testing.assert_array_equal(left, right)
 
 
@@ -118,14 +118,14 @@ def test_library_search_splits_references_beyond_memory():
     task, matching = random_task(200), Matching(TOLERANCE, 0, 1, True, False, -1)
     references = task[2]
     bytes_of_all = 6 * int(references.offsets[-1]) + 20 * len(task[3])
-    card = ShimCard()
-    free = card.free_bytes()
+    gpu = ShimGpu()
+    free = gpu.free_bytes()
     kind = tuned(cuda.LibrarySearch, share_of_free_memory=bytes_of_all / 3.5 / free)
-    for left, right in zip(searched(card, task, matching, kind), searched(Processor(1), task, matching), strict=True):
+    for left, right in zip(searched(gpu, task, matching, kind), searched(Processor(1), task, matching), strict=True):
         np.testing.assert_array_equal(left, right)
-    assert card.launched.count("search_library") >= 4
+    assert gpu.launched.count("search_library") >= 4
     with pytest.raises(DeviceMemoryError, match="not enough memory"):
-        searched(ShimCard(), task, matching, tuned(cuda.LibrarySearch, share_of_free_memory=0.0))
+        searched(ShimGpu(), task, matching, tuned(cuda.LibrarySearch, share_of_free_memory=0.0))
 
 
 @NEEDS_COMPILER
@@ -134,18 +134,18 @@ def test_library_search_counts_equal_work_on_gpu(is_shifted):
     task = random_task(210)
     queries, mass, references, of_references, _ = task
     every = Pools(np.zeros((len(mass), 1), np.int64), np.full((len(mass), 1), len(of_references)))
-    card = ShimCard()
-    searched(card, (queries, mass, references, of_references, every), Matching(TOLERANCE, 0, 1, False, is_shifted, -1))
+    gpu = ShimGpu()
+    searched(gpu, (queries, mass, references, of_references, every), Matching(TOLERANCE, 0, 1, False, is_shifted, -1))
     pairs = len(mass) * len(of_references)
     work = cuda.search_analysis(
         queries=len(mass), query_peaks=len(queries.mz), ranges=1, pairs=pairs, peaks=len(mass) * len(references.mz), is_shifted=is_shifted
     )
     # The comparison ends with the shorter list.
-    assert 0.5 * work.operations < card.operations <= work.operations
-    assert card.bytes_out == 4 * work.words_out
+    assert 0.5 * work.operations < gpu.operations <= work.operations
+    assert gpu.bytes_out == 4 * work.words_out
 
 
-@pytest.mark.parametrize("device", [Processor(2), pytest.param(ShimCard(), marks=NEEDS_COMPILER)], ids=["cpu", "card"])
+@pytest.mark.parametrize("device", [Processor(2), pytest.param(ShimGpu(), marks=NEEDS_COMPILER)], ids=["cpu", "gpu"])
 def test_library_search_leaves_rows_of_other_queries_unchanged(device):
     task, matching = random_task(220), Matching(TOLERANCE, 0, 1, False, True, -1)
     expected, actual = searched(device, task, matching), searched(device, task, matching, first=3, last=8)

@@ -17,7 +17,7 @@ from proteoscope.kernels.cuda import match_scores as cuda
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError, stop_flag
 from proteoscope.kernels.match_score_layouts import MassLists, MassRows, counting
 from tests.shim.mass_inputs import lists_of, plain_best, plain_score, plain_scores, random_lists, scored_on, searched_on
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import limited, tuned
 
 ALWAYS = {"looks_of_placed": -1.0}
@@ -186,11 +186,11 @@ def test_gpu_candidates_equal_definition(rows, options, longest):
         queries = random_lists(rng, 8, in_order=False, beyond=seed % 2 * 4, longest=200)
         for window, top in (((-50, 100), 5), ((-500, 500), 1), ((-500, 500), 100), ((0, 0), 3)):
             expected = plain_best(queries, candidates, window, top)
-            card = ShimCard(descending=bool(seed % 2))
-            assert searched_on(card, candidates, queries, window, top, tuned(cuda.MatchScores, **options)) == expected
+            gpu = ShimGpu(descending=bool(seed % 2))
+            assert searched_on(gpu, candidates, queries, window, top, tuned(cuda.MatchScores, **options)) == expected
         expected = np.array(plain_scores(queries, candidates))
         for dtype in (np.uint16, np.uint32):
-            np.testing.assert_array_equal(scored_on(ShimCard(), candidates, queries, dtype, tuned(cuda.MatchScores, **options)), expected)
+            np.testing.assert_array_equal(scored_on(ShimGpu(), candidates, queries, dtype, tuned(cuda.MatchScores, **options)), expected)
 
 
 @NEEDS_COMPILER
@@ -201,7 +201,7 @@ def test_equal_scores_return_candidates_of_lowest_numbers():
     for top in (1, 20, 256):
         expected = plain_best(queries, candidates, (-10, 10), top)
         for options in (POSTINGS, BITS, {**POSTINGS, "candidates_of_chunk": 1000}, {**BITS, "candidates_of_chunk": 1000}):
-            assert searched_on(ShimCard(), candidates, queries, (-10, 10), top, tuned(cuda.MatchScores, **options)) == expected
+            assert searched_on(ShimGpu(), candidates, queries, (-10, 10), top, tuned(cuda.MatchScores, **options)) == expected
         assert searched_on(Processor(1), candidates, queries, (-10, 10), top, tuned(MatchScores, **INDEX)) == expected
 
 
@@ -212,12 +212,12 @@ def test_gpu_splits_candidates_beyond_its_memory(rows):
     candidates, queries = random_lists(rng, 200), random_lists(rng, 6, in_order=False)
     expected, launched = plain_best(queries, candidates, (-300, 300), 4), []
     for memory_bytes in (None, 40_000, 10_000):
-        shim = ShimCard()
-        kind, card = limited(cuda.MatchScores, shim, {**rows, "candidates_of_chunk": 16, "memory_bytes": memory_bytes})
-        assert searched_on(card, candidates, queries, (-300, 300), 4, kind) == expected
+        shim = ShimGpu()
+        kind, gpu = limited(cuda.MatchScores, shim, {**rows, "candidates_of_chunk": 16, "memory_bytes": memory_bytes})
+        assert searched_on(gpu, candidates, queries, (-300, 300), 4, kind) == expected
         launched.append(shim.launched.count("mark_masses"))
     assert launched[0] == 1 < launched[1] < launched[2]
-    shim = ShimCard()
+    shim = ShimGpu()
     shim.largest_buffer = 4000
     kind = tuned(cuda.MatchScores, **rows, candidates_of_chunk=4)
     assert searched_on(shim, candidates, queries, (-300, 300), 4, kind) == expected
@@ -229,30 +229,30 @@ def test_gpu_splits_candidates_beyond_its_memory(rows):
 @NEEDS_COMPILER
 def test_gpu_accepts_empty_inputs():
     some = lists_of([[1], []], [5, 5])
-    assert searched_on(ShimCard(), EMPTY, some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
-    assert searched_on(ShimCard(), some, EMPTY, (-9, 9), 2) == ([], [])
-    assert searched_on(ShimCard(), lists_of([[], []], [5, 5]), some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
-    assert scored_on(ShimCard(), EMPTY, some, np.uint8).shape == (2, 0)
+    assert searched_on(ShimGpu(), EMPTY, some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert searched_on(ShimGpu(), some, EMPTY, (-9, 9), 2) == ([], [])
+    assert searched_on(ShimGpu(), lists_of([[], []], [5, 5]), some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert scored_on(ShimGpu(), EMPTY, some, np.uint8).shape == (2, 0)
 
 
 @NEEDS_COMPILER
 def test_gpu_reports_unsupported_sizes():
     some = lists_of([[1], []], [5, 5])
     with pytest.raises(UnsupportedSearchError, match="256"):
-        searched_on(ShimCard(), some, some, (-9, 9), 257)
+        searched_on(ShimGpu(), some, some, (-9, 9), 257)
     long = lists_of([range(40_000)], [50_000])
     with pytest.raises(UnsupportedSearchError, match="65,535"):
-        searched_on(ShimCard(), long, long, (-9, 9), 1)
+        searched_on(ShimGpu(), long, long, (-9, 9), 1)
     with pytest.raises(ValueError, match="do not go into uint8"):
-        scored_on(ShimCard(), lists_of([range(200)], [300]), lists_of([range(200)], [300]), np.uint8)
+        scored_on(ShimGpu(), lists_of([range(200)], [300]), lists_of([range(200)], [300]), np.uint8)
 
 
 @NEEDS_COMPILER
 @BOTH_ROWS
 def test_gpu_match_scores_do_the_counted_work(rows):
-    rng, card = np.random.default_rng(9), ShimCard()
+    rng, gpu = np.random.default_rng(9), ShimGpu()
     candidates, queries = random_lists(rng, 100), random_lists(rng, 7, in_order=False)
-    search = tuned(cuda.MatchScores, **rows, candidates_of_chunk=32)(card, candidates)
+    search = tuned(cuda.MatchScores, **rows, candidates_of_chunk=32)(gpu, candidates)
     actual = np.zeros((7, 3), np.int64), np.zeros((7, 3), np.int32)
     list(search.search(queries, (-(10**6), 10**6), 3, *actual))  # makes the lists too
     group = search._resident
@@ -264,12 +264,12 @@ def test_gpu_match_scores_do_the_counted_work(rows):
     building = cuda.building_analysis(**size, by_bits=rows == BITS)
     size = {"queries": 7, "masses": len(queries.masses), "chunks": 4, "top": 3, "counter_bytes": 32}
     searching = cuda.search_analysis(**size, met=sums if rows == BITS else postings, by_bits=rows == BITS)
-    assert card.operations == building.operations + searching.operations
-    assert card.bytes_in <= 4 * (building.words_in + searching.words_in) <= card.bytes_in + 8
-    assert card.bytes_out == 4 * (building.words_out + searching.words_out)
-    assert card.transfers == building.transfers + searching.transfers
-    assert card.shared_bytes == searching.shared_bytes
-    assert card.n_launches == building.rounds + searching.rounds + 1
+    assert gpu.operations == building.operations + searching.operations
+    assert gpu.bytes_in <= 4 * (building.words_in + searching.words_in) <= gpu.bytes_in + 8
+    assert gpu.bytes_out == 4 * (building.words_out + searching.words_out)
+    assert gpu.transfers == building.transfers + searching.transfers
+    assert gpu.shared_bytes == searching.shared_bytes
+    assert gpu.n_launches == building.rounds + searching.rounds + 1
 
 
 @NEEDS_COMPILER
@@ -277,13 +277,13 @@ def test_gpu_match_scores_do_the_counted_work(rows):
 def test_gpu_match_scores_stop_when_closed(n_steps):
     rng = np.random.default_rng(10)
     candidates, queries = random_lists(rng, 100), random_lists(rng, 20, in_order=False)
-    card, actual = ShimCard(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
+    gpu, actual = ShimGpu(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
     kind = tuned(cuda.MatchScores, candidates_of_chunk=16, queries_of_batch=5, passes_of_look=5)
-    work = kind(card, candidates).search(queries, (-300, 300), 3, *actual)
+    work = kind(gpu, candidates).search(queries, (-300, 300), 3, *actual)
     for _ in range(n_steps):
         next(work)
     work.close()
-    n = card.n_launches
+    n = gpu.n_launches
     assert next(work, None) is None
-    assert card.n_launches == n
+    assert gpu.n_launches == n
     assert (actual[0][-1] == -1).all()

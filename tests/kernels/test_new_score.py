@@ -22,7 +22,7 @@ from proteoscope.kernels.layouts import (
 from proteoscope.kernels.score_kinds import SDP
 from tests.extended_program import extended_program, read_sections
 from tests.shim.search_inputs import random_search
-from tests.shim.shim_card import missing_compiler
+from tests.shim.shim_gpu import missing_compiler
 
 USE = """
 import sys
@@ -35,7 +35,7 @@ from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import SCORE_KINDS, score_kind
 from tests.kernels.test_new_score import assert_scores_equal_feature_sums, inputs_of
 from tests.shim.search_inputs import assert_same_hits, empty_hits
-from tests.shim.shim_card import ShimCard
+from tests.shim.shim_gpu import ShimGpu
 
 code, kind = score_kind("morpheus")
 assert (code, kind) == (4, SCORE_KINDS[-1])
@@ -45,7 +45,7 @@ spectra, queries, peptides, modifications, settings = inputs = inputs_of(code)
 assert "not a sum" in why_unsupported(spectra, peptides, modifications, settings), "no fragment-ion index"
 path, *devices = sys.argv[1:]
 found = []
-for device in [{"processor": Processor(1), "card": ShimCard()}[name] for name in devices]:
+for device in [{"processor": Processor(1), "GPU": ShimGpu()}[name] for name in devices]:
     hits = empty_hits(15, width=kind.histogram_width)
     list(backend_module(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(spectra, queries, hits, 0, 15))
     found.append(hits)
@@ -84,7 +84,7 @@ def assert_scores_equal_feature_sums(hits: HitArrays) -> None:
 
 
 # Compiling the CPU search for this score takes a while: with --all.
-@pytest.mark.parametrize("devices", [["card"], pytest.param(["card", "processor"], marks=pytest.mark.long)], ids=" and ".join)
+@pytest.mark.parametrize("devices", [["gpu"], pytest.param(["gpu", "processor"], marks=pytest.mark.long)], ids=" and ".join)
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 def test_new_score_is_used_on_devices(devices: list[str], tmp_path: Path) -> None:
     environment = extended_program(tmp_path, read_sections()["A score"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from proteoscope.kernels.device import DeviceError
-from tests.shim import shim_card
-from tests.shim.shim_card import IS_SANITIZED, ShimCard, compiled, launch, missing_compiler
+from tests.shim import shim_gpu
+from tests.shim.shim_gpu import IS_SANITIZED, ShimGpu, compiled, launch, missing_compiler
 
 pytestmark = [
     pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there"),
@@ -44,34 +44,34 @@ extern "C" __global__ void share(unsigned* out, int n) {
 
 
 @pytest.fixture
-def card(monkeypatch: pytest.MonkeyPatch) -> ShimCard:
-    monkeypatch.setattr(shim_card, "source", lambda file: KERNELS.replace("SIZE", "8"))
-    return ShimCard()
+def open_gpu(monkeypatch: pytest.MonkeyPatch) -> ShimGpu:
+    monkeypatch.setattr(shim_gpu, "source", lambda file: KERNELS.replace("SIZE", "8"))
+    return ShimGpu()
 
 
 @pytest.mark.parametrize("n_bytes", [1, 3, 64, 1000])
-def test_write_beyond_buffer_names_kernel_and_argument(card: ShimCard, n_bytes: int) -> None:
-    filled, values = card.buffer(n_bytes), card.buffer(4)
-    card.upload(values, np.array([7], np.int32), None)
-    card.launch("a.cu", "fill", n_bytes, 1, (values, filled, np.int32(1)), None)
+def test_write_beyond_buffer_names_kernel_and_argument(gpu: ShimGpu, n_bytes: int) -> None:
+    filled, values = gpu.buffer(n_bytes), gpu.buffer(4)
+    gpu.upload(values, np.array([7], np.int32), None)
+    gpu.launch("a.cu", "fill", n_bytes, 1, (values, filled, np.int32(1)), None)
     with pytest.raises(AssertionError, match=f"^fill wrote beyond the {n_bytes} bytes of argument filled$"):
-        card.launch("a.cu", "fill", n_bytes + 1, 1, (values, filled, np.int32(1)), None)
+        gpu.launch("a.cu", "fill", n_bytes + 1, 1, (values, filled, np.int32(1)), None)
 
 
-def test_write_beyond_buffer_known_by_address_is_detected(card: ShimCard) -> None:
-    hidden, places = card.buffer(40), card.buffer(8)
-    card.upload(places, np.array([card.address(hidden)], np.uint64), None)
-    card.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(8)), None)
+def test_write_beyond_buffer_known_by_address_is_detected(gpu: ShimGpu) -> None:
+    hidden, places = gpu.buffer(40), gpu.buffer(8)
+    gpu.upload(places, np.array([gpu.address(hidden)], np.uint64), None)
+    gpu.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(8)), None)
     with pytest.raises(AssertionError, match="fill_hidden wrote beyond the 40 bytes of a buffer"):
-        card.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(9)), None)
+        gpu.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(9)), None)
 
 
-def test_freed_buffer_is_not_checked(card: ShimCard) -> None:
-    retained = card.buffer(4)
+def test_freed_buffer_is_not_checked(gpu: ShimGpu) -> None:
+    retained = gpu.buffer(4)
     for _ in range(50):
-        card.buffer(100)
-    card.launch("a.cu", "fill", 1, 1, (retained, retained, np.int32(0)), None)
-    assert card.size(retained) == 4
+        gpu.buffer(100)
+    gpu.launch("a.cu", "fill", 1, 1, (retained, retained, np.int32(0)), None)
+    assert gpu.size(retained) == 4
 
 
 @pytest.mark.parametrize("kernel", ["keep_shared", "keep_static"])

@@ -13,20 +13,20 @@ from proteoscope.kernels.cpu.structure_pairs import align_pair
 from proteoscope.kernels.cuda.structure_alignment import analysis
 from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, backend_module
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.structure_inputs import plain_element_score, plain_score, random_rewards, random_structures
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 DEVICES = [
     pytest.param(lambda: Processor(2), id="cpu"),
-    pytest.param(ShimCard, id="card", marks=needs_compiler),
-    pytest.param(lambda: ShimCard(descending=True), id="card descending", marks=needs_compiler),
+    pytest.param(ShimGpu, id="gpu", marks=needs_compiler),
+    pytest.param(lambda: ShimGpu(descending=True), id="GPU descending", marks=needs_compiler),
 ]
 on_each = pytest.mark.parametrize("device", DEVICES)
 LENGTHS = sorted([1, 2, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 40, 64, 65, 90, *range(20, 20 + 2 * LANES)])
 
 
-class SmallCard(ShimCard):
+class SmallGpu(ShimGpu):
     """A GPU with limited free memory."""
 
     def __init__(self, free: int) -> None:
@@ -99,10 +99,10 @@ def test_structure_scores_on_gpu_equal_cpu_in_batches():
     query, chains, rewards = random_structures(rng, [900]), random_structures(rng, [3, 70, 200, 410]), random_rewards(rng, 2, True)
     mine, mine_elements, _ = searched(Processor(1), query, chains, rewards, 1)
     for memory in (1 << 30, 10_000):
-        scores, elements, _ = searched(SmallCard(memory), query, chains, rewards, 1)
+        scores, elements, _ = searched(SmallGpu(memory), query, chains, rewards, 1)
         assert scores.tolist() == mine.tolist() and elements.tolist() == mine_elements.tolist()
     with pytest.raises(DeviceMemoryError, match="not enough for one chain"):
-        searched(SmallCard(1000), query, chains, rewards, 1)
+        searched(SmallGpu(1000), query, chains, rewards, 1)
 
 
 @on_each
@@ -159,18 +159,18 @@ def test_structure_analysis_counts_the_work_of_the_gpu():
     rng = np.random.default_rng(8)
     query, chains = random_structures(rng, [500]), random_structures(rng, LENGTHS)
     for least, compares in ((1, True), (0, False)):
-        card, rewards = ShimCard(), random_rewards(rng, 2, compares)
-        searched(card, query, chains, rewards, least)
+        gpu, rewards = ShimGpu(), random_rewards(rng, 2, compares)
+        searched(gpu, query, chains, rewards, least)
         counted = analysis(query, chains, rewards, least)
-        assert len(card.launched) == counted.launches
-        assert card.bytes_in // 4 == counted.words_in and card.bytes_out == 4 * counted.words_out
+        assert len(gpu.launched) == counted.launches
+        assert gpu.bytes_in // 4 == counted.words_in and gpu.bytes_out == 4 * counted.words_out
 
 
 @needs_compiler
 def test_structure_search_reports_a_lost_gpu():
     rng = np.random.default_rng(9)
     with pytest.raises(DeviceError, match="lost"):
-        searched(ShimCard(failing_launch=1), random_structures(rng, [40]), random_structures(rng, LENGTHS), random_rewards(rng), 1)
+        searched(ShimGpu(failing_launch=1), random_structures(rng, [40]), random_structures(rng, LENGTHS), random_rewards(rng), 1)
 
 
 def test_structure_search_stops_when_generator_is_closed():

@@ -12,7 +12,7 @@ from proteoscope.kernels.device import DeviceError, DeviceMemoryError, backend_m
 from proteoscope.kernels.structure_layouts import EFFORTS, MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 from tests.kernels.superposition_definition import bent_chains, tm_score
 from tests.shim.chain_inputs import random_chain, random_pairs
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
 
 with_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -37,17 +37,17 @@ def assert_same(actual: FoundSuperpositions, expected: FoundSuperpositions) -> N
 @pytest.mark.parametrize("lengths", [(1, 30), (30, 60)], ids=str)
 def test_superposition_on_gpu_equals_cpu(lengths, effort):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 5 if lengths[1] == 30 else 3, *lengths)
-    assert_same(superposed(ShimCard(descending=True), pairs, EFFORTS[effort]), superposed(Processor(2), pairs, EFFORTS[effort]))
+    assert_same(superposed(ShimGpu(descending=True), pairs, EFFORTS[effort]), superposed(Processor(2), pairs, EFFORTS[effort]))
 
 
 @with_compiler
 def test_superposition_is_independent_of_order_and_threads():
-    pairs, card = random_pairs(np.random.default_rng(3), 3, 66, 90), ShimCard()
+    pairs, gpu = random_pairs(np.random.default_rng(3), 3, 66, 90), ShimGpu()
     expected = superposed(Processor(1), pairs, SHORT)
-    assert_same(superposed(card, pairs, SHORT), expected)
+    assert_same(superposed(gpu, pairs, SHORT), expected)
     for threads in (64, 256):
         actual = FoundSuperpositions.empty(pairs)
-        list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, actual))
+        list(tuned(backend_module(gpu, "superposition").ChainSuperposition, threads=threads)(gpu, SHORT).superpose(pairs, actual))
         assert_same(actual, expected)
 
 
@@ -61,10 +61,10 @@ def test_superposition_of_chains_beyond_shared_memory(monkeypatch):
         start = np.stack([np.arange(40)] * 2, axis=1).astype(np.int32)
         offsets = np.cumsum([0, *map(len, chains)])
         pairs = ChainPairs(np.concatenate(chains), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, 40]))
-        assert_same(superposed(ShimCard(), pairs, SHORT), superposed(Processor(1), pairs, SHORT))
+        assert_same(superposed(ShimGpu(), pairs, SHORT), superposed(Processor(1), pairs, SHORT))
 
 
-@pytest.mark.parametrize("kernels", ["processor", pytest.param("card", marks=with_compiler)])
+@pytest.mark.parametrize("kernels", ["processor", pytest.param("gpu", marks=with_compiler)])
 @pytest.mark.parametrize("seed", [1, 8, 34, 2326])  # the score of each depends on the limit of rounds
 def test_search_ends_after_defined_number_of_rounds(seed, kernels):
     chain, bent = bent_chains(seed)
@@ -75,7 +75,7 @@ def test_search_ends_after_defined_number_of_rounds(seed, kernels):
     pairs = ChainPairs(
         np.concatenate([bent, longer]), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, len(start)])
     )
-    device = Processor(1) if kernels == "processor" else ShimCard()
+    device = Processor(1) if kernels == "processor" else ShimGpu()
     actual = superposed(device, pairs, SHORT._replace(last_step=1000))
     np.testing.assert_allclose(actual.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
 
@@ -91,7 +91,7 @@ def test_superposition_is_independent_of_other_pairs():
 @with_compiler
 def test_superposition_of_part_leaves_other_pairs_unchanged():
     pairs = random_pairs(np.random.default_rng(6), 5, 20, 40)
-    actual, every = superposed(ShimCard(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
+    actual, every = superposed(ShimGpu(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
     for name in ("moves", "scores", "rmsd", "counts"):
         np.testing.assert_array_equal(getattr(actual, name)[2:4], getattr(every, name)[2:4])
         assert not getattr(actual, name)[4:].any()
@@ -100,24 +100,24 @@ def test_superposition_of_part_leaves_other_pairs_unchanged():
 @with_compiler
 def test_superposition_analysis_bounds_the_work_of_the_gpu():
     for lengths in ((10, 40), (80, 120)):
-        pairs, card = random_pairs(np.random.default_rng(7), 3, *lengths), ShimCard()
-        superposed(card, pairs, SHORT)
+        pairs, gpu = random_pairs(np.random.default_rng(7), 3, *lengths), ShimGpu()
+        superposed(gpu, pairs, SHORT)
         counted = analysis(pairs, SHORT)
-        assert card.bytes_in == 4 * counted.words_in or card.bytes_in == 4 * counted.words_in - card.bytes_in % 4
-        assert card.bytes_out == 4 * counted.words_out
-        assert card.n_launches == counted.launches
-        assert counted.fewest_cells <= card.operations <= counted.most_cells
+        assert gpu.bytes_in == 4 * counted.words_in or gpu.bytes_in == 4 * counted.words_in - gpu.bytes_in % 4
+        assert gpu.bytes_out == 4 * counted.words_out
+        assert gpu.n_launches == counted.launches
+        assert counted.fewest_cells <= gpu.operations <= counted.most_cells
 
 
 @with_compiler
 def test_superposition_reports_a_lost_or_full_gpu():
     pairs = random_pairs(np.random.default_rng(8), 2, 10, 30)
     with pytest.raises(DeviceError, match="lost"):
-        superposed(ShimCard(failing_launch=0), pairs, SHORT)
-    card = ShimCard()
-    card.free_bytes = lambda: 1000
+        superposed(ShimGpu(failing_launch=0), pairs, SHORT)
+    gpu = ShimGpu()
+    gpu.free_bytes = lambda: 1000
     with pytest.raises(DeviceMemoryError, match="for a pair of chains"):
-        superposed(card, pairs, SHORT)
+        superposed(gpu, pairs, SHORT)
 
 
 def test_grid_sums_are_the_same_in_any_order():

@@ -10,7 +10,7 @@ from proteoscope.kernels.cpu.elution import AGREEMENT, AREA, N_VALUES, POINTS, T
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda import traces as cuda
 from proteoscope.kernels.device import DeviceError
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.trace_inputs import random_traces
 
 
@@ -39,9 +39,9 @@ def test_traces_on_gpu_have_the_same_bytes(descending, monkeypatch):
     peaks, windows, n = random_traces(3)
     actual = [np.zeros(n, np.float32) for _ in range(3)]
     list(cpu.extract_traces(Processor(1), peaks, windows, actual[0]))
-    list(cuda.extract_traces(ShimCard(descending=descending), peaks, windows, actual[1]))
+    list(cuda.extract_traces(ShimGpu(descending=descending), peaks, windows, actual[1]))
     monkeypatch.setattr(cuda, "_WINDOWS_OF_ROUND", 37)
-    assert list(cuda.extract_traces(ShimCard(), peaks, windows, actual[2]))[-1] == len(windows.low)
+    assert list(cuda.extract_traces(ShimGpu(), peaks, windows, actual[2]))[-1] == len(windows.low)
     assert actual[0].any()
     assert actual[0].tobytes() == actual[1].tobytes() == actual[2].tobytes()
 
@@ -51,7 +51,7 @@ def test_failing_gpu_leaves_cells_unchanged():
     peaks, windows, n = random_traces(4)
     cells = np.full(n, 2.0, np.float32)
     with pytest.raises(DeviceError):
-        list(cuda.extract_traces(ShimCard(failing_launch=0), peaks, windows, cells))
+        list(cuda.extract_traces(ShimGpu(failing_launch=0), peaks, windows, cells))
     assert (cells == 2.0).all()
 
 

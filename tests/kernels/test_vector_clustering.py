@@ -19,7 +19,7 @@ from proteoscope.kernels.cuda.vector_clustering import analysis
 from proteoscope.kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, backend_module
 from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.kernels.test_both_backends import constants
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
 from tests.shim.vector_inputs import (
     clustered,
@@ -34,8 +34,8 @@ from tests.shim.vector_inputs import (
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 DEVICES = [
     pytest.param(lambda: Processor(2), id="cpu"),
-    pytest.param(ShimCard, id="card", marks=needs_compiler),
-    pytest.param(lambda: ShimCard(descending=True), id="card descending", marks=needs_compiler),
+    pytest.param(ShimGpu, id="gpu", marks=needs_compiler),
+    pytest.param(lambda: ShimGpu(descending=True), id="GPU descending", marks=needs_compiler),
 ]
 on_each = pytest.mark.parametrize("device", DEVICES)
 METHODS = [SINGLE, COMPLETE, AVERAGE]
@@ -215,7 +215,7 @@ def test_clustering_stops_immediately_when_closed():
     clustering.close()
 
 
-class SmallCard(ShimCard):
+class SmallGpu(ShimGpu):
     """A GPU with limited free memory and shared memory per block."""
 
     def __init__(self, free: int = 1 << 32, shared: int = 99 << 10) -> None:
@@ -235,24 +235,24 @@ def test_clustering_in_batches_on_gpu_of_little_memory(linkage):
     vectors, ends = inputs(9, 500, 2.5)
     whole = labels_on(Processor(1), vectors, ends, linkage)
     for free in (60_000, 120_000):
-        card = SmallCard(free)
-        assert labels_on(card, vectors, ends, linkage) == whole
-        assert card.launched.count("sum_squares") > 1
+        gpu = SmallGpu(free)
+        assert labels_on(gpu, vectors, ends, linkage) == whole
+        assert gpu.launched.count("sum_squares") > 1
     with pytest.raises(DeviceMemoryError, match="not enough for one run of vectors"):
-        labels_on(SmallCard(1000), vectors, ends, linkage)
+        labels_on(SmallGpu(1000), vectors, ends, linkage)
 
 
 @needs_compiler
 def test_matrices_beyond_memory_are_filled_in_turn():
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
-    card, requested = SmallCard(145_000), Linkage(AVERAGE, 0.5)
-    assert labels_on(card, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
-    assert card.launched.count("sum_squares") == 1 and card.launched.count("fill_averages") > 1
+    gpu, requested = SmallGpu(145_000), Linkage(AVERAGE, 0.5)
+    assert labels_on(gpu, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
+    assert gpu.launched.count("sum_squares") == 1 and gpu.launched.count("fill_averages") > 1
 
 
 @needs_compiler
 def test_fewer_matrices_are_filled_in_fragmented_memory():
-    class FragmentedGpu(ShimCard):
+    class FragmentedGpu(ShimGpu):
         """A GPU that refuses buffers above some size, whatever is free."""
 
         largest = 100_000
@@ -263,22 +263,20 @@ def test_fewer_matrices_are_filled_in_fragmented_memory():
             return super().buffer(n_bytes)
 
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
-    card, requested = FragmentedGpu(), Linkage(AVERAGE, 0.5)
-    assert labels_on(card, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
-    assert card.launched.count("fill_averages") > 1
-    card.largest = 15_000
+    gpu, requested = FragmentedGpu(), Linkage(AVERAGE, 0.5)
+    assert labels_on(gpu, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
+    assert gpu.launched.count("fill_averages") > 1
+    gpu.largest = 15_000
     with pytest.raises(DeviceMemoryError, match="fragmented"):
-        labels_on(card, vectors, ends, requested)
+        labels_on(gpu, vectors, ends, requested)
 
 
 @needs_compiler
 def test_matrix_beyond_memory_is_an_error():
     vectors, ends = inputs(10, 300, 300.0, kinds=1, noise=0.1)
-    assert labels_on(SmallCard(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == labels_on(
-        Processor(1), vectors, ends, Linkage(SINGLE, 0.5)
-    )
+    assert labels_on(SmallGpu(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == labels_on(Processor(1), vectors, ends, Linkage(SINGLE, 0.5))
     with pytest.raises(DeviceMemoryError, match="a matrix takes"):
-        labels_on(SmallCard(200_000), vectors, ends, Linkage(AVERAGE, 0.5))
+        labels_on(SmallGpu(200_000), vectors, ends, Linkage(AVERAGE, 0.5))
 
 
 @needs_compiler
@@ -287,33 +285,33 @@ def test_long_vectors_fill_tiles_of_fewer_than_32(method):
     vectors, ends = inputs(11, 45, 15.0, kinds=3, bins=600, elements=180, noise=0.8)
     lengths = np.diff(vectors.offsets)
     assert 200 < lengths.max() < 480
-    requested, search = Linkage(method, 0.7), tuned(backend_module(ShimCard(), "vector_clustering").VectorClustering, threads=64)
-    assert clustered(search, SmallCard(shared=64 << 10), vectors, ends, requested) == expected(vectors, ends, requested)
-    assert clustered(search, ShimCard(), vectors, ends, requested) == expected(vectors, ends, requested)
+    requested, search = Linkage(method, 0.7), tuned(backend_module(ShimGpu(), "vector_clustering").VectorClustering, threads=64)
+    assert clustered(search, SmallGpu(shared=64 << 10), vectors, ends, requested) == expected(vectors, ends, requested)
+    assert clustered(search, ShimGpu(), vectors, ends, requested) == expected(vectors, ends, requested)
 
 
 @needs_compiler
 def test_too_long_vectors_are_clustered_on_cpu():
     vectors = VectorArrays(np.array([0, 1000]), np.arange(1000, dtype=np.int32), np.full(1000, 32, np.int16))
     with pytest.raises(UnsupportedSearchError, match="at most 960 elements, and one has 1,000"):
-        labels_on(ShimCard(), vectors, np.array([1]), Linkage(SINGLE, 0.5))
+        labels_on(ShimGpu(), vectors, np.array([1]), Linkage(SINGLE, 0.5))
 
 
 @needs_compiler
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.3), Linkage(SINGLE, 0.3, 4), Linkage(COMPLETE, 0.3), Linkage(AVERAGE, 0.3)], ids=str)
 def test_clustering_analysis_counts_the_work_of_the_gpu(linkage):
     vectors = random_vectors(np.random.default_rng(12), 200, kinds=5, noise=0.1)
-    ends, card = np.full(200, 200), ShimCard()
+    ends, gpu = np.full(200, 200), ShimGpu()
     components = np.array(plain_components(plain_similarities(vectors, ends) >= 0.3))
     sizes = np.bincount(components)
     sizes = sizes[sizes > 1] if linkage.method != SINGLE else sizes[:0]
     assert linkage.method == SINGLE or sizes.max() > 32
-    labels_on(card, vectors, ends, linkage)
-    work = analysis(card, vectors, ends, linkage, sizes)
-    assert work.launches == len(card.launched)
-    assert work.words_in == card.bytes_in // 4 and 4 * work.words_out == card.bytes_out
-    assert work.pairs == card.operations
-    assert work.shared_bytes == card.shared_bytes
+    labels_on(gpu, vectors, ends, linkage)
+    work = analysis(gpu, vectors, ends, linkage, sizes)
+    assert work.launches == len(gpu.launched)
+    assert work.words_in == gpu.bytes_in // 4 and 4 * work.words_out == gpu.bytes_out
+    assert work.pairs == gpu.operations
+    assert work.shared_bytes == gpu.shared_bytes
     assert work.cells == int((sizes**2).sum())
 
 

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cuda.alignment import AlignmentSearch
-from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Gpu
 
 __all__ = ["N_CODES", "database", "plain_scores", "random_sequences", "scored", "search_with"]
 
@@ -61,14 +61,14 @@ def plain_scores(
     ).reshape(len(queries), len(sequences))
 
 
-def search_with(card: Card, sequences: Sequence[NDArray[np.int8]], **options: Any) -> AlignmentSearch:
+def search_with(gpu: Gpu, sequences: Sequence[NDArray[np.int8]], **options: Any) -> AlignmentSearch:
     """Return a sequence search class whose public attributes have other values than the defaults."""
     kind = type("AlignmentSearch", (AlignmentSearch,), options)
-    return kind(card, *database(sequences))
+    return kind(gpu, *database(sequences))
 
 
 def scored(
-    card: Card,
+    gpu: Gpu,
     queries: Sequence[NDArray[np.int8]],
     sequences: Sequence[NDArray[np.int8]],
     scores: NDArray[np.integer],
@@ -80,5 +80,5 @@ def scored(
 ) -> tuple[NDArray[np.int32], list[int]]:
     """Score queries on a GPU into a table that held -7; also return the values yielded during the search."""
     out = np.full((len(queries), len(sequences)), -7, np.int32)
-    search = search_with(card, sequences, **options)
+    search = search_with(gpu, sequences, **options)
     return out, list(search.score(queries, scores, gap_open, gap_extend, out, first, last))

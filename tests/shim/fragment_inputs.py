@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cpu import peptidoforms, postings
 from proteoscope.kernels.cpu import segments as cpu
 from proteoscope.kernels.cuda.fragment_index import FragmentSearch
-from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Gpu
 from proteoscope.kernels.layouts import BestArrays, IndexHits, ScoreTables, SegmentArrays
 from tests.shim.search_inputs import NOT_STOPPED, random_search
 from tests.shim.tuning import limited
@@ -21,7 +21,7 @@ __all__ = [
     "assert_same_answer",
     "empty_answer",
     "fragment_inputs",
-    "on_card",
+    "on_gpu",
     "on_processor",
     "random_fragment_search",
 ]
@@ -81,13 +81,13 @@ def on_processor(work: FragmentInputs, width: float, *, n_hits: int = _N_HITS) -
     return answer
 
 
-def on_card(
-    card: Card, work: FragmentInputs, width: float, *, n_hits: int = _N_HITS, halves: bool = False, **options: Any
+def on_gpu(
+    gpu: Gpu, work: FragmentInputs, width: float, *, n_hits: int = _N_HITS, halves: bool = False, **options: Any
 ) -> tuple[Answer, list[int]]:
     """Return the answer of `proteoscope.kernels.cuda.fragment_index` and the values it yields; with `halves`, from two runs."""
     _, queries, peptides, modifications, settings = work.inputs
-    kind, card = limited(FragmentSearch, card, options)
-    search = kind(card, peptides, modifications, settings, work.form_mass, work.form_code)
+    kind, gpu = limited(FragmentSearch, gpu, options)
+    search = kind(gpu, peptides, modifications, settings, work.form_mass, work.form_code)
     n = len(queries.mass)
     answer, ends = empty_answer(n, n_hits), []
     middle = n // 2 if halves else 0

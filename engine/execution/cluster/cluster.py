@@ -49,9 +49,9 @@ class Cluster:
         self._digests: dict[ColumnFile, str] = {}
 
     @property
-    def has_cards(self) -> bool:
+    def has_gpus(self) -> bool:
         """True if some workers compute with a GPU."""
-        return any(device.is_card for device in self.connection.devices())
+        return any(device.is_gpu for device in self.connection.devices())
 
     def devices(self) -> list[Device]:
         """Return the usable workers; see `RemoteWorkers`."""
@@ -62,7 +62,7 @@ class Cluster:
         return self.connection.wait(1, _WAIT_SECONDS, progress, but=but)
 
     @contextmanager
-    def open(self, workload: Workload, device: Device, progress: Progress, *, with_card: bool) -> Iterator[Computation]:
+    def open(self, workload: Workload, device: Device, progress: Progress, *, with_gpu: bool) -> Iterator[Computation]:
         """Open a workload on a worker; see `RemoteWorkers`."""
         assert isinstance(device, RemoteDevice)
         with self._lock:
@@ -70,7 +70,7 @@ class Cluster:
             sent.users += 1
         opened = _RemoteComputation(self, sent, device, progress)
         try:
-            opened.open(with_card=with_card)
+            opened.open(with_gpu=with_gpu)
             yield opened
         finally:
             opened.actor = None  # the worker closes the workload
@@ -136,8 +136,8 @@ class _RemoteComputation:
         self._cluster, self._sent, self.device, self._progress = cluster, sent, device, progress
         self.actor: Any = None
 
-    def open(self, *, with_card: bool) -> None:
-        self._send("open", self._sent.opening, with_card)
+    def open(self, *, with_gpu: bool) -> None:
+        self._send("open", self._sent.opening, with_gpu)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Send the state and items of a round to the worker, packed once for all workers."""

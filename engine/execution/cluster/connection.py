@@ -91,7 +91,7 @@ class RemoteDevice:
         Machine and number of its process.
     description : str
         Machine and device.
-    is_card : bool
+    is_gpu : bool
         True if its device is a GPU.
     store : str
         Folder on its machine for copied columns.
@@ -107,7 +107,7 @@ class RemoteDevice:
             raise ValueError("texts are expected")
         self.host, self.store, device, description = texts
         self.process = int(greeting["process"])
-        self.is_card = device != "cpu"
+        self.is_gpu = device != "cpu"
         self.description = f"{self.host}, {description}"
 
 

@@ -43,12 +43,12 @@ def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[s
     ParameterError
         The device is not usable.
     """
-    cards = resolve_device(device).numbers
-    n = count or max(1, len(cards))
+    gpus = resolve_device(device).numbers
+    n = count or max(1, len(gpus))
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",") if visible else []
     # CUDA numbers those that are visible from 0 on.
-    shown = [names[card] if card < len(names) else str(card) for card in cards[:n]]
+    shown = [names[gpu] if gpu < len(names) else str(gpu) for gpu in gpus[:n]]
     return [*(("cuda:0", {"CUDA_VISIBLE_DEVICES": name}) for name in shown), *(("cpu", {}) for _ in range(n - len(shown)))]
 
 

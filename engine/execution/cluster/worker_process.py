@@ -27,7 +27,7 @@ from proteoscope.engine.execution.workload import Computation, PartialResult, Wo
 from proteoscope.engine.files import temporary_path
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.cuda.modules import open_gpu
 from proteoscope.kernels.device import Device, DeviceError
 
 __all__ = ["DEVICE", "THREADS", "RemoteWorkload", "greet", "program_version", "source_digest", "version_difference"]
@@ -84,8 +84,8 @@ def _thread_count() -> int:
     return int(os.environ.get(THREADS) or available_threads())
 
 
-def _device(*, with_card: bool) -> Device:
-    """Return the device of this worker, or its CPU without `with_card`.
+def _device(*, with_gpu: bool) -> Device:
+    """Return the device of this worker, or its CPU without `with_gpu`.
 
     Raises
     ------
@@ -93,14 +93,14 @@ def _device(*, with_card: bool) -> Device:
         The GPU cannot be opened.
     """
     name = os.environ.get(DEVICE, "cpu")
-    return card(int(name.partition(":")[2])) if with_card and name != "cpu" else Processor(_thread_count())
+    return open_gpu(int(name.partition(":")[2])) if with_gpu and name != "cpu" else Processor(_thread_count())
 
 
 def greet() -> bytes:
     """Describe this worker: its program version, machine and device, and its folder for copied columns."""
     reason, description = "", f"processor, {_thread_count()} threads"
     try:
-        device = _device(with_card=True)
+        device = _device(with_gpu=True)
         description = description if device.is_processor else device.name
     except DeviceError as error:
         reason = str(error)
@@ -155,7 +155,7 @@ class RemoteWorkload:
             is_of_device = isinstance(error, DeviceError)
             return pack({"error": str(error) if is_of_device else f"{type(error).__name__}: {error}", "is_of_device": is_of_device})
 
-    def open(self, packed: bytes, files: Sequence[Any], with_card: bool) -> list[str]:
+    def open(self, packed: bytes, files: Sequence[Any], with_gpu: bool) -> list[str]:
         """Open the workload unless files are missing.
 
         Parameters
@@ -164,7 +164,7 @@ class RemoteWorkload:
             Name, sources, settings, and address of the type of the workload.
         files : sequence of (ColumnFile as a list, digest)
             All files that `packed` names. The digest is empty for a file that was not copied to this machine.
-        with_card : bool
+        with_gpu : bool
             Whether a GPU can compute the workload.
 
         Returns
@@ -181,7 +181,7 @@ class RemoteWorkload:
             return missing
         name, sources, settings, address = self._unpacked(packed)
         kind: WorkloadType = resolve_name(address)()
-        opening = kind.open(Workload(name, sources, settings), _device(with_card=with_card), is_shared=True)
+        opening = kind.open(Workload(name, sources, settings), _device(with_gpu=with_gpu), is_shared=True)
         self._computation = self._stack.enter_context(opening)
         return []
 

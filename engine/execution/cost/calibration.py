@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from proteoscope.engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, TransferCosts
 from proteoscope.engine.execution.devices import processor
-from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.cuda.timing import TimedCard
+from proteoscope.kernels.cuda.timing import TimedGpu
 from proteoscope.kernels.device import Device, DeviceError, backend_module
 
-__all__ = ["calibrate_card", "calibrate_processor"]
+__all__ = ["calibrate_gpu", "calibrate_processor"]
 
 _NEW_PAGES = 32 << 20  # bytes from which the system allocates new pages for each array
 # Bytes, on both sides of this limit, where transfer times jump.
@@ -41,7 +41,7 @@ _SMALL, _REPEATS_OF_SMALL = 2 << 20, 9  # bytes of transfers that are shorter th
 _LEAST_START = 0.3  # seconds
 
 
-def calibrate_card(number: int, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
+def calibrate_gpu(number: int, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
     """Measure CUDA device `number` with some workload types. Types that it cannot compute are left out with a warning.
 
     Raises
@@ -53,19 +53,19 @@ def calibrate_card(number: int, description: str, kinds: Sequence[str], progress
     """
     began = time.perf_counter()
 
-    card = TimedCard(number)
-    card.wait(card.stream())
+    gpu = TimedGpu(number)
+    gpu.wait(gpu.stream())
     start = max(_LEAST_START, time.perf_counter() - began)  # shorter if this process has opened it before
-    shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
-    progress.stage(f"Measuring transfers and memory of {card.name}")
-    card.is_noting = False
+    shape = GpuShape(gpu.multiprocessors(), gpu.maximum_shared_bytes(), gpu.compute_capability())
+    progress.stage(f"Measuring transfers and memory of {gpu.name}")
+    gpu.is_noting = False
     moved = np.ones(2 * _SIZES_OF_TRANSFERS[-1], np.uint8)
-    transfers = _transfers(card, moved)
-    measured = _measured(card, description, shape, card.free_bytes(), 0, progress.check).model_copy(update={"start": start})
-    measured = _with_kinds(measured, card, shape, kinds, began, progress)
+    transfers = _transfers(gpu, moved)
+    measured = _measured(gpu, description, shape, gpu.free_bytes(), 0, progress.check).model_copy(update={"start": start})
+    measured = _with_kinds(measured, gpu, shape, kinds, began, progress)
     # Again after some seconds: interference lasts for a while and only lengthens transfers.
-    card.is_noting = False
-    return measured.model_copy(update={"transfers": _combine(transfers, _transfers(card, moved))})
+    gpu.is_noting = False
+    return measured.model_copy(update={"transfers": _combine(transfers, _transfers(gpu, moved))})
 
 
 def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
@@ -79,13 +79,13 @@ def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) 
     cpu, began = processor(), time.perf_counter()
     device = Processor(threads)
     progress.stage("Measuring memory and rates of the CPU")
-    shape = CardShape(threads, 0, 0)
+    shape = GpuShape(threads, 0, 0)
     measured = _measured(device, cpu.description, shape, cpu.memory_bytes, threads, progress.check)
     return _with_kinds(measured, device, None, kinds, began, progress)
 
 
 def _with_kinds(
-    measured: DeviceParameters, device: Device, shape: CardShape | None, kinds: Sequence[str], began: float, progress: Progress
+    measured: DeviceParameters, device: Device, shape: GpuShape | None, kinds: Sequence[str], began: float, progress: Progress
 ) -> DeviceParameters:
     """Run samples of all types in turn as often as time allows; `began` is the start of measuring this device."""
     progress.stage(f"Measuring {device.name}", _FEWEST_TURNS * len(kinds))
@@ -110,7 +110,7 @@ def _with_kinds(
 
 
 def _measured(
-    device: Any, description: str, shape: CardShape, memory_bytes: int, threads: int, check: Callable[[], None]
+    device: Any, description: str, shape: GpuShape, memory_bytes: int, threads: int, check: Callable[[], None]
 ) -> DeviceParameters:
     """Measure launches, memory and rates; `check` is called between them."""
     analyses = backend_module(device, "analyses").Analyses(device)
@@ -148,19 +148,19 @@ def _rate(analyses: Any, name: str) -> float:
     return float(count / (_STEPS * _more(lambda steps: analyses.rate(name, steps)[1], _STEPS)))
 
 
-def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
+def _transfers(gpu: Any, every: NDArray[np.uint8]) -> TransferCosts:
     """Measure transfers, each from another part of a large array, since in a search only small arrays are in CPU caches.
 
     `every` has twice as many bytes as the largest transfer.
     """
-    stream, buffer = card.stream(), card.buffer(_SIZES_OF_TRANSFERS[-1])
+    stream, buffer = gpu.stream(), gpu.buffer(_SIZES_OF_TRANSFERS[-1])
 
     def upload(n_bytes: int, first: int) -> None:
-        card.upload(buffer, every[first : first + n_bytes], stream)
+        gpu.upload(buffer, every[first : first + n_bytes], stream)
 
     def download(n_bytes: int, first: int) -> None:
         # Results come into new memory, which takes the system as long as the transfer.
-        card.download(np.empty(n_bytes, np.uint8), buffer, stream)
+        gpu.download(np.empty(n_bytes, np.uint8), buffer, stream)
 
     result: list[tuple[float, ...]] = []
     for send in (upload, download):
@@ -171,7 +171,7 @@ def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
             def move(send: Any = send, n_bytes: int = n_bytes, firsts: Iterator[int] = firsts) -> float:
                 began = time.perf_counter()
                 send(n_bytes, next(firsts))
-                card.wait(stream)
+                gpu.wait(stream)
                 return time.perf_counter() - began
 
             repeats = 1 if n_bytes > _NEW_PAGES else 2 if n_bytes > _SMALL else _REPEATS_OF_SMALL

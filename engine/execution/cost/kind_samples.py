@@ -16,7 +16,7 @@ import numpy as np
 
 from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize
 from proteoscope.engine.execution.kinds import workload_type
-from proteoscope.engine.execution.workload import CardShape, PredictableWorkloadType, Sample, Workload, count_bytes
+from proteoscope.engine.execution.workload import GpuShape, PredictableWorkloadType, Sample, Workload, count_bytes
 from proteoscope.kernels.device import Device
 
 __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "measure_workload", "run_sample", "runs_in_turn"]
@@ -51,7 +51,7 @@ class Run:
         return max(0.0, self.seconds - self.kernel - self.transfer)
 
 
-def measure_workload(workload: Workload, states: Sequence[Any], card: CardShape | None) -> WorkSize:
+def measure_workload(workload: Workload, states: Sequence[Any], gpu: GpuShape | None) -> WorkSize:
     """Return the size of a workload in the model's units.
 
     Raises
@@ -63,7 +63,7 @@ def measure_workload(workload: Workload, states: Sequence[Any], card: CardShape 
     rounds = [kind.costs(workload, state) for state in states]
     outs = sum(count_bytes(kind.empty(workload, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
     return WorkSize(
-        sum(kind.operations(workload, state, card) for state in states),
+        sum(kind.operations(workload, state, gpu) for state in states),
         sum(len(costs) for costs in rounds),
         float(count_bytes(workload.sources) + count_bytes([*states])),
         float(outs),
@@ -141,7 +141,7 @@ class KindSamples:
         Name of the workload type.
     device
         Device to measure.
-    card
+    gpu
         Properties of the GPU; None for the CPU.
 
     Raises
@@ -150,8 +150,8 @@ class KindSamples:
         The workload type has no cost model.
     """
 
-    def __init__(self, name: str, device: Device, card: CardShape | None) -> None:
-        self._kind, self._device, self._card = _predictable_type(Workload(name, {}, {})), device, card
+    def __init__(self, name: str, device: Device, gpu: GpuShape | None) -> None:
+        self._kind, self._device, self._gpu = _predictable_type(Workload(name, {}, {})), device, gpu
         self._samples: list[Sample] = []
         self._runs: list[list[Run]] = []
 
@@ -200,8 +200,8 @@ class KindSamples:
 
     def costs(self) -> KindCosts:
         """Return the costs of the workload type from the minimum run time of each sample."""
-        is_processor = self._card is None
-        sizes = [measure_workload(sample.workload, sample.states, self._card) for sample in self._samples]
+        is_processor = self._gpu is None
+        sizes = [measure_workload(sample.workload, sample.states, self._gpu) for sample in self._samples]
         runs = [least_run(run, is_processor=is_processor) for run in self._runs]
         operations, kernel = _curve([size.operations for size in sizes], [run.kernel for run in runs])
         if is_processor:

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
 
 from proteoscope.engine.execution.cost.atgpu import Machine
-from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.execution.workload import GpuShape
 
 __all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize"]
 
@@ -181,9 +181,9 @@ class DeviceParameters(_Measured):
         return self.threads > 0
 
     @property
-    def card(self) -> CardShape | None:
+    def gpu(self) -> GpuShape | None:
         """Properties for launch plans; None for the CPU."""
-        return None if self.is_processor else CardShape(self.multiprocessors, self.shared_bytes, self.capability)
+        return None if self.is_processor else GpuShape(self.multiprocessors, self.shared_bytes, self.capability)
 
     def machine(self, rate: str = "integer") -> Machine:
         """Return the parameters of ATGPU(b, k', M, G) for an inner operation.

@@ -15,21 +15,21 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.clustering_layouts import AVERAGE, SINGLE, Linkage, islands, window_pairs
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vector_clustering import VectorClustering
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.vector_inputs import clustered, random_vectors, windows
 
 
 @pytest.mark.parametrize(
-    "cards",
-    [[], pytest.param([ShimCard()], marks=pytest.mark.skipif(bool(missing_compiler()), reason="g++ is not installed"))],
+    "gpus",
+    [[], pytest.param([ShimGpu()], marks=pytest.mark.skipif(bool(missing_compiler()), reason="g++ is not installed"))],
     ids=["cpu", "both"],
 )
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
-def test_executor_gives_the_clusters_of_the_kernel(linkage: Linkage, cards: list[Any]) -> None:
+def test_executor_gives_the_clusters_of_the_kernel(linkage: Linkage, gpus: list[Any]) -> None:
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 2000), windows(rng, 2000, 2.5)
     assert len(islands(ends)) > 100
-    with Executor(Resources(2, [*cards], True, Progress())).session(create_workload(vectors, ends)) as session:
+    with Executor(Resources(2, [*gpus], True, Progress())).session(create_workload(vectors, ends)) as session:
         labels = grouped(session, linkage)
         again = grouped(session, linkage._replace(least=1.0))
     assert labels.tolist() == clustered(VectorClustering, Processor(1), vectors, ends, linkage)

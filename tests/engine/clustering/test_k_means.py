@@ -20,10 +20,10 @@ from proteoscope.kernels.k_means_layouts import VectorSums
 from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.engine.clustering.inertia import dense, inertia
 from tests.shim.k_means_inputs import random_vectors
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 
-class ProcessorAsCard:
+class ProcessorAsGpu:
     """Second device that computes with the kernels of the CPU, and fails at a given run."""
 
     name = "cuda:0"
@@ -43,11 +43,11 @@ class ProcessorAsCard:
         return self._processor.run(*arguments)
 
 
-def resources(threads: int = 2, cards: int = 0, *, with_processor: bool = True, fails_at: int = -1) -> Resources:
-    made: list[Any] = [ProcessorAsCard(fails_at if number == 0 else -1) for number in range(cards)]
-    for number, card in enumerate(made):
-        card.name = f"cuda:{number}"
-    return Resources(threads + cards, made, with_processor)
+def resources(threads: int = 2, gpus: int = 0, *, with_processor: bool = True, fails_at: int = -1) -> Resources:
+    made: list[Any] = [ProcessorAsGpu(fails_at if number == 0 else -1) for number in range(gpus)]
+    for number, gpu in enumerate(made):
+        gpu.name = f"cuda:{number}"
+    return Resources(threads + gpus, made, with_processor)
 
 
 def executor(**options: Any) -> Executor:
@@ -213,24 +213,24 @@ def test_ranges_limit_the_centroids_that_a_vector_may_have():
     assert isinstance(clusters.centroids, VectorSums)
     np.testing.assert_array_equal(dense(clusters.centroids, n_bins)[unused], centroids[unused])
     assert ((clusters.labels < 0) == (high <= low)).all()
-    assert_same(clusters, k_means(executor(threads=1, cards=1), data, given, rounds=1))
+    assert_same(clusters, k_means(executor(threads=1, gpus=1), data, given, rounds=1))
     many, again = (k_means(executor(threads=threads), data, given, rounds=20) for threads in (1, 3))
     assert_same(many, again)
 
 
-@pytest.mark.parametrize("cards", [0, 2])
-def test_k_means_stops_at_fixed_labels_or_tolerance(cards):
+@pytest.mark.parametrize("gpus", [0, 2])
+def test_k_means_stops_at_fixed_labels_or_tolerance(gpus):
     rng = np.random.default_rng(10)
     data = Points(rng.random((900, 4)))
     seeds = Seeds(7, "first")
-    settled = k_means(executor(cards=cards), data, seeds, rounds=300)
+    settled = k_means(executor(gpus=gpus), data, seeds, rounds=300)
     assert settled.is_settled and settled.rounds < 300 and settled.moved == 0.0
-    sooner = k_means(executor(cards=cards), data, seeds, rounds=300, tolerance=1e-2)
+    sooner = k_means(executor(gpus=gpus), data, seeds, rounds=300, tolerance=1e-2)
     assert sooner.is_settled and sooner.rounds < settled.rounds
     assert 0.0 < sooner.moved <= 1e-2 * np.var(data.points / data.scale, axis=0).mean()
     its = by_scikit(data.points / data.scale, (data.points / data.scale)[:7], 300, 1e-2)
     assert its.n_iter_ == sooner.rounds
-    cut = k_means(executor(cards=cards), data, seeds, rounds=3)
+    cut = k_means(executor(gpus=gpus), data, seeds, rounds=3)
     assert cut.rounds == 3 and not cut.is_settled
 
 
@@ -243,10 +243,10 @@ def test_all_devices_give_the_same_clusters(sort, tolerance):
     alone = k_means(executor(threads=1), data, seeds, rounds=12, tolerance=tolerance)
     for options in (
         {"threads": 3},
-        {"threads": 1, "cards": 1},
-        {"threads": 1, "cards": 3, "with_processor": False},
-        {"threads": 1, "cards": 1, "fails_at": 2},
-        {"threads": 1, "cards": 1, "with_processor": False, "fails_at": 3},
+        {"threads": 1, "gpus": 1},
+        {"threads": 1, "gpus": 3, "with_processor": False},
+        {"threads": 1, "gpus": 1, "fails_at": 2},
+        {"threads": 1, "gpus": 1, "with_processor": False, "fails_at": 3},
     ):
         assert_same(alone, k_means(executor(**options), data, seeds, rounds=12, tolerance=tolerance))
 
@@ -255,7 +255,7 @@ def test_all_devices_give_the_same_clusters(sort, tolerance):
 @pytest.mark.parametrize("fails_at", range(0, 40, 3))
 def test_gpus_in_step_give_the_same_clusters_when_one_is_lost(sort, fails_at):
     data, expected = clusters_of_one_device(sort)
-    used = executor(threads=1, cards=2, with_processor=False, fails_at=fails_at)
+    used = executor(threads=1, gpus=2, with_processor=False, fails_at=fails_at)
     assert_same(expected, k_means(used, data, Seeds(25, "random", 2), rounds=9))
 
 
@@ -272,7 +272,7 @@ def test_rounds_of_several_gpus_use_threads_only_in_the_first(monkeypatch):
     serve = Scheduler._serve_alone
     monkeypatch.setattr(Scheduler, "_serve_alone", lambda self, pace: (divided.append(pace), serve(self, pace))[1])
     data = Points(np.random.default_rng(15).random((5000, 5)))
-    clusters = k_means(executor(threads=1, cards=2, with_processor=False), data, Seeds(25, "random", 2), rounds=9)
+    clusters = k_means(executor(threads=1, gpus=2, with_processor=False), data, Seeds(25, "random", 2), rounds=9)
     assert clusters.rounds == 9 and len(divided) == 4  # two GPUs in the first round, and for the labels at the end
 
 
@@ -294,11 +294,11 @@ def test_gpus_give_the_clusters_of_the_cpu(sort):
             data = Vectors(vectors, 60, low, np.minimum(20, low + 3))
             start = Vectors(vectors, 60).centroids_at(np.arange(20))
     mine = k_means(executor(), data, start, rounds=5)
-    for n_cards, with_processor in ((1, False), (1, True), (2, False)):
-        cards: list[Any] = [ShimCard() for _ in range(n_cards)]
-        for number, card in enumerate(cards):
-            card.name = f"cuda:{number}"
-        assert_same(mine, k_means(Executor(Resources(2, cards, with_processor)), data, start, rounds=5))
+    for n_gpus, with_processor in ((1, False), (1, True), (2, False)):
+        gpus: list[Any] = [ShimGpu() for _ in range(n_gpus)]
+        for number, gpu in enumerate(gpus):
+            gpu.name = f"cuda:{number}"
+        assert_same(mine, k_means(Executor(Resources(2, gpus, with_processor)), data, start, rounds=5))
 
 
 def test_progress_reports_rounds_and_cancel_ends_them():

@@ -23,7 +23,7 @@ from proteoscope.engine.execution.workload import Rows, Workload
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader
 from tests.engine.execution import toy_kinds
-from tests.engine.execution.toy_kinds import FakeCard
+from tests.engine.execution.toy_kinds import FakeGpu
 
 X = np.random.default_rng(5).random(300)
 UNSTORED = "What this run computes from now on is not in its checkpoint, and is computed again if the run is resumed"
@@ -68,13 +68,13 @@ def open_checkpoint(path: Path, warnings: list[str] | None = None) -> RunCheckpo
     return RunCheckpoint(lambda: CheckpointFile.create(path, header), warn, CheckpointFile.open(path))
 
 
-def run(path: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = None) -> tuple[Rows | None, int]:
+def run(path: Path, kind: str, stop_after: int, n_gpus: int = 0, state: Any = None) -> tuple[Rows | None, int]:
     """Run a workload, cancelled after `stop_after` items, and return its rows (or None) and the number of partitions it computed."""
     progress, computed = StoppingProgress(stop_after), list[int]()
-    cards: list[Any] = [FakeCard(f"cuda:{number}") for number in range(n_cards)]
+    gpus: list[Any] = [FakeGpu(f"cuda:{number}") for number in range(n_gpus)]
     try:
         with open_checkpoint(path) as partitions:
-            resources = Resources(2, cards, False, progress, checkpoint=partitions)
+            resources = Resources(2, gpus, False, progress, checkpoint=partitions)
             with Executor(resources).session(work(kind)) as session:
                 original = session._kind.merge
 
@@ -91,13 +91,13 @@ def run(path: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = N
 
 
 @pytest.mark.parametrize(("kind", "state", "name"), [("nearest", [0.1, 0.6], "found"), ("histogram", None, "counts")])
-@pytest.mark.parametrize("cards", [(0, 0), (0, 3), (3, 0), (2, 3)])
-def test_resumed_run_computes_only_the_remaining_items(tmp_path: Path, kind: str, state: Any, name: str, cards: tuple[int, int]) -> None:
+@pytest.mark.parametrize("gpus", [(0, 0), (0, 3), (3, 0), (2, 3)])
+def test_resumed_run_computes_only_the_remaining_items(tmp_path: Path, kind: str, state: Any, name: str, gpus: tuple[int, int]) -> None:
     path = tmp_path / "toy.sqlite"
-    rows, first = run(path, kind, 140, cards[0], state)
+    rows, first = run(path, kind, 140, gpus[0], state)
     assert rows is None and first >= 140 // 7
-    assert run(path, kind, 200, cards[1], state)[0] is None
-    rows, third = run(path, kind, 1 << 60, cards[1], state)
+    assert run(path, kind, 200, gpus[1], state)[0] is None
+    rows, third = run(path, kind, 1 << 60, gpus[1], state)
     assert rows is not None
     np.testing.assert_array_equal(rows[name], EXPECTED[kind])
     n_parts = -(-300 // 7)

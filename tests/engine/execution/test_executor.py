@@ -18,7 +18,7 @@ from proteoscope.engine.execution.workload import PartialResult, Rows, Workload
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
 from proteoscope.kernels.cpu.processor import Processor
 from tests.engine.execution import toy_kinds
-from tests.engine.execution.toy_kinds import FakeCard
+from tests.engine.execution.toy_kinds import FakeGpu
 
 X = np.random.default_rng(5).random(300)
 
@@ -35,9 +35,9 @@ def work(kind: str) -> Workload:
     return Workload(kind, {"points": {"x": X}}, {})
 
 
-def resources(n_cards: int = 0, *, with_processor: bool = False, fails_at: int = -1, progress: Progress | None = None) -> Resources:
-    cards: list[Any] = [FakeCard(f"cuda:{number}", fails_at=fails_at if number == 0 else -1) for number in range(n_cards)]
-    return Resources(2, cards, with_processor, progress or Progress())
+def resources(n_gpus: int = 0, *, with_processor: bool = False, fails_at: int = -1, progress: Progress | None = None) -> Resources:
+    gpus: list[Any] = [FakeGpu(f"cuda:{number}", fails_at=fails_at if number == 0 else -1) for number in range(n_gpus)]
+    return Resources(2, gpus, with_processor, progress or Progress())
 
 
 def nearest(centroids: np.ndarray) -> np.ndarray:
@@ -53,18 +53,18 @@ def k_means(session: Session, rounds: int) -> np.ndarray:
     return centroids
 
 
-@pytest.mark.parametrize("n_cards", [0, 1, 3])
-def test_rounds_may_have_different_numbers_of_items(n_cards: int) -> None:
-    with Executor(resources(n_cards)).session(work("variable")) as session:
+@pytest.mark.parametrize("n_gpus", [0, 1, 3])
+def test_rounds_may_have_different_numbers_of_items(n_gpus: int) -> None:
+    with Executor(resources(n_gpus)).session(work("variable")) as session:
         for n in (30, 30, 90, 5, 0, 61):
             assert session.run(n)["found"].tolist() == [10 * k for k in range(n)]
 
 
 @pytest.mark.parametrize(
-    ("n_cards", "with_processor", "fails_at"), [(0, False, -1), (1, True, -1), (3, False, -1), (2, True, 9), (1, False, 3)]
+    ("n_gpus", "with_processor", "fails_at"), [(0, False, -1), (1, True, -1), (3, False, -1), (2, True, 9), (1, False, 3)]
 )
-def test_rounds_open_once_and_begin_each_state_once(n_cards: int, with_processor: bool, fails_at: int) -> None:
-    used = resources(n_cards, with_processor=with_processor, fails_at=fails_at)
+def test_rounds_open_once_and_begin_each_state_once(n_gpus: int, with_processor: bool, fails_at: int) -> None:
+    used = resources(n_gpus, with_processor=with_processor, fails_at=fails_at)
     with Executor(used).session(work("nearest")) as session:
         centroids_of_session = k_means(session, 6)
     centroids = np.array([0.1, 0.2, 0.9])
@@ -100,7 +100,7 @@ def test_failed_gpu_is_removed_and_reported() -> None:
     with Executor(used).session(work("phases")) as session:
         session.run("coarse")
         session.run("fine")
-    assert [card.name for card in used.cards] == ["cuda:1"]
+    assert [gpu.name for gpu in used.gpus] == ["cuda:1"]
     assert sum("is lost" in text for text in progress.messages) == 1
 
 
@@ -111,7 +111,7 @@ def test_cpu_finishes_what_the_only_gpu_left() -> None:
         assert np.array_equal(session.run("fine")["found"], (X * 1000).astype(int))
         assert session.devices == ("cpu",)
         assert {share.device for share in session.shares()} == {"cuda:0", "cpu"}
-    assert used.cards == []
+    assert used.gpus == []
     assert "The CPU computes the remaining items" in progress.messages
 
 

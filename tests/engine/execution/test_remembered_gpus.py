@@ -11,7 +11,7 @@ import pytest
 
 from proteoscope.engine.execution import device_store
 from proteoscope.engine.execution import devices as module
-from proteoscope.engine.execution.device_lookup import open_cards
+from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import Device, _remember_gpus, _remembered_gpus, forget_gpus
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
@@ -92,7 +92,7 @@ def test_unopenable_gpu_is_forgotten(state: dict[str, Any], monkeypatch: pytest.
     def refuse(number: int) -> Any:
         raise DeviceError("cuda:0 failed")
 
-    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.card", refuse)
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.open_gpu", refuse)
     _remember_gpus(usable_gpus())
-    assert open_cards(Device("cuda:0", "a GPU", 1 << 30, True, numbers=(0,)), Progress()) == []
+    assert open_gpus(Device("cuda:0", "a GPU", 1 << 30, True, numbers=(0,)), Progress()) == []
     assert _remembered_gpus() == ()

@@ -21,7 +21,7 @@ KINDS: tuple[RegisteredWorkload, ...] = (
 )
 
 
-class FakeCard:
+class FakeGpu:
     """A fake GPU that has a name and fails on request."""
 
     kernels = "cuda"
@@ -51,7 +51,7 @@ class _Computation:
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         for begin in range(first, last, 7):
             end = min(last, begin + 7)
-            if isinstance(self.device, FakeCard):
+            if isinstance(self.device, FakeGpu):
                 if self.device.n_parts == self.device.fails_at:
                     raise DeviceError(f"{self.device.name} is lost")
                 self.device.n_parts += 1

@@ -20,10 +20,10 @@ from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.identification import annotated_psm
-from tests.engine.identification.test_search import REPOSITORY, LimitedCard, accepted, fixed, same, tryptic
+from tests.engine.identification.test_search import REPOSITORY, LimitedGpu, accepted, fixed, same, tryptic
 from tests.engine.simulation import PROTON, Simulation, proteins_of
 from tests.searching import find_modified, identify
-from tests.shim.shim_card import missing_compiler
+from tests.shim.shim_gpu import missing_compiler
 
 WATER = mass.calculate_mass(formula="H2O")
 C_OVER_B, Z_BELOW_Y = 17.02655, 16.01872
@@ -170,9 +170,9 @@ def test_gpu_gives_the_tables_of_mixed_files(spectra, database, tmp_path, monkey
     identify([spectra / "mixed.mgf"], [database], tmp_path / "cpu", plain(), threads=2)
     chosen = Device("cuda:0", "a GPU", 1 << 33, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
-    monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
+    monkeypatch.setattr("proteoscope.engine.search_run.open_gpus", lambda *_, **__: [LimitedGpu()])
     summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "gpu", plain(), threads=2, device="cuda")
-    assert summary.device == LimitedCard().name
+    assert summary.device == LimitedGpu().name
     assert rows_of(tmp_path / "gpu") == rows_of(tmp_path / "cpu")
 
 

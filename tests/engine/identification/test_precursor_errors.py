@@ -23,7 +23,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
 from tests.engine.identification.test_search import (
     REPOSITORY,
-    LimitedCard,
+    LimitedGpu,
     Simulation,
     accepted,
     assert_found,
@@ -34,7 +34,7 @@ from tests.engine.identification.test_search import (
     tryptic,
 )
 from tests.searching import identify
-from tests.shim.shim_card import missing_compiler
+from tests.shim.shim_gpu import missing_compiler
 
 REQUESTED = Tolerance(5.0, "ppm")
 
@@ -248,9 +248,9 @@ def test_threads_and_gpus_calibrate_and_identify_alike(miscalibrated, database, 
                 "proteoscope.engine.execution.device_lookup.resolve_device",
                 lambda *_: Device("cuda:0", "a GPU", 1 << 33, True, numbers=(0,)),
             )
-            patch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
+            patch.setattr("proteoscope.engine.search_run.open_gpus", lambda *_, **__: [LimitedGpu()])
             summaries.append(identified(2, "cuda"))
-            assert summaries[-1].device == LimitedCard().name
+            assert summaries[-1].device == LimitedGpu().name
     expected = tables_of(summaries[0])
     assert all(tables_of(summary) == expected for summary in summaries[1:])
 

@@ -27,10 +27,10 @@ from proteoscope.engine.peptides.peptide_index import build_peptide_index
 from proteoscope.engine.peptides.protein_index import build_protein_index
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
-from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Gpu
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
 from proteoscope.kernels.layouts import HitArrays, PeptideArrays
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -116,10 +116,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[
     return of
 
 
-def shim_cards(n: int) -> list[ShimCard]:
-    made = [ShimCard() for _ in range(n)]
-    for number, card in enumerate(made):
-        card.name = f"shim:{number}"
+def shim_gpus(n: int) -> list[ShimGpu]:
+    made = [ShimGpu() for _ in range(n)]
+    for number, gpu in enumerate(made):
+        gpu.name = f"shim:{number}"
     return made
 
 
@@ -129,7 +129,7 @@ def answer(
     prepared: Callable[[str], tuple[PeptideArrays, Spectra]],
     monkeypatch: pytest.MonkeyPatch,
     threads: int,
-    cards: list[ShimCard],
+    gpus: list[ShimGpu],
     *,
     with_processor: bool = False,
 ) -> tuple[HitArrays, Matches]:
@@ -138,10 +138,10 @@ def answer(
     parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(score=score, minimum_peaks=5)
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     index = build_spectrum_index(spectra, parameters, Resources(threads))
-    used: list[Card] = [*cards]
+    used: list[Gpu] = [*gpus]
     search = plan_scoring(index, peptides, modification_arrays(variable, parameters), parameters, Resources(threads, used, with_processor))
     hits = search.score()
-    assert len(used) == len(cards), "a GPU failed"
+    assert len(used) == len(gpus), "a GPU failed"
     with monkeypatch.context() as patch:
         patch.setattr(ScoringPass, "score", lambda _: hits)
         return hits, search.run(with_bonds=True)
@@ -167,11 +167,11 @@ def test_threads_gpus_and_both_together_give_one_answer(preset, score, prepared,
     assert len(expected[1]) >= 10
     for threads in (2, 16):
         assert_same(answer(preset, score, prepared, monkeypatch, threads, []), expected)
-    for n_cards, with_processor in ((1, False), (2, False), (1, True)):
-        cards = shim_cards(n_cards)
-        actual = answer(preset, score, prepared, monkeypatch, 2, cards, with_processor=with_processor)
+    for n_gpus, with_processor in ((1, False), (2, False), (1, True)):
+        gpus = shim_gpus(n_gpus)
+        actual = answer(preset, score, prepared, monkeypatch, 2, gpus, with_processor=with_processor)
         if not with_processor:
-            assert all(SPARSE[score] in card.launched or DENSE.get(score) in card.launched for card in cards)
+            assert all(SPARSE[score] in gpu.launched or DENSE.get(score) in gpu.launched for gpu in gpus)
         assert_same(actual, expected)
 
 
@@ -179,9 +179,9 @@ def test_threads_gpus_and_both_together_give_one_answer(preset, score, prepared,
 @pytest.mark.parametrize("preset", PRESETS)
 def test_dense_windows_give_the_same_answer(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(SpectrumSearch, "minimum_sharing", 0.0)
-    expected, cards = answer(preset, score, prepared, monkeypatch, 2, []), shim_cards(1)
-    assert_same(answer(preset, score, prepared, monkeypatch, 2, cards), expected)
-    assert DENSE[score] in cards[0].launched
+    expected, gpus = answer(preset, score, prepared, monkeypatch, 2, []), shim_gpus(1)
+    assert_same(answer(preset, score, prepared, monkeypatch, 2, gpus), expected)
+    assert DENSE[score] in gpus[0].launched
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -190,9 +190,9 @@ def test_spectra_too_large_for_a_gpu_are_searched_by_threads(score, prepared, mo
     expected, spectra = answer(preset, score, prepared, monkeypatch, 1, []), prepared(preset)[1]
     middle = int(np.median(np.diff(spectra.offsets))) - 3
     monkeypatch.setattr(scoring, "MAXIMUM_PEAKS", (middle,) * len(scoring.MAXIMUM_PEAKS))
-    cards = shim_cards(1)
-    assert_same(answer(preset, score, prepared, monkeypatch, 3, cards), expected)
-    assert SPARSE[score] in cards[0].launched
+    gpus = shim_gpus(1)
+    assert_same(answer(preset, score, prepared, monkeypatch, 3, gpus), expected)
+    assert SPARSE[score] in gpus[0].launched
 
 
 @pytest.mark.parametrize("preset", ["open", "high-resolution", "ion-trap"])
@@ -202,11 +202,11 @@ def test_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch):
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     for threads in (2, 16):
         assert_same(answer(preset, score, prepared, monkeypatch, threads, []), expected)
-    for n_cards in (1, 2):
-        cards = shim_cards(n_cards)
-        assert_same(answer(preset, score, prepared, monkeypatch, 2, cards, with_processor=n_cards == 1), expected)
-        assert any("search_chunks" in card.launched for card in cards)
-        assert not any(SPARSE[score] in card.launched for card in cards)
+    for n_gpus in (1, 2):
+        gpus = shim_gpus(n_gpus)
+        assert_same(answer(preset, score, prepared, monkeypatch, 2, gpus, with_processor=n_gpus == 1), expected)
+        assert any("search_chunks" in gpu.launched for gpu in gpus)
+        assert not any(SPARSE[score] in gpu.launched for gpu in gpus)
 
 
 @pytest.mark.parametrize("factor", [0.05, 1.0, 20.0])
@@ -220,12 +220,12 @@ def test_use_of_the_fragment_index_depends_only_on_counts(factor, prepared, monk
     candidates = search.n_candidates
     monkeypatch.setattr("proteoscope.kernels.counts._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
-        FragmentIndexSearch(index, peptides, modifications, search.settings, Resources(threads, list(cards)), memory).is_worthwhile(
+        FragmentIndexSearch(index, peptides, modifications, search.settings, Resources(threads, list(gpus)), memory).is_worthwhile(
             candidates
         )
         for threads in (1, 2, 16)
         for memory in (1 << 20, 1 << 30)
-        for cards in ([], shim_cards(1), shim_cards(2))
+        for gpus in ([], shim_gpus(1), shim_gpus(2))
     }
     assert answers == {factor > 1.0}
 

@@ -24,7 +24,7 @@ from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
 from tests.engine.simulation import Simulation, proteins_of
 from tests.searching import identify
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -332,14 +332,14 @@ def test_both_passes_compete_in_one_list(shared_data, tmp_path):
 def test_messages_of_gpus_are_recorded(plain, database, tmp_path, monkeypatch):
     """Messages from a background step and from deep in the search are recorded too."""
 
-    def cards(device, progress, **_):
+    def gpus(device, progress, **_):
         progress.message("cuda:0 failed: its driver is too old; it is not used")
         return []
 
     def compile_kernels(groups, progress, processes):
         progress.message("cuda:1 is lost")
 
-    monkeypatch.setattr("proteoscope.engine.search_run.open_cards", cards)
+    monkeypatch.setattr("proteoscope.engine.search_run.open_gpus", gpus)
     monkeypatch.setattr("proteoscope.engine.search_run.compile_kernels", compile_kernels)
     monkeypatch.setattr("proteoscope.kernels.cpu.signatures.is_compiled", lambda group: False)
     summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
@@ -349,7 +349,7 @@ def test_messages_of_gpus_are_recorded(plain, database, tmp_path, monkeypatch):
     assert tuple(entry.text for entry in Project.open(tmp_path / "project").log(summary.run_id)[:2]) == expected
 
 
-class LimitedCard(ShimCard):
+class LimitedGpu(ShimGpu):
     """GPU of the shim with the interface that a run uses."""
 
     def limit_memory(self, n_bytes):
@@ -363,14 +363,14 @@ def test_lost_gpu_is_reported_once_and_not_used_again(plain, database, tmp_path,
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
     devices = {}
     for lost, failing_launch in ((False, -1), (True, 0)):
-        card = LimitedCard(failing_launch=failing_launch)
-        monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, card=card, **__: [card])
+        gpu = LimitedGpu(failing_launch=failing_launch)
+        monkeypatch.setattr("proteoscope.engine.search_run.open_gpus", lambda *_, gpu=gpu, **__: [gpu])
         folder = tmp_path / str(lost)
         summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2, device="cuda")
         assert sum("lost" in message for message in summary.messages) == lost
-        assert (card.n_launches <= 1) == lost
+        assert (gpu.n_launches <= 1) == lost
         devices[lost] = {summary.device, json.loads((folder / "run.json").read_text())["device"], Project.open(folder).runs()[0].device}
-    assert devices == {False: {card.name}, True: {"cpu"}}
+    assert devices == {False: {gpu.name}, True: {"cpu"}}
 
 
 def features_of(summary):

@@ -25,9 +25,9 @@ from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptid
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
-from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Gpu
 from proteoscope.kernels.layouts import HitArrays
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 PROTON, PHOSPHO, CARBAMIDOMETHYL = 1.00727646688, 79.966331, 57.02146372
 OPEN = IdentificationParameters.checked(read_preset("identify", "open"))
@@ -167,7 +167,7 @@ def fragment_search(
     parameters: IdentificationParameters,
     threads: int,
     memory: int,
-    cards: Sequence[Card] = (),
+    gpus: Sequence[Gpu] = (),
     progress: Progress | None = None,
 ) -> FragmentIndexSearch:
     index, _ = prepared(spectra, searched_database, parameters)
@@ -178,7 +178,7 @@ def fragment_search(
         searched_database.peptides.arrays(searched_database.proteins),
         variable,
         settings,
-        Resources(threads, list(cards), progress=progress or Progress()),
+        Resources(threads, list(gpus), progress=progress or Progress()),
         memory,
     )
 
@@ -209,11 +209,11 @@ def test_hits_are_independent_of_memory_and_threads(shewanella: Database, real: 
 def test_gpu_hits_match_cpu_hits(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
     """Parts that exceed the memory of a GPU are searched by the others, or by threads."""
     spectra, parameters = real.only(np.arange(0, 300, 60)), OPEN.changed(precursor_tolerance="1 Da")
-    answers, on_cards = [], tuple(ShimCard() for _ in full)
-    for card, is_full in zip(on_cards, full, strict=True):
-        card.largest_buffer = 1000 if is_full else 1 << 40
-    for cards in ((), on_cards):
-        search, hits = fragment_search(spectra, shewanella, parameters, 2, 1 << 26, cards), empty_hits(5)
+    answers, on_gpus = [], tuple(ShimGpu() for _ in full)
+    for gpu, is_full in zip(on_gpus, full, strict=True):
+        gpu.largest_buffer = 1000 if is_full else 1 << 40
+    for gpus in ((), on_gpus):
+        search, hits = fragment_search(spectra, shewanella, parameters, 2, 1 << 26, gpus), empty_hits(5)
         search.run(hits)
         answers.append(hits)
     assert (answers[0].peptide[:, 0] >= 0).sum() >= 3

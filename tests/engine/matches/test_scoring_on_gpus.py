@@ -17,11 +17,11 @@ from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
 @pytest.fixture(scope="module")
 def shim() -> Any:
-    from tests.shim import shim_card
+    from tests.shim import shim_gpu
 
-    if shim_card.missing_compiler():
-        pytest.skip(shim_card.missing_compiler())
-    return shim_card
+    if shim_gpu.missing_compiler():
+        pytest.skip(shim_gpu.missing_compiler())
+    return shim_gpu
 
 
 @pytest.fixture
@@ -78,13 +78,13 @@ def test_gpus_and_cpu_find_the_hits_of_the_cpu(
     failing: tuple[int, ...], with_cpu: bool, shim: Any, searched: Callable[..., tuple[Any, list[str]]]
 ) -> None:
     expected, no_messages = searched([])
-    used = [shim.ShimCard(failing_launch=launch) for launch in failing]
+    used = [shim.ShimGpu(failing_launch=launch) for launch in failing]
     matches, messages = searched(used, with_cpu=with_cpu)
     assert_same(matches, expected)
     assert not no_messages
     lost = [gpu for gpu in used if gpu._lost]
     assert len(messages) == len(lost), messages
-    assert all("the card is lost; its unfinished items are repeated elsewhere" in text for text in messages)
+    assert all("the GPU is lost; its unfinished items are repeated elsewhere" in text for text in messages)
 
 
 @pytest.mark.parametrize(("failing", "memory"), [((-1,), 512), ((-1, -1), 8), ((3,), 512), ((8,), 8), ((5, -1), 512)])
@@ -92,14 +92,14 @@ def test_gpu_fragment_index_finds_the_hits_of_the_cpu(
     failing: tuple[int, ...], memory: int, shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from proteoscope.engine.matches import fragment_index, scoring
-    from proteoscope.kernels.cuda.fragment_index import FragmentSearch as FragmentSearchOnCard
+    from proteoscope.kernels.cuda.fragment_index import FragmentSearch as FragmentSearchOnGpu
 
     monkeypatch.setattr(fragment_index.FragmentIndexSearch, "is_worthwhile", lambda *_: True)
     expected, _ = searched([])
-    monkeypatch.setattr(FragmentSearchOnCard, "pairs_of_batch", 8)
-    monkeypatch.setattr(FragmentSearchOnCard, "forms_of_chunk", 1024)
+    monkeypatch.setattr(FragmentSearchOnGpu, "pairs_of_batch", 8)
+    monkeypatch.setattr(FragmentSearchOnGpu, "forms_of_chunk", 1024)
     monkeypatch.setattr(scoring, "_MB", memory * 1000)
-    used = [shim.ShimCard(failing_launch=launch) for launch in failing]
+    used = [shim.ShimGpu(failing_launch=launch) for launch in failing]
     matches, messages = searched(used)
     assert_same(matches, expected)
     lost = [gpu for gpu in used if gpu._lost]
@@ -125,7 +125,7 @@ def test_spectra_with_many_peaks_are_scored_on_the_cpu(
 
     monkeypatch.setattr(SpectrumSearch, "search_queries", recording)
     monkeypatch.setattr(scoring, "MAXIMUM_PEAKS", {2: 80})
-    matches, messages = searched([shim.ShimCard(), shim.ShimCard()], with_cpu=with_cpu)
+    matches, messages = searched([shim.ShimGpu(), shim.ShimGpu()], with_cpu=with_cpu)
     assert_same(matches, expected)
     assert messages == []
     assert len(peaks) > 5
@@ -134,7 +134,7 @@ def test_spectra_with_many_peaks_are_scored_on_the_cpu(
 
 def test_full_gpu_uses_small_batches_or_is_left_out(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
-    limited, full = shim.ShimCard(), shim.ShimCard()
+    limited, full = shim.ShimGpu(), shim.ShimGpu()
     limited.largest_buffer, full.largest_buffer = 210_000, 1000
     matches, messages = searched([limited, full])
     assert_same(matches, expected)
@@ -143,7 +143,7 @@ def test_full_gpu_uses_small_batches_or_is_left_out(shim: Any, searched: Callabl
 
 
 def test_gpu_memory_limit_is_respected(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
-    class LimitedCard(shim.ShimCard):
+    class LimitedGpu(shim.ShimGpu):
         """A GPU that accounts for its allocated memory."""
 
         def __init__(self, n_bytes: int) -> None:
@@ -168,14 +168,14 @@ def test_gpu_memory_limit_is_respected(shim: Any, searched: Callable[..., tuple[
 
     expected, _ = searched([])
     for n_bytes in (1_000_000, 400_000):
-        used = [LimitedCard(n_bytes), LimitedCard(n_bytes)]
+        used = [LimitedGpu(n_bytes), LimitedGpu(n_bytes)]
         matches, messages = searched(used)
         assert_same(matches, expected)
         assert messages == []
         assert all(0 < gpu.most <= n_bytes for gpu in used)
         gc.collect()
         assert all(gpu.taken == 0 for gpu in used)
-    matches, messages = searched([LimitedCard(150_000)])  # less memory than the proteins need
+    matches, messages = searched([LimitedGpu(150_000)])  # less memory than the proteins need
     assert_same(matches, expected)
     assert len(messages) == 1
     assert "not enough" in messages[0]
@@ -184,11 +184,11 @@ def test_gpu_memory_limit_is_respected(shim: Any, searched: Callable[..., tuple[
 def test_kernel_that_does_not_compile_loses_no_hits(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
 
-    class OldCard(shim.ShimCard):
+    class OldGpu(shim.ShimGpu):
         def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
             raise DeviceError(f"a kernel does not compile for {self.name}:\n{file}(3): error: " + "no such intrinsic\n" * 100)
 
-    matches, messages = searched([OldCard(), shim.ShimCard()], with_cpu=True)
+    matches, messages = searched([OldGpu(), shim.ShimGpu()], with_cpu=True)
     assert_same(matches, expected)
     assert len(messages) == 1
     assert messages[0].startswith("a kernel does not compile for shim:0: candidate_counts.cu(3): error: no such intrinsic")
@@ -202,4 +202,4 @@ def test_gpu_accepts_an_index_without_peptides(shim: Any) -> None:
 
     _, _, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
     empty = peptides._replace(**{name: getattr(peptides, name)[:0] for name in ("mass", "position", "length", "flags", "letters", "known")})
-    SpectrumSearch(shim.ShimCard(), empty, modifications, settings)
+    SpectrumSearch(shim.ShimGpu(), empty, modifications, settings)

@@ -15,7 +15,7 @@ from proteoscope.kernels.gapsmis_layouts import Alignments
 from tests.engine.read_alignment import sam_check
 from tests.engine.read_alignment.test_search import BASES, SEED, fasta, mutate, rows_of
 from tests.searching import align_reads
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 WITHIN = ReadAlignmentParameters().changed(mode="within")
@@ -88,9 +88,9 @@ def test_gpu_maps_reads_as_the_cpu_does(genome, tmp_path, mode):
     index, rules = mapping.index_texts(texts, parameters, 1, progress), gap_rules(parameters, of_nucleotides=True)
     here, there = (
         mapping.score_reads(
-            mapping.MappingPlan(texts, patterns, index, rules, parameters), Resources(1, cards=cards, progress=progress), 0, 30
+            mapping.MappingPlan(texts, patterns, index, rules, parameters), Resources(1, gpus=gpus, progress=progress), 0, 30
         ).rows
-        for cards in ([], [ShimCard()])
+        for gpus in ([], [ShimGpu()])
     )
     for column, other_column in zip(here.alignments, there.alignments, strict=True):
         np.testing.assert_array_equal(column, other_column)

@@ -12,7 +12,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.scoring import KIND, align_pairs, build_workload
 from proteoscope.kernels.device import UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import GapRules, Sequences
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 RULES = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 1)
 
@@ -29,7 +29,7 @@ def test_gpu_with_or_without_cpu_gives_the_same_rows(n_threads):
     assert work.kind == KIND
     every, progress = np.arange(40), Progress()
     alignments = []
-    for resources in (Resources(1, progress=progress), Resources(max(1, n_threads), [ShimCard()], n_threads > 0, progress)):
+    for resources in (Resources(1, progress=progress), Resources(max(1, n_threads), [ShimGpu()], n_threads > 0, progress)):
         with Executor(resources).session(work) as session:
             alignments.append(align_pairs(session, every, every))
     for column, other_column in zip(*alignments, strict=True):
@@ -39,9 +39,9 @@ def test_gpu_with_or_without_cpu_gives_the_same_rows(n_threads):
 def test_scores_too_large_for_gpu_are_computed_on_cpu():
     wide = RULES._replace(matrix=5_000_000 * RULES.matrix)
     work, every, progress = build_workload(sequences(4, 30, 1), sequences(4, 24, 2), wide), np.arange(4), Progress()
-    with pytest.raises(UnsupportedSearchError), workload_type(work).open(work, ShimCard(), is_shared=False):
+    with pytest.raises(UnsupportedSearchError), workload_type(work).open(work, ShimGpu(), is_shared=False):
         pass
-    with Executor(Resources(1, [ShimCard()], False, progress)).session(work) as session:
+    with Executor(Resources(1, [ShimGpu()], False, progress)).session(work) as session:
         aligned = align_pairs(session, every, every)
     with Executor(Resources(1, progress=progress)).session(work) as session:
         np.testing.assert_array_equal(aligned.score, align_pairs(session, every, every).score)

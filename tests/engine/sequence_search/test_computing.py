@@ -30,7 +30,7 @@ from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from tests.searching import align
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
@@ -38,9 +38,9 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 
 def shims(n, failing_launch=-1):
     """Return simulated GPUs; the first may fail."""
-    devices = [ShimCard(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
-    for number, card in enumerate(devices):
-        card.name = f"shim:{number}"
+    devices = [ShimGpu(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
+    for number, gpu in enumerate(devices):
+        gpu.name = f"shim:{number}"
     return devices
 
 
@@ -57,23 +57,23 @@ def queries(seed, lengths=(50, 0, 33, 1)):
 
 
 @contextmanager
-def opened(database, cards, *, with_processor=False, progress=None):
+def opened(database, gpus, *, with_processor=False, progress=None):
     """Return a session for the database, on GPUs simulated by tests/shim."""
-    resources = Resources(2, cards, with_processor, progress or Progress())
+    resources = Resources(2, gpus, with_processor, progress or Progress())
     with Executor(resources).session(build_workload(*database, SCHEME)) as session:
         yield session
 
 
 @needs_compiler
-@pytest.mark.parametrize(("n_cards", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
+@pytest.mark.parametrize(("n_gpus", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
 @pytest.mark.parametrize("first_cells", [1e11, 2e5])
-def test_scores_are_equal_for_any_devices_and_chunks(n_cards, with_processor, first_cells, monkeypatch):
+def test_scores_are_equal_for_any_devices_and_chunks(n_gpus, with_processor, first_cells, monkeypatch):
     monkeypatch.setattr(scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
     database, several, events = sequences(1), queries(2), []
     progress = Progress(events.append, interval=0)
     progress.stage("Scoring", sum(map(len, several)) * int(database[1][-1]) // 1_000_000)
     expected = score_all(several, *database, SCHEME, 2, Progress())
-    with opened(database, shims(n_cards), with_processor=with_processor, progress=progress) as session:
+    with opened(database, shims(n_gpus), with_processor=with_processor, progress=progress) as session:
         for _ in range(2):
             assert np.array_equal(score_queries(session, several), expected)
         shares = {share.device: share.share for share in session.shares()}
@@ -82,17 +82,17 @@ def test_scores_are_equal_for_any_devices_and_chunks(n_cards, with_processor, fi
 
 
 @needs_compiler
-@pytest.mark.parametrize(("n_cards", "with_processor"), [(1, False), (1, True), (2, False)])
+@pytest.mark.parametrize(("n_gpus", "with_processor"), [(1, False), (1, True), (2, False)])
 @pytest.mark.parametrize("failing_launch", [0, 1])
-def test_work_of_lost_gpu_is_redone_and_reported(n_cards, with_processor, failing_launch):
+def test_work_of_lost_gpu_is_redone_and_reported(n_gpus, with_processor, failing_launch):
     database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
-    cards = shims(n_cards, failing_launch)
-    lost = cards[0]
+    gpus = shims(n_gpus, failing_launch)
+    lost = gpus[0]
     expected = score_all(several, *database, SCHEME, 2, Progress())
-    with opened(database, cards, with_processor=with_processor, progress=recording) as session:
+    with opened(database, gpus, with_processor=with_processor, progress=recording) as session:
         assert np.array_equal(score_queries(session, several), expected)
         assert sum("is lost; its unfinished items are repeated elsewhere" in text for text in recording.messages) == 1
-        assert ("The CPU computes the remaining items" in recording.messages) == (n_cards == 1 and not with_processor)
+        assert ("The CPU computes the remaining items" in recording.messages) == (n_gpus == 1 and not with_processor)
         launched = lost.n_launches
         assert np.array_equal(score_queries(session, several), expected)
         assert lost.n_launches == launched  # A lost GPU is not used again.
@@ -100,12 +100,12 @@ def test_work_of_lost_gpu_is_redone_and_reported(n_cards, with_processor, failin
 
 @needs_compiler
 @pytest.mark.parametrize("lengths", [[], [0, 0], [0, 1], [5], [3, 3, 3], [1, 10_000]])
-@pytest.mark.parametrize("n_cards", [0, 1])
-def test_very_small_databases_can_be_partitioned(lengths, n_cards):
+@pytest.mark.parametrize("n_gpus", [0, 1])
+def test_very_small_databases_can_be_partitioned(lengths, n_gpus):
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
     several = queries(5, (7, 0))
-    with opened((residues, offsets), shims(n_cards), with_processor=True) as session:
+    with opened((residues, offsets), shims(n_gpus), with_processor=True) as session:
         scores = score_queries(session, several)
     assert np.array_equal(scores, score_all(several, residues, offsets, SCHEME, 1, Progress()))
 
@@ -160,9 +160,9 @@ class TestFromFilesToFiles:
         def chosen(requested):
             numbers = {"cpu": (), "cuda": (0,)}.get(requested, (0, 1))
             name = "+".join([*(f"shim:{number}" for number in numbers), *(["cpu"] if requested in ("cpu", "all") else [])])
-            return Device(name, "cards on a processor", 1 << 30, True, numbers=numbers, with_processor=requested == "all")
+            return Device(name, "GPUs on a processor", 1 << 30, True, numbers=numbers, with_processor=requested == "all")
 
-        def cards(device, progress, **_):
+        def gpus(device, progress, **_):
             opened[:] = shims(len(device.numbers), machine.failing_launch)
             return list(opened)  # The search removes lost ones from its own list.
 
@@ -171,7 +171,7 @@ class TestFromFilesToFiles:
 
         machine.failing_launch = -1
         monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", chosen)
-        monkeypatch.setattr("proteoscope.engine.search_run.open_cards", cards)
+        monkeypatch.setattr("proteoscope.engine.search_run.open_gpus", gpus)
         return machine
 
     @needs_compiler
@@ -214,7 +214,7 @@ class TestFromFilesToFiles:
         arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--device", "all"]
         assert main(arguments) == 0
         captured = capsys.readouterr()
-        assert "Scoring on shim:0+shim:1+cpu: cards on a processor" in captured.err
+        assert "Scoring on shim:0+shim:1+cpu: GPUs on a processor" in captured.err
         assert "Planned shares: shim:0" in captured.err
         assert "% of the cells at" in captured.err and " s on shim:0+shim:1+cpu (" in captured.out
         assert main([*arguments, "--json"]) == 0
@@ -223,7 +223,7 @@ class TestFromFilesToFiles:
         assert sum(share["share"] for share in summary["shares"]) == pytest.approx(1)
 
     def test_cpu_is_used_when_gpus_cannot_be_opened(self, files, machine, monkeypatch):
-        monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [])
+        monkeypatch.setattr("proteoscope.engine.search_run.open_gpus", lambda *_, **__: [])
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="cuda")
         assert summary.device == "cpu" and [share.device for share in summary.shares] == ["cpu"]
         assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
@@ -247,7 +247,7 @@ class TestFromFilesToFiles:
         monkeypatch.setattr(
             "proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: Device("cpu", "a processor", 1, True)
         )
-        unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
+        unusable = Device("cuda:0", "a GPU", 1 << 30, False, "the driver is too old", numbers=(0,))
         monkeypatch.setattr("proteoscope.engine.search_run.gpus", lambda: (unusable,))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")
         assert summary.device == "cpu" and "cuda:0 is not used: the driver is too old" in summary.messages

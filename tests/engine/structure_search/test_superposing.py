@@ -19,7 +19,7 @@ from proteoscope.engine.structure_search.superposing import build_superposition_
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.kernels.structure_layouts import FoundSuperpositions
 from tests.shim.chain_inputs import random_chain, random_pairs
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -34,7 +34,7 @@ def test_superpositions_are_equal_on_cpu_gpu_and_lost_gpu(failing_launch):
     pairs = random_pairs(np.random.default_rng(1), 4, 10, 30)
     expected = made_of(Resources(2), pairs)
     for with_processor in (False, True):
-        superpositions = made_of(Resources(2, [ShimCard(failing_launch=failing_launch)], with_processor), pairs)
+        superpositions = made_of(Resources(2, [ShimGpu(failing_launch=failing_launch)], with_processor), pairs)
         for name, column, expected_column in zip(FoundSuperpositions._fields, superpositions, expected, strict=True):
             np.testing.assert_array_equal(column, expected_column, err_msg=name)
 
@@ -59,8 +59,8 @@ def test_hits_of_batched_queries_equal_single_queries():
         )
     )
     tables = []
-    for cards in ([], [ShimCard()]):
-        resources = Resources(2, list(cards), progress=Progress())
+    for gpus in ([], [ShimGpu()]):
+        resources = Resources(2, list(gpus), progress=Progress())
         with ExitStack() as stack:
             session, superposing = (
                 stack.enter_context(Executor(resources).session(work))

@@ -12,7 +12,7 @@ from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, lea
 from proteoscope.engine.execution.cost.parameters import KindCosts
 from proteoscope.engine.execution.devices import processor
 from proteoscope.engine.execution.kinds import KINDS, workload_type
-from proteoscope.engine.execution.workload import CardShape, PredictableWorkloadType, Workload
+from proteoscope.engine.execution.workload import GpuShape, PredictableWorkloadType, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.analyses_layouts import OPERATIONS
@@ -20,9 +20,9 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.alignment import AlignmentSearch
 from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 from tests.engine.execution.toy_kinds import NearestCentroid
-from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.shim_gpu import ShimGpu, missing_compiler
 
-SHAPE = CardShape(132, 227 << 10, 90)
+SHAPE = GpuShape(132, 227 << 10, 90)
 OF_SEARCHES = [name for search in SEARCHES for name, _ in search.workload_types]
 
 
@@ -46,7 +46,7 @@ def test_calibrate_processor_predicts_a_sample(tmp_path, monkeypatch):
     measured = calibrate_processor(1, ["structures"], Progress())
     assert set(measured.rates) == set(OPERATIONS)
     assert measured.is_processor
-    assert measured.card is None
+    assert measured.gpu is None
     assert (stored_calibration(processor(), 1), calibrated_at(processor(), 1)) == (None, None)
     store_calibration(processor(), 1, measured)
     assert stored_calibration(processor(), 1) == measured
@@ -98,13 +98,13 @@ def test_predicted_cycles_need_no_gpu():
     rng = np.random.default_rng(3)
     lengths = np.sort(rng.integers(30, 400, 300))
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    card = ShimCard()
-    search = AlignmentSearch(card, rng.integers(0, 20, offsets[-1], np.int8), offsets)
+    gpu = ShimGpu()
+    search = AlignmentSearch(gpu, rng.integers(0, 20, offsets[-1], np.int8), offsets)
     cycles = [
-        predicted_cycles(90, 1, card.maximum_shared_bytes(), query_lengths, lengths) for query_lengths in ([300], [300, 300], [300] * 8)
+        predicted_cycles(90, 1, gpu.maximum_shared_bytes(), query_lengths, lengths) for query_lengths in ([300], [300, 300], [300] * 8)
     ]
     assert cycles == sorted(cycles)
     assert cycles[1] < 1.9 * cycles[0], "two queries are aligned together"
     work = [search.work(query_lengths).operations for query_lengths in ([300], [300, 300], [300] * 8)]
     assert 0.5 < cycles[2] / cycles[1] / (work[2] / work[1]) < 2.0
-    assert predicted_cycles(90, 1, card.maximum_shared_bytes(), [300], np.zeros(0, np.int64)) == 0.0
+    assert predicted_cycles(90, 1, gpu.maximum_shared_bytes(), [300], np.zeros(0, np.int64)) == 0.0

@@ -21,7 +21,7 @@ def own_cache(tmp_path, monkeypatch):
     return tmp_path
 
 
-def card(**changes) -> DeviceParameters:
+def open_gpu(**changes) -> DeviceParameters:
     return DeviceParameters(
         **(
             {
@@ -55,18 +55,18 @@ def card(**changes) -> DeviceParameters:
 
 
 def test_kernel_seconds_are_interpolated_and_extrapolated():
-    costs = card().kinds["sequences"]
+    costs = open_gpu().kinds["sequences"]
     assert costs.kernel_seconds(1e3) == pytest.approx(1e-3)
     assert costs.kernel_seconds(1e4) == pytest.approx(2**0.5 * 1e-3), "interpolated in logarithms"
     assert costs.kernel_seconds(1e1) <= 1e-3
     assert costs.kernel_seconds(1e7) == pytest.approx(1.1e-2 + 9e6 * (9e-3 / 9e5)), "at the rate of the last two samples"
     assert costs.kernel_seconds(0) == 0.0
-    assert card().transfers.seconds(1e8, False) == pytest.approx(4e-2)
-    assert card().transfers.seconds(4, True) == card().transfers.alpha(True) == 1e-5, "a transfer of a word costs its start"
+    assert open_gpu().transfers.seconds(1e8, False) == pytest.approx(4e-2)
+    assert open_gpu().transfers.seconds(4, True) == open_gpu().transfers.alpha(True) == 1e-5, "a transfer of a word costs its start"
 
 
 def test_host_seconds_use_the_last_sample_beyond_it():
-    costs = card().kinds["sequences"].model_copy(update={"host_over_line": (1.0, 0.5)})
+    costs = open_gpu().kinds["sequences"].model_copy(update={"host_over_line": (1.0, 0.5)})
     assert costs.host_seconds(1000, 1e3) == pytest.approx(2e-3 + 1e-7)
     assert costs.host_seconds(1000, 1e6) == pytest.approx(0.5 * (2e-3 + 1e-4))
     assert costs.host_seconds(1000, 10**4.5) == pytest.approx(0.75 * (2e-3 + 10**-5.5)), "interpolated in logarithms"
@@ -76,7 +76,7 @@ def test_host_seconds_use_the_last_sample_beyond_it():
 
 
 def test_predicted_workload_is_the_sum_of_its_parts():
-    prediction = predict_workload(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
+    prediction = predict_workload(open_gpu(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
     assert prediction.kernel == pytest.approx(1.1e-2)
     assert prediction.transfer == pytest.approx(1e-3)
     assert prediction.synchronisation + prediction.host == pytest.approx(1e-3 + 1e-3 + 1e-4)
@@ -94,7 +94,7 @@ def test_fitted_coefficients_are_recovered_and_nonnegative():
 
 
 def damaged(**changes) -> bytes:
-    return json.dumps({**json.loads(card().model_dump_json()), **changes}).encode()
+    return json.dumps({**json.loads(open_gpu().model_dump_json()), **changes}).encode()
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def damaged(**changes) -> bytes:
     ],
 )
 def test_stored_calibration_ignores_a_damaged_one(own_cache, damaged_entry):
-    store_calibration(processor(), 2, card())
-    assert stored_calibration(processor(), 2) == card()
+    store_calibration(processor(), 2, open_gpu())
+    assert stored_calibration(processor(), 2) == open_gpu()
     assert stored_calibration(processor(), 3) is None
     path = own_cache / "devices.json"
     content = json.loads(path.read_text())
@@ -125,8 +125,8 @@ def test_stored_calibration_ignores_a_damaged_one(own_cache, damaged_entry):
 def test_stored_calibration_is_of_the_same_gpu(monkeypatch, change):
     device = Device("cuda:0", "a GPU, driver 1", 1, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: "uuid at 1980000 kHz")
-    store_calibration(device, 2, card())
-    assert stored_calibration(device, 8) == card(), "threads make no difference"
+    store_calibration(device, 2, open_gpu())
+    assert stored_calibration(device, 8) == open_gpu(), "threads make no difference"
     if change == "identity":
         monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: "uuid at 1500000 kHz")
     else:

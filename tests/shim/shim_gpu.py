@@ -1,4 +1,4 @@
-"""A `proteoscope.kernels.cuda.modules.Card` that runs the CUDA sources on the CPU, through cuda_shim.hpp, cuda_shim.cpp and g++.
+"""A `proteoscope.kernels.cuda.modules.Gpu` that runs the CUDA sources on the CPU, through cuda_shim.hpp, cuda_shim.cpp and g++.
 
 Each buffer ends with guard bytes; a kernel that writes there fails the test at its launch. With PROTEOSCOPE_SHIM_ADDRESS_SANITIZER set,
 GCC's address sanitizer watches reads too, in a Python started with PYTHONMALLOC=malloc, LD_PRELOAD="$(gcc -print-file-name=libasan.so)"
@@ -28,7 +28,7 @@ from proteoscope.kernels.cuda.modules import header_options, source
 from proteoscope.kernels.cuda.rates import USUAL_RATES
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
-__all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
+__all__ = ["IS_SANITIZED", "ShimGpu", "compiled", "missing_compiler"]
 
 _HEADER, _RUNNER = (Path(__file__).with_name(f"cuda_shim.{ending}") for ending in ("hpp", "cpp"))
 IS_SANITIZED = bool(os.environ.get("PROTEOSCOPE_SHIM_ADDRESS_SANITIZER"))
@@ -84,7 +84,7 @@ def _library(text: str, *options: str, after: tuple[Path, ...] = ()) -> Path:
     return library
 
 
-class ShimCard:
+class ShimGpu:
     """GPU whose kernels run on the CPU.
 
     Parameters
@@ -214,7 +214,7 @@ class ShimCard:
 
     def wait(self, stream: None) -> None:
         if self._lost:
-            raise DeviceError("the card is lost")
+            raise DeviceError("the GPU is lost")
 
 
 def _parameters(text: str, kernel: str) -> Iterable[str]:

@@ -1,6 +1,6 @@
 """Record the macro sets with which usual searches compile the CUDA sources, by running searches of every kind on a GPU.
 
-    python -m benchmarks.card_forms --data FOLDER [--write]
+    python -m benchmarks.gpu_forms --data FOLDER [--write]
 
 FOLDER is the unpacked test data. Prints each source with its macros; with ``--write`` they become `kernels/cuda/usual_forms.json`, which
 `proteoscope compile` compiles ahead. Run it after a change of the macros of a source, or of how a form is chosen.
@@ -62,9 +62,9 @@ def main() -> None:
     forms_of_file: dict[str, set[tuple[str, ...]]] = {}
     compiled = CudaGpu._compiled
 
-    def note(card: CudaGpu, file: str, macros: tuple[str, ...], kernel: str) -> Any:
+    def note(gpu: CudaGpu, file: str, macros: tuple[str, ...], kernel: str) -> Any:
         forms_of_file.setdefault(file, set()).add(macros)
-        return compiled(card, file, macros, kernel)
+        return compiled(gpu, file, macros, kernel)
 
     CudaGpu._compiled = note  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory(prefix="proteoscope-forms-") as scratch:
