@@ -89,9 +89,9 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| a stopped run in it |": (
         "engine/command_line/test_resume.py::test_resume_refuses_a_run_without_checkpoint",
-        "engine/command_line/test_resume.py::test_resumed_run_is_recorded_from_what_was_run",
-        "engine/command_line/test_resume.py::test_untrusted_project_cannot_resume_the_users_run",
-        "engine/command_line/test_resume.py::test_untrusted_replacement_project_writes_no_file_outside",
+        "engine/command_line/test_resume.py::test_resume_records_actual_inputs_despite_forged_project",
+        "engine/command_line/test_resume.py::test_untrusted_project_cannot_resume_run_of_another_project",
+        "engine/command_line/test_resume.py::test_moved_project_writes_no_file_outside_its_folder_on_resume",
         "engine/project/test_checkpoint_store.py::test_checkpoint_is_found_by_project_and_run",
     ),
     "| files outside it that it names": (
@@ -101,10 +101,10 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_source_runs.py::test_quantify_opens_no_pipe_that_a_forged_run_names",
     ),
     "| structures of an evidence run in it |": (
-        "engine/evidence/test_named_structures.py::test_paths_of_an_untrusted_project_are_not_opened",
-        "engine/evidence/test_named_structures.py::test_odd_paths_of_a_project_are_text",
-        "engine/evidence/test_named_structures.py::test_window_opens_only_recorded_bytes_at_forged_paths",
-        "engine/evidence/test_named_structures.py::test_another_structure_of_the_same_name_is_left_out",
+        "engine/evidence/test_named_structures.py::test_structure_export_opens_no_path_recorded_in_the_project",
+        "engine/evidence/test_named_structures.py::test_structure_export_opens_no_device_or_network_path",
+        "engine/evidence/test_named_structures.py::test_shown_structure_opens_only_file_with_recorded_digest",
+        "engine/evidence/test_named_structures.py::test_structure_export_omits_other_structure_of_same_file_name",
     ),
     "| parameters of a run in it |": (
         "engine/test_recorded_parameters.py::test_recorded_parameters_rejects_forged_values",
@@ -132,7 +132,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/command_line/test_terminal.py::test_printable_escapes_control_characters",
         "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
         "engine/evidence/test_untrusted_input.py::test_structure_export_escapes_untrusted_names",
-        "engine/evidence/test_untrusted_input.py::test_gff3_and_tsv_keep_untrusted_names_in_their_cells",
+        "engine/evidence/test_untrusted_input.py::test_gff3_and_tsv_escape_separators_in_untrusted_names",
         "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
     ),
     "| SQLite files": (
@@ -154,9 +154,9 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "HTML pages contain no script": (
         "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
-        "engine/evidence/test_untrusted_input.py::test_pages_show_untrusted_names_as_text",
+        "engine/evidence/test_untrusted_input.py::test_protein_pages_show_untrusted_names_as_text",
     ),
-    "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
+    "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_demo_and_export_write_no_path_of_this_machine",),
     "Tables (Parquet, TSV), `run.json`": (
         "engine/test_shared_names.py::test_names_include_distinguishing_folders",
         "engine/test_shared_names.py::test_relative_names_do_not_name_the_user",
@@ -166,10 +166,10 @@ HELD: dict[str, tuple[str, ...]] = {
     "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",),
     "Without them nothing listens": ("engine/execution/cluster/test_worker_requests.py::test_parse_workers_rejects_invalid_requests",),
     "Certificates that are not valid now": (
-        "engine/execution/cluster/test_untrusted.py::test_certificates_are_rejected_outside_their_validity",
+        "engine/execution/cluster/test_untrusted.py::test_certificates_are_rejected_outside_their_validity_period",
         "engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",
         "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_rejected",
-        "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_rejected",
+        "engine/execution/cluster/test_untrusted.py::test_worker_with_an_invalid_answer_is_rejected",
     ),
     "A vendor's run is converted": (
         "engine/formats/test_vendor.py::test_thermo_file_is_read_by_the_installed_converter",
@@ -185,7 +185,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_and_links_of_others",
         "kernels/test_trusted_folders.py::test_cache_folder_ignores_a_folder_others_may_write",
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
-        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_can_change",
+        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_folder_that_others_can_change",
     ),
     "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_named_like_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),

@@ -109,7 +109,7 @@ def weight(formula: str) -> float:
 
 
 @pytest.mark.parametrize(("name", "residue"), list(annotated_names()))
-def test_annotated_name_has_its_chemical_mass(name: str, residue: str) -> None:
+def test_annotated_modification_has_the_mass_of_its_formula(name: str, residue: str) -> None:
     modification = annotated_names()[name, residue]
     added, _, lost = next(formula for part, formula in GROUPS if re.search(part, name)).partition("|")
     assert modification.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)
@@ -124,7 +124,7 @@ def test_annotated_name_has_its_chemical_mass(name: str, residue: str) -> None:
     )
 
 
-def test_annotated_names_ignore_remarks() -> None:
+def test_annotated_modification_ignores_remarks_in_names() -> None:
     for note in ("Phosphoserine", "Phosphoserine; by PKA and PKC", "Phosphoserine; alternate", "Phosphoserine (By similarity)"):
         assert str(annotated_modification(note, "S")) == "Phospho (S)"
     for note, residue in (("Phosphoserine", "T"), ("N6-methylated lysine", "K"), ("O-linked (GalNAc...) serine", "S"), ("", "S")):

@@ -45,14 +45,14 @@ sequences = st.text("ACDEFGHIKLMNPQRSTVWYBZX", min_size=1, max_size=40)
 by_rule = [agent for agent in ENZYMES.values() if agent.accession in PSI_RULES]
 
 
-def test_every_enzyme_is_covered_by_these_tests() -> None:
+def test_reference_rules_cover_every_enzyme() -> None:
     checked = {*PSI_RULES, *WIDER_RULES, "MS:1001955", "MS:1001956"}
     assert {agent.accession for agent in ENZYMES.values()} == checked
     assert len(ENZYMES) == len(checked) >= 15
 
 
 @pytest.mark.parametrize("agent", by_rule, ids=str)
-def test_cleavage_table_equals_the_vocabulary_rules(agent: Enzyme) -> None:
+def test_cleavage_tables_equal_psi_ms_rules(agent: Enzyme) -> None:
     expected = np.zeros((26, 26), dtype=bool)
     rule = re.compile(PSI_RULES[agent.accession])
     for before, after in itertools.product(range(26), repeat=2):
@@ -61,7 +61,7 @@ def test_cleavage_table_equals_the_vocabulary_rules(agent: Enzyme) -> None:
 
 
 @given(sequences)
-def test_wider_rules_include_all_vocabulary_cuts(sequence: str) -> None:
+def test_enzymes_with_wider_rules_include_all_psi_ms_cuts(sequence: str) -> None:
     for agent in ENZYMES.values():
         if agent.accession in WIDER_RULES:
             wanted = {match.start() for match in re.finditer(WIDER_RULES[agent.accession], sequence)} - {0, len(sequence)}
@@ -77,7 +77,7 @@ def test_digestion_agrees_with_pyteomics(sequence: str, missed: int, agent: Enzy
 
 @settings(max_examples=60)
 @given(sequences, st.integers(0, 3), st.sampled_from(list(ENZYMES.values())), st.integers(1, 4), st.integers(4, 12), st.booleans())
-def test_digestion_follows_its_definition(sequence: str, missed: int, agent: Enzyme, shortest: int, longest: int, clip: bool) -> None:
+def test_digestion_equals_brute_force(sequence: str, missed: int, agent: Enzyme, shortest: int, longest: int, clip: bool) -> None:
     cut = [bool(agent.cleavage_table()[ord(a) - 65, ord(b) - 65]) for a, b in itertools.pairwise(sequence)]
     n = len(sequence)
     for specificity, needed in (("specific", 2), ("semi-specific", 1), ("non-specific", 0)):
@@ -93,7 +93,7 @@ def test_digestion_follows_its_definition(sequence: str, missed: int, agent: Enz
         assert digest(sequence, agent, missed, specificity, shortest, longest, clip) == expected
 
 
-def test_digestion_without_and_with_unspecific_cleavage() -> None:
+def test_digestion_at_no_bond_and_at_every_bond() -> None:
     assert digest("PEKTIDE", ENZYMES["no cleavage"]) == [(0, 7, 0)]
     assert len(digest("PEKTIDE", ENZYMES["unspecific cleavage"])) == 7 * 8 // 2
 
@@ -121,7 +121,7 @@ def test_digestion_rejects_invalid_parameters() -> None:
             digest("PEK", ENZYMES["Trypsin"], **wrong)
 
 
-def test_enzyme_rules_are_described_in_words() -> None:
+def test_enzyme_rule_describes_cleavage_sites_in_words() -> None:
     assert enzyme("Trypsin").rule == "after K, R; not before P"
     assert enzyme("hydroxylamine").rule == "after N; only before G"
     assert enzyme("unspecific cleavage").rule == "at every bond"

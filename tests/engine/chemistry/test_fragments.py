@@ -19,7 +19,7 @@ PYTEOMICS_NAME = {"z": "z-dot"}
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=20), st.integers(1, 3))
-def test_every_ion_agrees_with_pyteomics(sequence: str, maximum_charge: int) -> None:
+def test_fragment_masses_equal_pyteomics_for_every_ion_series(sequence: str, maximum_charge: int) -> None:
     ions = fragment_ions(sequence, series="abcxyz", maximum_charge=maximum_charge)
     bonds = len(sequence) - 1
     broken_by_electrons = sum(residue != "P" for residue in sequence[1:])
@@ -32,7 +32,7 @@ def test_every_ion_agrees_with_pyteomics(sequence: str, maximum_charge: int) -> 
         assert mz == pytest.approx(expected, abs=2e-5 * len(part))
 
 
-def test_published_ions_of_glu_fibrinopeptide() -> None:
+def test_glu_fibrinopeptide_fragments_equal_published_masses() -> None:
     # EGVNDNEEGFFSAR, whose y ions are used to calibrate instruments.
     ions = fragment_ions("EGVNDNEEGFFSAR", series="y", maximum_charge=1)
     results = dict(zip(ions.labels(), ions.mz, strict=True))
@@ -42,7 +42,7 @@ def test_published_ions_of_glu_fibrinopeptide() -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.data())
-def test_modifications_shift_fragments_that_contain_them(sequence: str, data: st.DataObject) -> None:
+def test_modification_shifts_only_fragments_with_the_modified_residue(sequence: str, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(sequence) + 1))
     plain, heavy = (fragment_ions(sequence, deltas, series="abcxyzp", maximum_charge=1) for deltas in ({}, {position: 100.0}))
     n_side = np.isin(plain.series, [SERIES.index(name) for name in "abc"])
@@ -51,7 +51,7 @@ def test_modifications_shift_fragments_that_contain_them(sequence: str, data: st
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15))
-def test_complements_add_up_to_the_precursor(sequence: str) -> None:
+def test_complementary_b_and_y_ions_sum_to_the_precursor_mass(sequence: str) -> None:
     ions = fragment_ions(sequence, series="byp", maximum_charge=1)
     b, y, p = (ions.mz[ions.series == SERIES.index(name)] for name in "byp")
     position = ions.position[ions.series == SERIES.index("y")]
@@ -59,7 +59,7 @@ def test_complements_add_up_to_the_precursor(sequence: str) -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.integers(1, 2))
-def test_water_and_ammonia_losses_need_their_residues(sequence: str, maximum_charge: int) -> None:
+def test_water_and_ammonia_losses_occur_only_with_losing_residues(sequence: str, maximum_charge: int) -> None:
     ions = fragment_ions(sequence, series="abyzp", maximum_charge=maximum_charge, neutral_losses=("H2O", "NH3"))
     results = {
         (SERIES[s], int(n), int(z), ions.loss_names[loss]): mz
@@ -81,7 +81,7 @@ def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:
     return fragment_ions(peptidoform.sequence, deltas, maximum_charge=maximum_charge, losses_of_modifications=losses)
 
 
-def test_fragments_have_losses_of_modifications() -> None:
+def test_fragments_have_neutral_losses_of_modifications() -> None:
     peptidoform = parse("AS[Phospho]GM[Oxidation]Y[Phospho]K/3")
     assert modification_losses(peptidoform) == {2: (97.976896,), 4: (63.998285,)}
     ions = ions_of(peptidoform, 2)
@@ -100,7 +100,7 @@ def test_labile_modifications_are_absent_from_fragments() -> None:
     np.testing.assert_array_equal(ions_of(parse("{Glycan:Hex}NEK")).mz, ions_of(parse("NEK")).mz)
 
 
-def test_ion_columns_have_the_documented_types() -> None:
+def test_fragment_ion_columns_have_the_documented_types() -> None:
     for ions in (fragment_ions("PEPTIDEK", series="abcxyzp"), fragment_ions("A"), fragment_ions("AK", series="")):
         types = [getattr(ions, name).dtype for name in ("mz", "series", "number", "charge", "loss", "position")]
         assert types == [np.float64, np.int8, np.int16, np.int8, np.int16, np.int16]
@@ -125,7 +125,7 @@ def test_fragments_rejects_invalid_arguments(arguments: dict[str, object], messa
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([Tolerance(0.3, "Da"), Tolerance(500, "ppm"), Tolerance(0, "Da")]))
-def test_annotation_follows_its_definition(seed: int, most_intense: bool, tolerance: Tolerance) -> None:
+def test_annotation_equals_brute_force(seed: int, most_intense: bool, tolerance: Tolerance) -> None:
     random = np.random.default_rng(seed)
     ions = fragment_ions("PEPTIDEK", series="by", maximum_charge=2, neutral_losses=("H2O",))
     mz = np.sort(np.concatenate((random.uniform(90, 900, 60), random.choice(ions.mz, 10) + random.normal(0, 0.1, 10), ions.mz[:2])))
@@ -148,7 +148,7 @@ def test_annotation_follows_its_definition(seed: int, most_intense: bool, tolera
         assert (ions.loss[ion] > 0, ions.charge[ion]) == min((bool(ions.loss[k] > 0), ions.charge[k]) for k in rivals)
 
 
-def test_annotation_accepts_empty_and_rejects_unsorted_peaks() -> None:
+def test_annotation_accepts_no_peaks_and_rejects_unsorted_peaks() -> None:
     ions = fragment_ions("PEK")
     assert len(annotate(np.zeros(0), np.zeros(0), ions, Tolerance(1, "Da"))) == 0
     with pytest.raises(ParameterError, match="ascending"):

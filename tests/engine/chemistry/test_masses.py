@@ -13,7 +13,7 @@ from proteoscope.engine.errors import ParameterError
 
 
 @pytest.mark.parametrize("element", list(formulas.ELEMENT_MASS))
-def test_elements_agree_with_pyteomics(element: str) -> None:
+def test_element_masses_equal_pyteomics(element: str) -> None:
     number = int("".join(filter(str.isdigit, element)) or 0)
     symbol = element.lstrip("0123456789")
     if number == 0 and symbol != "Se":
@@ -24,7 +24,7 @@ def test_elements_agree_with_pyteomics(element: str) -> None:
 
 
 @pytest.mark.parametrize("residue", list("ACDEFGHIJKLMNOPQRSTUVWY"))
-def test_residues_agree_with_pyteomics(residue: str) -> None:
+def test_residue_masses_equal_pyteomics(residue: str) -> None:
     expected = pyteomics_mass.std_aa_mass[residue]
     assert masses.RESIDUE_MASS[ord(residue) - ord("A")] == pytest.approx(expected, abs=2e-5)
 
@@ -35,20 +35,20 @@ def test_ambiguous_residues_have_no_mass() -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWYUO", min_size=1, max_size=60), st.integers(1, 6))
-def test_peptide_masses_agree_with_pyteomics(sequence: str, charge: int) -> None:
+def test_peptide_masses_equal_pyteomics(sequence: str, charge: int) -> None:
     mass = masses.sequence_mass(sequence)
     assert mass == pytest.approx(pyteomics_mass.fast_mass(sequence), abs=2e-5 * len(sequence))
     assert masses.mz(mass, charge) == pytest.approx(pyteomics_mass.fast_mass(sequence, charge=charge), abs=2e-5 * len(sequence))
     assert masses.neutral_mass(masses.mz(mass, charge), charge) == pytest.approx(mass, abs=1e-9)
 
 
-def test_published_peptide_ions() -> None:
+def test_peptide_mz_equals_published_values() -> None:
     # [M+H]+ of calibration peptides: angiotensin I, Glu-1-fibrinopeptide B.
     assert masses.mz(masses.sequence_mass("DRVYIHPFHL"), 1) == pytest.approx(1296.6853, abs=1e-3)
     assert masses.mz(masses.sequence_mass("EGVNDNEEGFFSAR"), 2) == pytest.approx(785.8426, abs=1e-3)
 
 
-def test_formula_masses_and_errors() -> None:
+def test_formula_mass_sums_elements_and_rejects_invalid_formulas() -> None:
     assert formulas.formula_mass("H3PO4") == pytest.approx(97.976896, abs=1e-6)
     assert formulas.formula_mass("[13C6]C-6") == pytest.approx(6 * masses.ISOTOPE_SPACING)
     for wrong in ("", "Xx", "H2O)", "2H"):
@@ -56,6 +56,6 @@ def test_formula_masses_and_errors() -> None:
             formulas.formula_mass(wrong)
 
 
-def test_masses_reject_lower_case_residues() -> None:
+def test_sequence_mass_rejects_lower_case_residues() -> None:
     with pytest.raises(ParameterError, match="'e'"):
         masses.residue_masses("PePTIDE")

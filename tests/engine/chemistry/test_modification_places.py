@@ -18,7 +18,7 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
         ("AAR", "Arg-loss", 1287, 4, 3),
     ],
 )
-def test_terminal_position_inverts_move_to_terminal_residues(sequence, name, unimod_id, at_terminus, on_residue):
+def test_terminal_position_reverses_move_to_terminal_residues(sequence, name, unimod_id, at_terminus, on_residue):
     other = NotedModification(2, "Oxidation")
     moved = move_to_terminal_residues(NotedPeptide(sequence, (other, NotedModification(at_terminus, name))))
     assert moved.modifications == tuple(sorted((other, NotedModification(on_residue, name)), key=lambda noted: noted.position))
@@ -28,7 +28,7 @@ def test_terminal_position_inverts_move_to_terminal_residues(sequence, name, uni
 @pytest.mark.parametrize(
     ("name", "unimod_id", "position"), [("Gln->pyro-Glu", 28, 0), ("Acetyl", 1, 0), ("Amidated", 2, 4), ("Unheard", None, 0)]
 )
-def test_modification_of_any_terminus_is_at_the_terminus(name, unimod_id, position):
+def test_modification_of_any_terminus_stays_at_the_terminus(name, unimod_id, position):
     peptide = NotedPeptide("AAK", (NotedModification(position, name),))
     assert move_to_terminal_residues(peptide) == peptide
     residue = 1 if position == 0 else 3
@@ -53,5 +53,5 @@ OXIDATION = SearchedModification("Oxidation", 15.994915, "M", at_front=False, at
         (NotedModification(0, "x", 1.0), "", "AAR", (), (SearchedModification("x", 1.0, "", at_front=False, at_back=True),), 4),
     ],
 )
-def test_locate_modification_finds_the_only_place(noted, residues, sequence, occupied, searched, place):
+def test_locate_modification_returns_the_only_possible_position(noted, residues, sequence, occupied, searched, place):
     assert locate_modification(noted, residues, sequence, occupied, searched) == place

@@ -42,7 +42,7 @@ UNITS = {
 }
 
 
-def test_masses_follow_from_compositions() -> None:
+def test_unimod_masses_equal_masses_of_compositions() -> None:
     compared = 0
     for entry in unimod():
         mass = 0.0
@@ -76,7 +76,7 @@ def test_common_unimod_entries_have_known_masses(record: int, title: str, mass: 
     assert unimod().by_id(record).accession == f"UNIMOD:{record}"
 
 
-def test_sites_carry_position_classification_and_losses() -> None:
+def test_unimod_sites_have_position_classification_and_losses() -> None:
     methionine = next(site for site in unimod().by_name("Oxidation").sites if site.residue == "M")
     assert (methionine.position, methionine.classification, methionine.is_hidden) == ("anywhere", "Artefact", False)
     assert methionine.neutral_losses == (63.998285,)
@@ -99,7 +99,7 @@ def test_sites_carry_position_classification_and_losses() -> None:
         ("Cation:Fe[III] (D)", ("Cation:Fe[III]", 1870, "D", "anywhere")),
     ],
 )
-def test_unimod_texts_are_parsed_and_written(text: str, expected: tuple[object, ...]) -> None:
+def test_unimod_modification_texts_round_trip(text: str, expected: tuple[object, ...]) -> None:
     result = parse_modification(text)
     assert (result.name, result.unimod_id, result.residues, result.position) == expected
     assert parse_modification(str(result)) == result
@@ -113,7 +113,7 @@ def test_unimod_texts_are_parsed_and_written(text: str, expected: tuple[object, 
         ("a:b: + 3 (Protein C-term K)", "a:b", 3.0, "a:b:+3 (Protein C-term K)"),
     ],
 )
-def test_custom_modification_texts_are_parsed(text: str, name: str, mass: float, written: str) -> None:
+def test_parse_modification_reads_custom_masses(text: str, name: str, mass: float, written: str) -> None:
     result = parse_modification(text)
     assert (result.name, result.unimod_id, result.mass, str(result)) == (name, None, mass, written)
     assert parse_modification(written) == result
@@ -125,7 +125,7 @@ def test_custom_modification_texts_are_parsed(text: str, name: str, mass: float,
     st.sets(st.sampled_from("ACDEFGHIKLMNPQRSTVWY"), max_size=5),
     st.sampled_from(POSITIONS),
 )
-def test_custom_round_trip(name: str | None, microdalton: int, residues: set[str], position: str) -> None:
+def test_custom_modification_texts_round_trip(name: str | None, microdalton: int, residues: set[str], position: str) -> None:
     if not residues and position == "anywhere":
         return
     where = {"anywhere": "", "peptide N-term": "N-term", "peptide C-term": "C-term"}.get(position, position.replace("p", "P", 1))
@@ -135,7 +135,7 @@ def test_custom_round_trip(name: str | None, microdalton: int, residues: set[str
     assert parse_modification(str(result)) == result
 
 
-def test_every_listed_site_can_be_written() -> None:
+def test_parse_modification_accepts_every_unimod_site() -> None:
     for entry in unimod():
         for site in entry.sites:
             result = parse_modification(f"{entry.title} ({site})")
@@ -159,12 +159,12 @@ def test_every_listed_site_can_be_written() -> None:
         ("qwertyqwerty (M)", "expected a title"),
     ],
 )
-def test_errors_name_the_expected_value(text: str, message: str) -> None:
+def test_parse_modification_error_names_the_expected_value(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse_modification(text)
 
 
-def test_sites_are_read_in_any_spelling() -> None:
+def test_modification_sites_are_read_in_any_spelling() -> None:
     assert parse_site("any n-term") == parse_site("N-Terminus") == parse_site("peptide N-term") == ("", "peptide N-term")
     assert parse_site("protein c-term rk") == ("KR", "protein C-term")
 
@@ -184,17 +184,17 @@ def test_sites_are_read_in_any_spelling() -> None:
         ({"text": "methyl", "site": "K"}, "Methyl"),
     ],
 )
-def test_search_puts_the_likeliest_first(query: dict[str, object], first: str) -> None:
+def test_unimod_search_ranks_the_likeliest_entry_first(query: dict[str, object], first: str) -> None:
     assert unimod().search(**query)[0].title == first
 
 
 @settings(max_examples=30)
 @given(st.sampled_from([entry.title for entry in unimod()]))
-def test_exact_title_finds_its_entry_first(title: str) -> None:
+def test_unimod_search_ranks_an_exact_title_first(title: str) -> None:
     assert unimod().search(title.lower(), limit=3)[0].title == title
 
 
-def test_unimod_search_meets_all_criteria() -> None:
+def test_unimod_search_combines_all_criteria() -> None:
     result = unimod().search(site="Protein N-term", mass=42.0, tolerance=0.1)
     assert all(entry.sites_covering("", "protein N-term") and abs(entry.mass - 42) <= 0.1 for entry in result)
     assert {"Acetyl"} <= {entry.title for entry in result}
@@ -203,7 +203,7 @@ def test_unimod_search_meets_all_criteria() -> None:
     assert len(unimod().search(limit=5)) == 5
 
 
-def test_vocabulary_is_read_only_when_needed() -> None:
+def test_unimod_file_is_read_only_when_needed() -> None:
     code = (
         "import sys, proteoscope.engine.chemistry.fragments, proteoscope.engine.chemistry.modifications as m; "
         "print(m.unimod.cache_info().currsize, [x for x in ('lxml', 'pyteomics', 'scipy') if x in sys.modules])"
@@ -233,7 +233,7 @@ CAM, TMT = 57.021464, 229.162932
         ("Amidated (C-term)", [("Amidated (C-term)", 0)]),
     ],
 )
-def test_variable_modification_replaces_fixed_ones_at_its_site(text, replaced):
+def test_variable_modification_replaces_fixed_modification_at_same_site(text, replaced):
     """Check a heavy lysine, which stays heavy, and a ubiquitin remnant, whose free amine carries the label."""
     result = replacing_fixed([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
     assert [(str(modification), pytest.approx(modification.replaced_mass, abs=1e-6)) for modification in result] == replaced

@@ -39,7 +39,7 @@ def test_peptidoform_text_round_trip(peptidoform: Peptidoform) -> None:
 
 
 @pytest.mark.parametrize("title", titles[::7] + [title for title in titles if set(title) & set("[]{}()/+-?#|<>^")][::5])
-def test_every_kind_of_name_round_trips_at_every_site(title: str) -> None:
+def test_peptidoform_round_trips_with_any_unimod_title_at_any_site(title: str) -> None:
     mass = unimod().by_name(title).mass
     for text in (f"A[{title}]K", f"[{title}]-AK", f"AK-[{title}]/3", f"{{{title}}}AK", f"[{title}]?AK", f"<[{title}]@A>AK"):
         result = parse(text)
@@ -61,7 +61,7 @@ def with_masses(draw: st.DrawFn) -> Peptidoform:
 
 
 @given(with_masses())
-def test_masses_agree_with_pyteomics(peptidoform: Peptidoform) -> None:
+def test_peptidoform_masses_equal_pyteomics(peptidoform: Peptidoform) -> None:
     other = proforma.ProForma.parse(write(peptidoform))
     assert other.mass == pytest.approx(peptidoform.mass, abs=1e-3)
     if peptidoform.charge is None:
@@ -80,7 +80,7 @@ def test_masses_agree_with_pyteomics(peptidoform: Peptidoform) -> None:
     "text",
     ["<[+10.5]@M>MPM[+5]", "[+5]^2?MPM", "{+3}MPM", "M[Formula:C2H3NO]K", "{Glycan:Hex}EM", "N[Glycan:HexNAc2Hex5]M", "M[+1][+2]K"],
 )
-def test_rare_proforma_masses_agree_with_pyteomics(text: str) -> None:
+def test_masses_of_rare_proforma_notations_equal_pyteomics(text: str) -> None:
     # pyteomics rounds masses of glycans to four decimals.
     assert parse(text).mass == pytest.approx(proforma.ProForma.parse(text).mass, abs=1e-3)
 
@@ -138,7 +138,7 @@ def test_parse_rejects_invalid_peptidoforms(text: str, message: str) -> None:
 
 @settings(max_examples=50)
 @given(st.text("PE[]{}<>@?-/+#()^|:1OxidationCM ,.", max_size=25))
-def test_any_text_is_read_or_rejected(text: str) -> None:
+def test_parse_reads_or_rejects_any_text(text: str) -> None:
     try:
         result = parse(text)
     except ParameterError:
@@ -148,7 +148,7 @@ def test_any_text_is_read_or_rejected(text: str) -> None:
 
 @settings(max_examples=50)
 @given(st.lists(peptidoforms(), max_size=8))
-def test_columns_are_written_as_single_peptides(peptides: list[Peptidoform]) -> None:
+def test_write_many_equals_write_of_each_peptide(peptides: list[Peptidoform]) -> None:
     names = sorted({(modification.name, modification.mass) for peptide in peptides for modification in peptide.modifications})
     flat = [modification for peptide in peptides for modification in peptide.modifications]
     texts = write_many(
@@ -163,7 +163,7 @@ def test_columns_are_written_as_single_peptides(peptides: list[Peptidoform]) -> 
 
 
 @pytest.mark.parametrize("positions", [[2, 1], [0, 5], [-1, 0]])
-def test_columns_reject_invalid_positions(positions: list[int]) -> None:
+def test_write_many_rejects_invalid_positions(positions: list[int]) -> None:
     with pytest.raises(ParameterError, match="row 1"):
         write_many(["AAA", "PEK"], np.array([0, 0, 2]), np.array(positions), np.array([0, 0]), ["Oxidation"], [15.994915])
 
@@ -173,7 +173,7 @@ def test_parse_rejects_position_outside_peptide() -> None:
         write(Peptidoform("PEK", (PlacedModification(5, "Oxidation", 15.994915),)))
 
 
-def test_writing_needs_few_lines_of_python_per_peptide() -> None:
+def test_write_many_runs_few_lines_of_python_per_peptide() -> None:
     n, texts = 2000, []
 
     def work() -> None:
@@ -184,7 +184,7 @@ def test_writing_needs_few_lines_of_python_per_peptide() -> None:
 
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
-def test_parse_rejects_numbers_of_thousands_of_digits(text: str) -> None:
+def test_parse_rejects_numbers_with_thousands_of_digits(text: str) -> None:
     """Numbers beyond Python's limit of digits, and beyond a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))

@@ -49,7 +49,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("choice", ["most-similar", "best", "mean"])
-def test_clusters_of_function_equals_reference_loop(copies, choice):
+def test_spectrum_clusters_equal_reference_loop(copies, choice):
     parameters, resources = ClusteringParameters().changed(consensus_spectrum=choice), Resources(2)
     clusters, vectors = clusters_of(copies, parameters, resources), spectrum_vectors(copies, parameters, resources)
     assert 20 < len(clusters) < len(copies) and sorted(clusters.members.tolist()) == list(range(len(copies)))
@@ -69,7 +69,7 @@ def test_clusters_of_function_equals_reference_loop(copies, choice):
             assert clusters.similarity[i] == pytest.approx(expected, abs=1e-12)
 
 
-def test_clusters_of_numbers_clusters_by_first_spectrum(copies):
+def test_clusters_are_numbered_by_their_first_spectrum(copies):
     clusters = clusters_of(copies, ClusteringParameters(), Resources(1))
     _, first = np.unique(clusters.cluster, return_index=True)
     assert (np.diff(first) > 0).all()
@@ -77,7 +77,7 @@ def test_clusters_of_numbers_clusters_by_first_spectrum(copies):
     assert (sizes > 1).all() and (np.diff(sizes) <= 0).all()
 
 
-def test_consensus_spectra_of_means_equal_reference_loops(copies):
+def test_mean_consensus_spectra_equal_reference_loops(copies):
     parameters = ClusteringParameters().changed(consensus_spectrum="mean")
     clusters = clusters_of(copies, parameters, Resources(2))
     consensus = consensus_spectra(clusters, clusters.groups, copies, parameters, Resources(2))
@@ -101,7 +101,7 @@ def test_consensus_spectra_of_means_equal_reference_loops(copies):
         assert consensus.intensity[peaks_of_row] == pytest.approx([sum(h for _, h in group) / len(members) for group in frequent])
 
 
-def test_consensus_spectra_are_representatives_by_default(copies):
+def test_consensus_spectrum_is_the_representative_by_default(copies):
     clusters = clusters_of(copies, ClusteringParameters(), Resources(1))
     consensus = consensus_spectra(clusters, clusters.groups, copies, ClusteringParameters(), Resources(1))
     for row, number in enumerate(clusters.groups.tolist()):
@@ -109,7 +109,7 @@ def test_consensus_spectra_are_representatives_by_default(copies):
         assert consensus.mz[consensus.offsets[row] : consensus.offsets[row + 1]].tolist() == mz.tolist()
 
 
-def test_clusters_of_leaves_empty_spectra_alone():
+def test_spectra_without_peaks_are_not_clustered():
     some = spectra([[], [(100.0, 1.0)], []], [500.0, 500.0, np.nan], [4, 4, 4])
     clusters = clusters_of(some, ClusteringParameters(), Resources(1))
     assert clusters.cluster.tolist() == [0, 1, 2] and clusters.similarity.tolist() == [1.0, 1.0, 1.0]
@@ -129,7 +129,7 @@ def test_cluster_quality_equals_scikit_learn():
         assert quality.homogeneity == pytest.approx(homogeneity_score(labels[is_labelled], cluster[is_labelled]))
 
 
-def test_cluster_quality_counts_labels_unlike_the_majority():
+def test_cluster_quality_counts_labels_that_differ_from_majority():
     cluster, labels = np.array([0, 0, 0, 1, 1, 2, 3, 3]), np.array([5, 5, 6, 7, -1, 5, -1, -1])
     quality = cluster_quality(cluster, labels)
     assert (quality.labelled, quality.clustered, quality.incorrect) == (5, 4 / 5, 1 / 4)
@@ -149,7 +149,7 @@ def test_read_labels_accepts_all_column_names(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"", b"index\tname\n0\ta\n", b"label\na\n", b"\xff\xfe", b"index\tlabel\n9\ta\n"])
-def test_read_labels_rejects_file_that_is_not_a_label_table(content, tmp_path: Path):
+def test_read_labels_rejects_other_tables(content, tmp_path: Path):
     (tmp_path / "labels.tsv").write_bytes(content)
     with pytest.raises(InputError, match=r"labels\.tsv"):
         read_labels(tmp_path / "labels.tsv", spectra([[(100.0, 1.0)]], [500.0], [4]))

@@ -71,7 +71,7 @@ def run() -> tuple[Spectra, Identified]:
     return spectra(peaks, mz, [4] * len(mz)), identified_of(PEPTIDES, list(range(0, 18, 3)))
 
 
-def test_shuffled_spectra_move_only_explained_fragments(run):
+def test_shuffled_spectra_move_only_peaks_of_annotated_fragments(run):
     held, identified = run
     original = select_spectra(held, identified)
     other = shuffled_spectra(original, identified, "by", 1, TOLERANCE, Resources(2))
@@ -98,7 +98,7 @@ def test_shuffled_spectra_move_only_explained_fragments(run):
         assert len(both) >= 4 and complementary >= len(both)
 
 
-def test_spectra_join_their_peptide_with_its_mass_difference(run):
+def test_explained_spectrum_has_peptide_and_mass_difference(run):
     held, identified = run
     parameters = ExplanationParameters().changed(mass_difference=100.0, minimum_similarity=0.3)
     library = identified_library(held, identified, "by", TOLERANCE, parameters, Resources(2))
@@ -114,7 +114,7 @@ def test_spectra_join_their_peptide_with_its_mass_difference(run):
     assert set(narrow.spectrum.tolist()) == set(rows[isotope].tolist())
 
 
-def test_most_similar_spectrum_equals_reference_loops(run):
+def test_most_similar_identified_spectrum_equals_reference_loops(run):
     held, identified = run
     parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
     library = identified_library(held, identified, "by", TOLERANCE, parameters, Resources(2))
@@ -137,7 +137,7 @@ def test_most_similar_spectrum_equals_reference_loops(run):
         assert (explanations.identified[at], explanations.is_decoy[at]) == (library.row[best], library.is_decoy[best])
 
 
-def test_other_charges_and_missing_precursors_join_nothing(run):
+def test_spectra_of_other_charge_or_no_precursor_are_unexplained(run):
     held, identified = run
     library = identified_library(held, identified, "by", TOLERANCE, ExplanationParameters(), Resources(1))
 
@@ -161,7 +161,7 @@ def real(shared_data: Path, tmp_path_factory) -> tuple[Spectra, Identified]:
     return held, read_identified(project.table("psms"), len(held), 0.01)
 
 
-def test_few_explained_spectra_are_of_left_out_peptides(real):
+def test_few_spectra_of_left_out_peptides_are_explained(real):
     held, identified = real
     trials = [leave_out(held, identified, share, seed, ExplanationParameters(), TOLERANCE) for share in (0.3, 0.5) for seed in range(8)]
     rows, left_out, other = (sum(column) for column in zip(*trials, strict=True))

@@ -25,7 +25,7 @@ from tests.shim.vector_inputs import clustered, random_vectors, windows
     ids=["cpu", "both"],
 )
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
-def test_executor_gives_the_clusters_of_the_kernel(linkage: Linkage, gpus: list[Any]) -> None:
+def test_executor_clusters_equal_kernel_clusters(linkage: Linkage, cards: list[Any]) -> None:
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 2000), windows(rng, 2000, 2.5)
     assert len(islands(ends)) > 100
@@ -36,13 +36,13 @@ def test_executor_gives_the_clusters_of_the_kernel(linkage: Linkage, gpus: list[
     assert len(set(labels.tolist())) < len(set(again.tolist()))
 
 
-def test_no_vectors_have_no_clusters() -> None:
+def test_clustering_of_no_vectors_gives_no_clusters() -> None:
     rng = np.random.default_rng(2)
     with Executor(Resources(1, [], True, Progress())).session(create_workload(random_vectors(rng, 0), windows(rng, 0, 1.0))) as session:
         assert grouped(session, Linkage(SINGLE, 0.5)).tolist() == []
 
 
-def test_island_cost_is_the_number_of_its_pairs() -> None:
+def test_workload_cost_of_an_island_is_proportional_to_its_pairs() -> None:
     rng = np.random.default_rng(3)
     vectors, ends = random_vectors(rng, 300), windows(rng, 300, 3.0)
     costs, starts = VectorGroups().costs(create_workload(vectors, ends), None), islands(ends)

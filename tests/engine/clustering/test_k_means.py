@@ -84,7 +84,7 @@ def mean_distances(values: np.ndarray, centroids: np.ndarray) -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters:UserWarning", "ignore:.*ConvergenceWarning")
 @pytest.mark.parametrize(("n", "d", "k"), [(3000, 2, 30), (2000, 8, 50), (1500, 34, 20), (700, 100, 9)])
-def test_round_of_points_equals_scikit_learn(n, d, k):
+def test_k_means_round_of_points_equals_scikit_learn(n, d, k):
     rng = np.random.default_rng(d)
     values = rng.normal(0.0, 1.0, (n, d)) + rng.normal(0.0, 2.0, (5, d))[rng.integers(0, 5, n)]
     first = values[:k]
@@ -102,7 +102,7 @@ def test_round_of_points_equals_scikit_learn(n, d, k):
 
 
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_fifty_rounds_are_as_good_as_scikit_learn(sort):
+def test_k_means_of_fifty_rounds_is_as_good_as_scikit_learn(sort):
     rng = np.random.default_rng(3)
     if sort == "points":
         values = rng.random((1500, 8))
@@ -118,7 +118,7 @@ def test_fifty_rounds_are_as_good_as_scikit_learn(sort):
     assert inertia_here == pytest.approx(its.inertia_, rel=1e-3)
 
 
-def test_round_of_vectors_equals_scikit_learn_and_reference_loops():
+def test_k_means_round_of_vectors_equals_scikit_learn_and_loops():
     rng, n_bins, k = np.random.default_rng(4), 300, 40
     vectors = random_vectors(rng, 2000, n_bins, classes=60, with_ties=False)
     data = Vectors(vectors, n_bins)
@@ -137,7 +137,7 @@ def test_round_of_vectors_equals_scikit_learn_and_reference_loops():
 
 @pytest.mark.parametrize("method", ["first", "random", "k-means++"])
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_seeds_are_items_and_equal_on_every_device(sort, method):
+def test_k_means_seeds_are_equal_on_every_device(sort, method):
     rng = np.random.default_rng(5)
     data = Points(rng.random((300, 3))) if sort == "points" else Vectors(random_vectors(rng, 300, 50), 50)
     results = [
@@ -150,7 +150,7 @@ def test_seeds_are_items_and_equal_on_every_device(sort, method):
     assert np.array_equal(other_seed.labels, results[0].labels) == (method == "first")
 
 
-def test_spread_seeds_are_far_from_each_other():
+def test_k_means_plus_plus_seeds_are_far_from_each_other():
     rng = np.random.default_rng(6)
     centers = rng.random((12, 2)) * 100
     values = centers[rng.integers(0, 12, 2000)] + rng.normal(0, 0.01, (2000, 2))
@@ -159,7 +159,7 @@ def test_spread_seeds_are_far_from_each_other():
     assert spread < 1.0 < random
 
 
-def test_seeds_of_equal_items_are_different_items():
+def test_k_means_converges_when_all_items_are_equal():
     clusters = k_means(executor(), Points(np.ones((5, 2))), Seeds(3, "k-means++"), rounds=5)
     assert (clusters.centroids[0] == 1.0).all()
     assert clusters.is_settled
@@ -167,7 +167,7 @@ def test_seeds_of_equal_items_are_different_items():
 
 
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_empty_cluster_gets_the_farthest_item(sort):
+def test_k_means_moves_the_farthest_item_to_an_empty_cluster(sort):
     if sort == "points":
         values = np.array([[0.0], [1.0], [2.0], [50.0], [3.0]])
         first = np.array([[1.0], [1000.0], [-1000.0]])
@@ -184,7 +184,7 @@ def test_empty_cluster_gets_the_farthest_item(sort):
 
 
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.ConvergenceWarning")
-def test_empty_clusters_are_filled_as_in_scikit_learn():
+def test_k_means_fills_empty_clusters_as_scikit_learn():
     rng = np.random.default_rng(8)
     values = rng.normal(0, 1, (800, 3))
     first = np.concatenate([values[:10], np.full((3, 3), 100.0) * np.arange(1, 4)[:, None]])
@@ -192,7 +192,7 @@ def test_empty_clusters_are_filled_as_in_scikit_learn():
     np.testing.assert_allclose(np.sort(clusters.centroids, axis=0), np.sort(its.cluster_centers_, axis=0), atol=1e-6)
 
 
-def test_ranges_limit_the_centroids_that_a_vector_may_have():
+def test_k_means_assigns_vectors_only_to_centroids_in_range():
     rng, n_bins, n, k = np.random.default_rng(9), 120, 600, 25
     vectors = random_vectors(rng, n, n_bins)
     low = np.sort(rng.integers(0, k, n))
@@ -236,7 +236,7 @@ def test_k_means_stops_at_fixed_labels_or_tolerance(gpus):
 
 @pytest.mark.parametrize("sort", ["points", "vectors"])
 @pytest.mark.parametrize("tolerance", [0.0, 1e-3])
-def test_all_devices_give_the_same_clusters(sort, tolerance):
+def test_k_means_clusters_are_equal_on_all_devices(sort, tolerance):
     rng = np.random.default_rng(11)
     data = Points(rng.random((700, 5))) if sort == "points" else Vectors(random_vectors(rng, 700, 80, classes=40), 80)
     seeds = Seeds(25, "random", 2)
@@ -253,7 +253,7 @@ def test_all_devices_give_the_same_clusters(sort, tolerance):
 
 @pytest.mark.parametrize("sort", ["points", "vectors"])
 @pytest.mark.parametrize("fails_at", range(0, 40, 3))
-def test_gpus_in_step_give_the_same_clusters_when_one_is_lost(sort, fails_at):
+def test_k_means_clusters_are_equal_when_a_gpu_is_lost(sort, fails_at):
     data, expected = clusters_of_one_device(sort)
     used = executor(threads=1, gpus=2, with_processor=False, fails_at=fails_at)
     assert_same(expected, k_means(used, data, Seeds(25, "random", 2), rounds=9))
@@ -267,7 +267,7 @@ def clusters_of_one_device(sort):
     return data, k_means(executor(threads=1), data, Seeds(25, "random", 2), rounds=9)
 
 
-def test_rounds_of_several_gpus_use_threads_only_in_the_first(monkeypatch):
+def test_k_means_on_several_gpus_uses_threads_only_in_first_round(monkeypatch):
     divided = list[object]()
     serve = Scheduler._serve_alone
     monkeypatch.setattr(Scheduler, "_serve_alone", lambda self, pace: (divided.append(pace), serve(self, pace))[1])
@@ -278,7 +278,7 @@ def test_rounds_of_several_gpus_use_threads_only_in_the_first(monkeypatch):
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("sort", ["points", "far points", "vectors", "ranges"])
-def test_gpus_give_the_clusters_of_the_cpu(sort):
+def test_k_means_clusters_are_equal_on_gpu_and_cpu(sort):
     rng = np.random.default_rng(13)
     low = np.sort(rng.integers(0, 20, 180))
     start: Any = Seeds(20, "k-means++", 2)
@@ -301,7 +301,7 @@ def test_gpus_give_the_clusters_of_the_cpu(sort):
         assert_same(mine, k_means(Executor(Resources(2, gpus, with_processor)), data, start, rounds=5))
 
 
-def test_progress_reports_rounds_and_cancel_ends_them():
+def test_k_means_reports_rounds_and_stops_at_cancel():
     events: list[ProgressEvent] = []
     progress = Progress(events.append, interval=0.0)
     data = Points(np.random.default_rng(12).random((500, 3)))
@@ -333,7 +333,7 @@ def test_k_means_rejects_invalid_input(values, start, options):
         k_means(executor(), Points(values), start, **options)
 
 
-def test_points_scale_coordinates_of_any_size():
+def test_points_scale_coordinates_of_any_magnitude():
     for factor in (1e-320, 1e-30, 1.0, 1e30):
         values = np.float64(factor) * np.array([[0.1, -1.0], [0.25, 0.7]])
         points = Points(values)

@@ -60,7 +60,7 @@ def run_search(search: Any, progress: Progress | None = None, options: dict[str,
 
 
 @pytest.mark.parametrize("method", ["hierarchical", "dbscan", "k-means"])
-def test_copies_are_clustered_and_every_spectrum_has_a_row(method, spectra, tmp_path):
+def test_cluster_groups_copies_and_writes_a_row_per_spectrum(method, spectra, tmp_path):
     more = {"clusters": 22, "seeding": "k-means++"} if method == "k-means" else {}
     summary = run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", method=method, **more)
     rows = rows_of(tmp_path / "p" / "exports" / "clusters.tsv")
@@ -88,7 +88,7 @@ def test_copies_are_clustered_and_every_spectrum_has_a_row(method, spectra, tmp_
     assert record["kind"] == "cluster" and record["counts"]["spectra"] == 65
 
 
-def test_linkages_cluster_in_the_expected_order(spectra, tmp_path):
+def test_number_of_clustered_spectra_increases_from_complete_to_dbscan(spectra, tmp_path):
     n_clustered = {
         name: run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / name, maximum_distance=0.05, **values).n_clustered
         for name, values in (("complete", {"linkage": "complete"}), ("average", {}), ("dbscan", {"method": "dbscan"}))
@@ -115,7 +115,7 @@ def test_consensus_mgf_names_cluster_and_members(spectra, tmp_path):
     assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "p" / "exports" / "clusters.tsv").read_bytes()
 
 
-def test_export_rejects_untrusted_clusters_without_titles(spectra, tmp_path):
+def test_cluster_export_rejects_table_with_missing_titles(spectra, tmp_path):
     run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
     project = Project.open(tmp_path / "p")
     path = project.table("members")
@@ -130,7 +130,7 @@ def test_export_rejects_untrusted_clusters_without_titles(spectra, tmp_path):
             CLUSTER.export(project, ExportRequest("cluster-0001", format, tmp_path / format), Progress())
 
 
-def test_labels_give_the_quality_of_clusters(spectra, tmp_path):
+def test_cluster_reports_quality_from_given_labels(spectra, tmp_path):
     (tmp_path / "labels.tsv").write_text("title\tlabel\n" + "".join(f"s{k}.{c}\tpeptide{k}\n" for k in range(20) for c in range(3)))
     summary = run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"labels": tmp_path / "labels.tsv"})
     assert summary.quality.labelled == 60 and summary.quality.incorrect == 0.0 and summary.quality.completeness == pytest.approx(1.0)
@@ -157,12 +157,12 @@ def test_cluster_files_are_independent_of_threads(spectra, tmp_path):
         ({"method": "spectral"}, "method"),
     ],
 )
-def test_invalid_parameters_are_named(changes, reason):
+def test_cluster_error_names_invalid_parameter(changes, reason):
     with pytest.raises(ParameterError, match=reason):
         CLUSTER.model.checked(changes)
 
 
-def test_more_clusters_than_spectra_are_rejected(spectra, tmp_path):
+def test_cluster_rejects_more_clusters_than_spectra(spectra, tmp_path):
     with pytest.raises(ParameterError, match="clusters = 1000"):
         run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", method="k-means", clusters=1000)
 
@@ -176,7 +176,7 @@ def test_cluster_rejects_overwriting_input_and_wrong_files(spectra, tmp_path):
         )
 
 
-def test_cancel_in_any_stage_leaves_no_result(spectra, tmp_path):
+def test_cluster_cancelled_in_any_stage_leaves_no_result(spectra, tmp_path):
     class Stops(Progress):
         def __init__(self, at: str) -> None:
             super().__init__()
@@ -207,7 +207,7 @@ def identified(identified_once, tmp_path_factory) -> Path:
     return Path(shutil.copytree(identified_once, tmp_path_factory.mktemp("identified") / "p"))
 
 
-def test_explanations_of_a_project_have_consistent_tables(identified, tmp_path):
+def test_explain_writes_consistent_tables(identified, tmp_path):
     summary = run_search(
         EXPLAIN, inputs={"project": [identified]}, out=tmp_path / "explained.tsv", bin_width=0.4, bin_spread=0.5, rare_peak_weight=0.5
     )

@@ -68,7 +68,7 @@ SPECTRA = {
 
 
 @pytest.mark.parametrize("case", SPECTRA)
-def test_files_without_spectra_are_rejected(case, work, refused):
+def test_identify_rejects_files_without_spectra(case, work, refused):
     name, content, reason = SPECTRA[case]
     (work / name).write_bytes(content())
     message = refused(spectra=name)
@@ -86,7 +86,7 @@ NOTHING_TO_SEARCH = {
 
 
 @pytest.mark.parametrize("case", NOTHING_TO_SEARCH)
-def test_run_without_searchable_spectra_fails(case, work, refused):
+def test_identify_fails_without_searchable_spectra(case, work, refused):
     content, reason = NOTHING_TO_SEARCH[case]
     (work / "nopeaks.mgf").write_text(content)
     message = refused("nopeaks.mgf")
@@ -96,7 +96,7 @@ def test_run_without_searchable_spectra_fails(case, work, refused):
     assert run.status == "failed" and "none of the" in run.message
 
 
-def test_absurd_spectrum_is_left_out_unless_strict(work, refused, capsys):
+def test_invalid_spectrum_is_skipped_unless_strict(work, refused, capsys):
     (work / "absurd.mgf").write_text(SPECTRUM + SPECTRUM.replace("582.319", "1e308"))
     arguments = ["identify", str(work / "absurd.mgf"), "--database", str(work / "good.fasta"), "--out", str(work / "skipping")]
     assert main([*arguments, "--strict"]) == 2
@@ -127,7 +127,7 @@ def test_unusable_databases_are_rejected(case, work, refused):
     assert reason in message
 
 
-def test_unused_decoy_prefix_is_rejected(refused):
+def test_identify_rejects_decoy_prefix_absent_from_database(refused):
     message = refused("good.mgf", "good.fasta", "--set", "decoys=existing", "--set", "decoy_prefix=rev_")
     assert "no accession begins with the decoy prefix 'rev_'" in message
     assert "decoys=reverse" in message
@@ -172,7 +172,7 @@ def test_file_name_that_is_not_utf8_is_rejected_at_start(work, capsysbinary):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names have other limits on other systems")
-def test_spectra_with_a_name_of_255_bytes_are_searched(work: Path) -> None:
+def test_spectrum_file_with_a_name_of_255_bytes_is_searched(work: Path) -> None:
     name = work / ("x" * 251 + ".mgf")
     shutil.copy(work / "good.mgf", name)
     assert main(["identify", str(name), "--database", str(work / "good.fasta"), "--out", str(work / "out"), "--quiet"]) == 0
@@ -180,7 +180,7 @@ def test_spectra_with_a_name_of_255_bytes_are_searched(work: Path) -> None:
 
 @pytest.mark.parametrize("command", ["align", "runs", "export"])
 @pytest.mark.parametrize("path", ["x" * 300, "x/" * 2500])
-def test_too_long_path_is_one_short_sentence(command: str, path: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_long_path_is_reported_in_one_short_sentence(command: str, path: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = str(work / "good.fasta")
     arguments = {"align": [database, path, "--out", "hits.tsv"], "runs": [path], "export": [path, "--format", "tsv", "--out", "x"]}
     assert main([command, *arguments[command]]) == 2
@@ -253,7 +253,7 @@ def test_unknown_commands_are_rejected(arguments, capsys):
     assert captured.err.count("\n") == 1
 
 
-def test_folder_that_is_not_a_project_is_not_changed(work, refused):
+def test_folder_other_than_a_project_is_not_changed(work, refused):
     (work / "thesis").mkdir()
     (work / "thesis" / "chapter.txt").write_text("Once upon a time")
     assert "is a folder with other things in it (chapter.txt)" in refused(out="thesis")
@@ -353,7 +353,7 @@ def test_unwritable_folder_is_reported_in_one_line(work, capsys):
         subprocess.run(unlock, check=True)
 
 
-def test_full_output_stream_is_reported_in_one_line():
+def test_full_standard_output_is_reported_in_one_line():
     if not Path("/dev/full").exists():
         pytest.skip(f"there is no device that is always full ({os.strerror(errno.ENOENT)})")
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
@@ -403,7 +403,7 @@ def test_unwritable_cache_does_not_stop_a_search(command, case, work, capsys, mo
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has other file modes")
-def test_search_warns_of_a_cache_that_others_can_change(work, capsys, monkeypatch):
+def test_search_warns_of_a_cache_folder_that_others_can_change(work, capsys, monkeypatch):
     folder = work / "shared cache"
     folder.mkdir()
     folder.chmod(0o777)

@@ -67,7 +67,7 @@ def test_convert_rejects_a_repeated_file(tmp_path: Path, capsys: pytest.CaptureF
         assert "is given twice. Name each file once" in capsys.readouterr().err and not out.exists()
 
 
-def test_convert_combines_selections(tmp_path: Path) -> None:
+def test_convert_selects_spectra_that_meet_all_options(tmp_path: Path) -> None:
     out = tmp_path / "out.mgf"
     choices = ("--charge", "2,3", "--precursor-mass", "900..1500", "--retention-time", "1600..")
     assert converted(SPECTRA, "--out", out, *choices, "--quiet") == 0
@@ -130,7 +130,7 @@ def test_convert_writes_only_spectra_to_standard_output(tmp_path: Path) -> None:
         (["--out", "out.mgf", "--identified", "nowhere", "--q-value", "2"], "is not a q-value"),
     ],
 )
-def test_convert_reports_invalid_requests_in_a_line(
+def test_convert_reports_invalid_requests_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -140,7 +140,7 @@ def test_convert_reports_invalid_requests_in_a_line(
     assert not any(tmp_path.iterdir())
 
 
-def test_convert_rejects_files_that_were_not_identified(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_identified_rejects_file_the_run_did_not_read(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.mzML"
     other.write_bytes(gzip.decompress(SPECTRA.read_bytes()))
     assert converted(other, "--out", tmp_path / "out.mgf", "--identified", project, "--quiet") == 2

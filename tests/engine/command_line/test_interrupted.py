@@ -89,7 +89,7 @@ def search(folder, progress, *, index):
     return identify([SPECTRA], [few_proteins(folder.parent)], folder, parameters, threads=2, progress=progress, advice="none")
 
 
-def test_cancel_in_any_stage_changes_nothing(stages, own_cache):
+def test_search_cancelled_in_any_stage_changes_no_file(stages, own_cache):
     folder, titles = stages
     assert len(titles) >= 10
     before = files(folder)
@@ -107,7 +107,7 @@ def test_cancel_in_any_stage_changes_nothing(stages, own_cache):
         assert not list(own_cache.rglob(".*")), title
 
 
-def test_finished_run_is_exported_in_spite_of_a_cancel(tmp_path):
+def test_cancel_after_the_search_does_not_stop_the_export(tmp_path):
     """The cancel comes after the last table was registered: tables, run.json and register are of one run."""
     summary = search(tmp_path / "project", Progress(), index=None)
     assert (tmp_path / "project" / "run.json").exists()
@@ -143,7 +143,7 @@ def test_control_c_exits_with_130(stage, shared_data, tmp_path, own_cache):
 
 
 @needs_signals
-def test_simultaneous_searches_do_not_harm_each_other(tmp_path):
+def test_simultaneous_searches_leave_a_complete_project(tmp_path):
     folder = tmp_path / "project"
     arguments = ["identify", str(SPECTRA), "--database", str(few_proteins(tmp_path)), "--preset", "low-resolution"]
     processes = [started(*arguments, "--out", str(folder), "--quiet") for _ in range(2)]
@@ -179,7 +179,7 @@ def test_project_in_use_is_reported_in_one_line(tmp_path, capsys):
     assert message.count("\n") == 1
 
 
-def test_index_is_reused_and_rebuilt_when_damaged(tmp_path, own_cache, monkeypatch):
+def test_peptide_index_is_reused_and_rebuilt_when_damaged(tmp_path, own_cache, monkeypatch):
     leave_advice_out(monkeypatch)  # which builds indexes that are not cached
     folder = tmp_path / "project"
 
@@ -210,7 +210,7 @@ def test_index_is_reused_and_rebuilt_when_damaged(tmp_path, own_cache, monkeypat
 @needs_signals
 @pytest.mark.parametrize("module", ["proteoscope.engine.command_line", "proteoscope"])
 @pytest.mark.parametrize("n_imports", [1, pytest.param(3, marks=pytest.mark.long), 30, pytest.param(90, marks=pytest.mark.long), 250])
-def test_control_c_during_imports_is_one_line(module, n_imports, tmp_path, number=signal.SIGINT):
+def test_control_c_during_imports_prints_one_line(module, n_imports, tmp_path, number=signal.SIGINT):
     command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     imported = (line for line in process.stderr if line.startswith("import "))
@@ -226,7 +226,7 @@ def test_control_c_during_imports_is_one_line(module, n_imports, tmp_path, numbe
 
 
 @needs_signals
-def test_control_c_does_not_wait_for_the_compiler(tmp_path):
+def test_control_c_stops_compilation_of_kernels(tmp_path):
     (tmp_path / "cache").mkdir()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     process = started(*ARGUMENTS, "--out", str(tmp_path / "project"), env=environment)
@@ -248,14 +248,14 @@ def skip_where_ignored(number):
 
 @needs_signals
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_signals_during_imports_are_one_line(number, tmp_path):
+def test_other_signals_during_imports_print_one_line(number, tmp_path):
     skip_where_ignored(number)
-    test_control_c_during_imports_is_one_line("proteoscope", 30, tmp_path, number)
+    test_control_c_during_imports_prints_one_line("proteoscope", 30, tmp_path, number)
 
 
 @needs_signals
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_prediction_without_leftovers(number, tmp_path, own_cache):
+def test_signal_during_library_prediction_leaves_no_files(number, tmp_path, own_cache):
     skip_where_ignored(number)
     process = started("predict", str(DATABASE), "--out", str(tmp_path / "library.msp"))
     for line in process.stderr:

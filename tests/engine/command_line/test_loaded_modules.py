@@ -105,33 +105,33 @@ def test_help_and_parameters_load_no_computing_modules(arguments, libraries, mod
     assert loaded(*arguments) == (libraries, models)
 
 
-def test_align_loads_its_modules_only(sequences, tmp_path):
+def test_align_loads_no_modules_of_other_searches(sequences, tmp_path):
     assert search("align", sequences, sequences, "--out", tmp_path / "hits.tsv") == (COMPUTING, {"sequence_search"})
     recorded = search("align", sequences, sequences, "--out", tmp_path / "hits.tsv", "--project", tmp_path / "project")
     assert recorded == (TABLES, {"sequence_search"})
 
 
-def test_reads_loads_its_modules_only(sequences, tmp_path):
+def test_reads_loads_no_modules_of_other_searches(sequences, tmp_path):
     assert search("reads", sequences, sequences, "--mode", "prefix", "--out", tmp_path / "reads.sam") == (COMPUTING, {"read_alignment"})
 
 
-def test_structures_loads_its_modules_only(tmp_path):
+def test_structures_loads_no_modules_of_other_searches(tmp_path):
     chain = tmp_path / "chain.pdb"
     chain.write_bytes(as_pdb(atoms_of(helix(60))))
     modules = search("structures", chain, "--database", chain, "--out", tmp_path / "hits.tsv")
     assert modules == (COMPUTING | {"gemmi"}, {"structure_search"})
 
 
-def test_convert_loads_its_modules_only(tmp_path):
+def test_convert_loads_no_modules_of_searches(tmp_path):
     for name in ("out.mgf", "out.mzML"):
         assert loaded("convert", str(SPECTRA), "--out", str(tmp_path / name), "--quiet")[0] <= COMPUTING - {"pydantic"}
 
 
-def test_cluster_loads_its_modules_only(tmp_path):
+def test_cluster_loads_no_modules_of_other_searches(tmp_path):
     assert search("cluster", SPECTRA, "--out", tmp_path / "project") == (TABLES, {"clustering"})
 
 
-def test_commands_import_only_their_own_modules(project, tmp_path):
+def test_commands_import_no_modules_of_other_commands(project, tmp_path):
     folder, loaded_by_identify = project
     assert loaded_by_identify == (TABLES, {"identification"})
     # The recorded parameters of the source run are checked by its model.
@@ -144,7 +144,7 @@ def test_commands_import_only_their_own_modules(project, tmp_path):
     assert compared - {"gemmi"} <= TABLES | {"duckdb"}
 
 
-def test_numpy_uses_one_thread():
+def test_command_line_limits_numpy_to_one_thread():
     code = (
         "from proteoscope.engine.execution.libraries import lighten_libraries; lighten_libraries(); import numpy\n"
         "from threadpoolctl import threadpool_info; print([library['num_threads'] for library in threadpool_info()])"

@@ -66,7 +66,7 @@ def demo(tmp_path_factory, database):
     return folder, done
 
 
-def test_tables_have_their_columns_in_order(demo):
+def test_exported_tables_have_documented_columns_in_order(demo):
     folder, _ = demo
     for name, columns in (("psms", PSM_COLUMNS), ("peptides", PEPTIDE_COLUMNS), ("proteins", PROTEIN_COLUMNS)):
         header = (folder / "exports" / f"{name}.tsv").read_text(encoding="utf-8").split("\n", 1)[0].split("\t")
@@ -74,7 +74,7 @@ def test_tables_have_their_columns_in_order(demo):
         assert len(set(header)) == len(header)
 
 
-def test_table_cells_have_values_of_the_right_type(demo):
+def test_exported_table_cells_have_values_of_the_column_type(demo):
     folder, _ = demo
     psms = table(folder / "exports" / "psms.tsv")
     assert psms
@@ -116,7 +116,7 @@ def test_run_json_records_parameters_counts_and_costs(demo, database):
     assert f"{run['counts']['peptides']:,} peptides ({run['counts']['sequences']:,} sequences), with" in done.stdout
 
 
-def test_sample_run_identifies_its_protein(demo):
+def test_demo_identifies_the_sample_protein(demo):
     folder, done = demo
     groups = [row for row in table(folder / "exports" / "proteins.tsv") if row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
     assert any("ALBU_BOVIN" in row["group"] for row in groups)
@@ -125,7 +125,7 @@ def test_sample_run_identifies_its_protein(demo):
     assert "Scoring spectra" in done.stderr
 
 
-def test_quiet_prints_nothing_and_json_the_summary(demo, database, capsys):
+def test_quiet_prints_nothing_and_json_prints_the_summary(demo, database, capsys):
     folder, _ = demo
     arguments = ["identify", str(SPECTRA), "--database", str(database), "--out", str(folder), "--preset", "low-resolution"]
     before = {path.name: path.read_bytes() for path in (folder / "exports").iterdir()}
@@ -175,7 +175,7 @@ def localised(tmp_path_factory, database):
     return folder / "ein Projekt ü", done
 
 
-def test_process_in_another_locale_gives_the_same_tables(demo, localised):
+def test_tables_are_identical_in_another_locale(demo, localised):
     folder, _ = demo
     project, done = localised
     assert done.returncode == 0, done.stderr
@@ -186,7 +186,7 @@ def test_process_in_another_locale_gives_the_same_tables(demo, localised):
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_exports_are_read_back_by_other_programs(demo, tmp_path, capsys):
+def test_exports_are_read_by_other_programs(demo, tmp_path, capsys):
     from pyteomics import mzid, pepxml
 
     folder, _ = demo
@@ -234,7 +234,7 @@ def test_export_does_not_overwrite_files_of_the_project(demo, tmp_path, capsys, 
     assert before == [path.read_bytes() for path in paths]
 
 
-def test_lists_are_printed_as_text_and_json(capsys):
+def test_presets_parameters_and_devices_print_text_or_json(capsys):
     assert main(["presets"]) == 0
     presets = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in presets} >= {"high-resolution", "low-resolution", "ion-trap", "maldi-tof-tof", "phospho", "tmt"}
@@ -267,7 +267,7 @@ def test_help_and_version_are_printed(capsys):
         assert option in text
 
 
-def test_command_builds_only_its_own_parser(monkeypatch):
+def test_command_line_builds_only_the_parser_of_the_command(monkeypatch):
     """Building all parsers takes longer than a short command."""
     made = []
     monkeypatch.setattr("proteoscope.engine.command_line.main.add_search", lambda commands, search, explains: made.append(search.kind))
@@ -310,7 +310,7 @@ def test_settings_override_a_custom_preset(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_output_that_is_closed_early_is_not_an_error():
+def test_closed_output_stream_is_not_an_error():
     process = subprocess.Popen(
         [sys.executable, "-m", "proteoscope.engine.command_line", "parameters", "identify"],
         cwd=REPOSITORY,
@@ -341,7 +341,7 @@ def test_help_imports_no_computing_modules():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has no named pipes")
-def test_device_or_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
+def test_out_rejects_device_or_pipe(tmp_path, capsys):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     link = tmp_path / "link"
@@ -356,14 +356,14 @@ def test_device_or_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "query.fasta"]
 
 
-def test_command_ends_without_further_output(localised):
+def test_successful_command_prints_nothing_when_it_ends(localised):
     """DuckDB counts its remaining objects when Python ends, and its binding would print leaks."""
     _, done = localised
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need a permission on other systems")
-def test_link_is_retained_and_its_target_written(tmp_path):
+def test_out_writes_the_target_of_a_symbolic_link(tmp_path):
     query, link = tmp_path / "query.fasta", tmp_path / "link"
     query.write_text(">one\nACDEFGHIKL\n")
     (tmp_path / "there").mkdir()
@@ -374,7 +374,7 @@ def test_link_is_retained_and_its_target_written(tmp_path):
         assert [path.name for path in (tmp_path / "there").iterdir()] == ["hits.tsv"]
 
 
-def test_interrupt_at_start_is_reported_in_one_line(monkeypatch, capsys):
+def test_control_c_at_start_is_reported_in_one_line(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
 
@@ -383,7 +383,7 @@ def test_interrupt_at_start_is_reported_in_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"
 
 
-def test_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
+def test_cache_command_lists_and_clears_indexes(demo, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "a cache"
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
     assert main(["cache"]) == 0
@@ -442,7 +442,7 @@ def test_compare_json_equals_its_tables(two_runs, tmp_path, capsys):
     assert all(Path(path).is_file() for path in report["files"])
 
 
-def test_compare_accepts_the_same_run_of_two_projects(two_runs, tmp_path, capsys):
+def test_compare_accepts_same_run_id_in_two_projects(two_runs, tmp_path, capsys):
     shutil.copytree(two_runs, tmp_path / "copy")
     arguments = ["compare", str(two_runs), str(tmp_path / "copy"), "--run", "identify-0001", "--out", str(tmp_path / "out"), "--json"]
     assert main(arguments) == 0
@@ -468,6 +468,6 @@ def test_compare_rejects_invalid_requests(two_runs, tmp_path, capsys, arguments,
     assert not (tmp_path / "out").exists()
 
 
-def test_compare_does_not_write_into_results_of_a_project(two_runs, capsys):
+def test_compare_rejects_output_in_results_folder_of_a_project(two_runs, capsys):
     assert main(["compare", str(two_runs), "--out", str(two_runs / "results" / "identify-0001")]) == 2
     assert "belongs to the project" in capsys.readouterr().err

@@ -56,7 +56,7 @@ def export_all(project: Path, out: Path) -> None:
             main(["export", str(project), "--run", run.id, "--format", export.name, "--out", str(out / f"{run.id}-{export.name}")])
 
 
-def test_conversion_names_no_folder(tmp_path, capsys):
+def test_converted_files_contain_no_path_of_this_machine(tmp_path, capsys):
     for suffix in ("mzML", "mgf", "ms2"):
         assert main(["convert", str(SAMPLES / "BSA1.mzML.gz"), "--out", str(tmp_path / f"x.{suffix}"), "--quiet"]) == 0
     assert_private(tmp_path)
@@ -64,14 +64,14 @@ def test_conversion_names_no_folder(tmp_path, capsys):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [search.kind for search in SEARCHES if search.demo is not None])
-def test_samples_and_exports_name_no_folder(kind, tmp_path, own_cache, capsys):
+def test_demo_and_export_write_no_path_of_this_machine(kind, tmp_path, own_cache, capsys):
     assert main(["demo", kind, "--out", str(tmp_path / "p"), "--device", "cpu", "--quiet"]) == 0
     export_all(tmp_path / "p", tmp_path / "out")
     assert_private(tmp_path)
 
 
 @pytest.mark.long
-def test_comparison_names_no_folder(tmp_path, own_cache, capsys):
+def test_comparison_files_contain_no_path_of_this_machine(tmp_path, own_cache, capsys):
     comet = [str(SAMPLES / "BSA1_comet.pep.xml.gz"), "--spectra", str(SAMPLES / "BSA1.mzML.gz")]
     for project in ("a", "b"):
         assert main(["import", *comet, "--out", str(tmp_path / project), "--device", "cpu", "--quiet"]) == 0

@@ -63,7 +63,7 @@ def test_resumed_run_gives_the_tables_of_an_unstopped_run(project: Path, stopped
     assert not list_checkpoints()
 
 
-def test_runs_are_listed_with_their_status(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_command_lists_runs_with_status(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_search("align", inputs_of(tmp_path), project=project, device="cpu", threads=2)
     capsys.readouterr()
     assert main(["runs", str(project)]) == 0
@@ -74,7 +74,7 @@ def test_runs_are_listed_with_their_status(project: Path, stopped: str, tmp_path
     assert [(run["id"], run["can_be_resumed"]) for run in json.loads(capsys.readouterr().out)] == [(stopped, True), ("align-0002", False)]
 
 
-def test_deleted_run_leaves_nothing(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_delete_removes_results_and_checkpoint(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", str(project), "--delete", stopped]) == 0
     assert Project.open(project).runs() == [] and not list((project / "results").iterdir()) and not list_checkpoints()
     assert "holds no run that can be resumed" in refusal(capsys, "resume", project)
@@ -88,7 +88,7 @@ def test_resume_refuses_finished_run(project: Path, stopped: str, capsys: pytest
     assert tables(project, stopped)
 
 
-def test_resume_names_changed_file(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_error_names_changed_input_file(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = tmp_path / "files" / "database.fasta"
     database.write_text(database.read_text() + ">one more\nMKV\n")
     assert refusal(capsys, "resume", project) == (f"{database}: has changed since {stopped} began. Restore it, or do the search anew.")
@@ -104,7 +104,7 @@ def test_resume_refuses_run_of_another_version(
     assert "and this is 99.0; do the search anew" in refusal(capsys, "resume", project)
 
 
-def test_resume_refuses_run_in_another_process(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_refuses_run_active_in_another_process(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     lock = FileLock(project / "project.lock")
     assert lock.acquire(f"run {stopped}")
     try:
@@ -143,7 +143,9 @@ def test_resume_refuses_a_run_without_checkpoint(
     assert main(["resume", str(project), "--quiet"]) == 0
 
 
-def test_cache_lists_and_clears_checkpoints(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cache_command_lists_and_clears_checkpoints(
+    project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
     assert main(["cache", "--json"]) == 0
     (row,) = [row for row in json.loads(capsys.readouterr().out)["kept"] if row["kind"] == "checkpoints"]
@@ -168,7 +170,7 @@ def forge(project: Path, run: str) -> None:
         connection.commit()
 
 
-def test_resumed_run_is_recorded_from_what_was_run(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_resume_records_actual_inputs_despite_forged_project(project: Path, stopped: str, tmp_path: Path) -> None:
     forge(project, stopped)
     assert main(["resume", str(project), "--quiet"]) == 0
     summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
@@ -192,7 +194,7 @@ def claim(project: Path, theirs: Path) -> None:
         connection.commit()
 
 
-def test_untrusted_project_cannot_resume_the_users_run(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_untrusted_project_cannot_resume_run_of_another_project(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out" / "hits.tsv"
     out.parent.mkdir()
     stopped = stop_a_search(project, tmp_path, out=out)
@@ -208,7 +210,9 @@ def test_untrusted_project_cannot_resume_the_users_run(project: Path, tmp_path: 
     assert main(["resume", str(project), "--quiet"]) == 0 and out.exists()
 
 
-def test_untrusted_replacement_project_writes_no_file_outside(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_moved_project_writes_no_file_outside_its_folder_on_resume(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "out" / "hits.tsv"
     scores = out.with_name("scores.npy")
     out.parent.mkdir()
@@ -224,7 +228,7 @@ def test_untrusted_replacement_project_writes_no_file_outside(project: Path, tmp
     assert expected in capsys.readouterr().err
 
 
-def test_options_that_name_output_files_are_marked() -> None:
+def test_options_for_output_files_are_marked_as_output() -> None:
     marked = {(search.kind, option.name) for search in SEARCHES for option in search.options if option.is_output}
     assert marked == {
         ("align", "all_scores"),
@@ -236,7 +240,7 @@ def test_options_that_name_output_files_are_marked() -> None:
     }
 
 
-def test_finished_run_whose_checkpoint_was_left_is_swept(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_leftover_checkpoint_of_finished_run_is_removed(project: Path, stopped: str, tmp_path: Path) -> None:
     (checkpoint,) = list_checkpoints()
     content = checkpoint.path.read_bytes()
     assert main(["resume", str(project), "--quiet"]) == 0
@@ -248,7 +252,7 @@ def test_finished_run_whose_checkpoint_was_left_is_swept(project: Path, stopped:
     assert not list_checkpoints()
 
 
-def test_resume_refuses_a_run_that_is_at_work(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_refuses_a_run_that_is_running(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     lock = FileLock(project / "project.lock")
     assert lock.acquire(f"run {stopped}")
     try:
@@ -262,7 +266,7 @@ def test_resume_refuses_a_run_that_is_at_work(project: Path, stopped: str, capsy
         lock.release()
 
 
-def test_search_without_writable_cache_warns_once(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_warns_once_when_cache_is_not_writable(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     summary = run_search("align", inputs_of(tmp_path), project=project, device="cpu", threads=2)
@@ -275,7 +279,7 @@ def test_search_without_writable_cache_warns_once(project: Path, tmp_path: Path,
 
 
 @pytest.mark.parametrize("change", ["cut", "damaged", "swapped", "empty"])
-def test_damaged_checkpoints_cost_time_and_no_result(
+def test_resume_with_damaged_checkpoint_gives_same_tables(
     project: Path, tmp_path: Path, change: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped, other = stop_a_search(project, tmp_path), stop_a_search(project, tmp_path, gap_open=12)
@@ -308,7 +312,7 @@ def test_resume_reports_read_only_folder(project: Path, stopped: str, capsys: py
             folder.chmod(0o755)
 
 
-def test_resume_writes_the_requested_file_if_its_folder_exists(project: Path, tmp_path: Path) -> None:
+def test_resume_writes_output_file_only_if_its_folder_exists(project: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     stop_a_search(project, tmp_path, out=folder / "hits.tsv")
@@ -334,7 +338,7 @@ def test_search_without_project_cannot_be_resumed(tmp_path: Path) -> None:
     assert error.value.__notes__ == ["a run without a project cannot be resumed"]
 
 
-def test_stopped_command_shows_how_to_resume(project: Path, tmp_path: Path) -> None:
+def test_stopped_search_prints_the_resume_command(project: Path, tmp_path: Path) -> None:
     """In a separate process, which is interrupted as by Ctrl-C once it has a checkpoint."""
     files = inputs_of(tmp_path)
     program = (
@@ -384,7 +388,7 @@ def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_run_killed_while_its_checkpoint_is_removed_is_whole(project: Path, stopped: str, tmp_path: Path, moment: str) -> None:
+def test_run_killed_during_checkpoint_removal_has_complete_results(project: Path, stopped: str, tmp_path: Path, moment: str) -> None:
     remove = {"before": "kill(); unlink(path, **options)", "after": "unlink(path, **options); kill()"}[moment]
     program = (
         "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -405,7 +409,7 @@ def test_run_killed_while_its_checkpoint_is_removed_is_whole(project: Path, stop
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are other ones there")
-def test_second_process_that_resumes_a_run_is_refused(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_refuses_a_run_resumed_by_another_process(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     program = (
         "from proteoscope.engine.project.checkpoint_file import CheckpointFile\n"
         "rows = CheckpointFile.rows\n"

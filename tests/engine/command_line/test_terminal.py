@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_file_receives_a_line_for_each_stage_and_message():
+def test_terminal_progress_writes_a_line_per_stage_to_a_file():
     stream = io.StringIO()
     with TerminalProgress(stream) as terminal:
         progress = Progress(terminal.handle, interval=0)
@@ -26,7 +26,7 @@ def test_file_receives_a_line_for_each_stage_and_message():
     assert stream.getvalue() == "Reading\nTwo were left out\nScoring\n"
 
 
-def test_no_stream_shows_nothing():
+def test_terminal_progress_without_stream_writes_nothing():
     with TerminalProgress(None) as terminal:
         terminal.handle(ProgressEvent("Reading", 1, 2, 0.5, "hello"))
 
@@ -48,7 +48,7 @@ def screen(text, width):
     return lines
 
 
-def test_terminal_redraws_one_line_and_clears_it(monkeypatch):
+def test_terminal_progress_redraws_and_clears_one_line(monkeypatch):
     monkeypatch.setenv("COLUMNS", "76")
     stream = Terminal()
     with TerminalProgress(stream) as terminal:
@@ -64,7 +64,7 @@ def test_terminal_redraws_one_line_and_clears_it(monkeypatch):
     assert screen(stream.getvalue(), 76) == ["One message", ""]
 
 
-def test_more_steps_than_the_total_do_not_break_the_bar(monkeypatch):
+def test_progress_bar_stops_at_100_percent_beyond_the_total(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     stream = Terminal()
     TerminalProgress(stream).handle(ProgressEvent("Reading", 300, 200, 10.0))
@@ -80,7 +80,7 @@ def is_harmless(text):
 
 
 @pytest.mark.parametrize("text", ["", "plain", "Köln, µ-calpain 日本", "no-break\u00a0space", "👩‍🔬".replace("\u200d", "")])
-def test_printable_leaves_visible_text_unchanged(text):
+def test_printable_returns_visible_text_unchanged(text):
     assert printable(text) == text
 
 
@@ -100,7 +100,7 @@ def test_printable_escapes_control_characters(text, shown):
 
 
 @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
-def test_stages_and_messages_cannot_control_the_terminal(kind):
+def test_terminal_progress_escapes_control_characters(kind):
     stream = kind()
     with TerminalProgress(stream) as terminal:
         terminal.handle(ProgressEvent(f"Reading {ESCAPES}", 1, 2, 0.5))
@@ -110,7 +110,7 @@ def test_stages_and_messages_cannot_control_the_terminal(kind):
     assert is_harmless(stream.getvalue())
 
 
-def test_errors_cannot_control_the_terminal(tmp_path, capsys):
+def test_printed_errors_escape_control_characters(tmp_path, capsys):
     name = "spectra\x1b[2J.mgf"
     (tmp_path / name).write_text("BEGIN IONS\nTITLE=x\nPEPMASS=0\nEND IONS\n")
     (tmp_path / "d.fasta").write_text(f">P1{ESCAPES}\nPEPTIDEK\n>P1{ESCAPES}\nPEPTIDER\n")
@@ -127,7 +127,7 @@ def test_errors_cannot_control_the_terminal(tmp_path, capsys):
     assert is_harmless(capsys.readouterr().err)
 
 
-def test_summaries_cannot_control_the_terminal(tmp_path, capsys):
+def test_printed_summaries_escape_control_characters(tmp_path, capsys):
     residues = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK"
     (tmp_path / "d.fasta").write_text(f">P1{ESCAPES} a description {ESCAPES}\n{residues}\n")
     out = tmp_path / "hits\x1b[2J.tsv"

@@ -25,7 +25,7 @@ def proteins(tmp_path):
     return path
 
 
-def test_subcommand_counts_records_and_prints(proteins, tmp_path, capsys):
+def test_toy_search_subcommand_writes_table_record_and_summary(proteins, tmp_path, capsys):
     folder = tmp_path / "project"
     arguments = ["composition", str(proteins), "--out", str(folder), "--set", "order=count", "--set", "minimum_length=3", "--is-thorough"]
     assert main(arguments) == 0
@@ -41,7 +41,7 @@ def test_subcommand_counts_records_and_prints(proteins, tmp_path, capsys):
     assert run.message == "8 residues" and run.device == "cpu"
 
 
-def test_subcommand_accepts_json_quiet_and_a_preset_file(proteins, tmp_path, capsys):
+def test_toy_search_subcommand_accepts_json_quiet_and_preset_file(proteins, tmp_path, capsys):
     preset = tmp_path / "mine.toml"
     preset.write_text("minimum_length = 5\n")
     assert main(["composition", str(proteins), "--out", str(tmp_path / "p"), "--preset", str(preset), "--json", "--threads", "1"]) == 0
@@ -51,7 +51,7 @@ def test_subcommand_accepts_json_quiet_and_a_preset_file(proteins, tmp_path, cap
     assert capsys.readouterr() == ("", "")
 
 
-def test_parameters_presets_and_exports_include_the_search(proteins, tmp_path, capsys):
+def test_parameter_preset_and_export_lists_include_the_toy_search(proteins, tmp_path, capsys):
     assert main(["parameters", "composition"]) == 0
     assert "minimum_length = 1 residues [1 to 1000]" in capsys.readouterr().out
     assert main(["presets", "composition"]) == 0
@@ -77,7 +77,7 @@ def test_parameters_presets_and_exports_include_the_search(proteins, tmp_path, c
         (["proteins.fasta", "--device", "gpu"], "device = 'gpu'"),
     ],
 )
-def test_invalid_subcommand_use_is_one_line(arguments, reason, proteins, tmp_path, capsys, monkeypatch):
+def test_invalid_options_of_toy_search_are_reported_in_one_line(arguments, reason, proteins, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["composition", *arguments, "--out", "project", "--quiet"]) == 2
     error = capsys.readouterr().err
@@ -85,7 +85,7 @@ def test_invalid_subcommand_use_is_one_line(arguments, reason, proteins, tmp_pat
     assert not (tmp_path / "project").exists()
 
 
-def test_entry_adds_a_further_command(proteins, capsys):
+def test_search_entry_adds_a_further_command(proteins, capsys):
     assert main(["residues", str(proteins)]) == 0
     assert capsys.readouterr().out == "AKR\n"
     assert main(["residues", "missing.fasta"]) == 2

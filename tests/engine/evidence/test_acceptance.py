@@ -77,7 +77,7 @@ def test_spectra_of_real_chains_map_to_their_structures(evidence: ChainEvidence)
     assert len(unique) > 50 and len(unique & planted) >= 0.98 * len(unique)
 
 
-def test_residues_of_real_chains_match_biopython_alignment(evidence: ChainEvidence) -> None:
+def test_mapped_residues_of_real_chains_match_biopython(evidence: ChainEvidence) -> None:
     aligner = Align.PairwiseAligner(mode="local", substitution_matrix=Align.substitution_matrices.load("BLOSUM62"))
     aligner.open_gap_score, aligner.extend_gap_score = -12, -1
     by_chain: dict[int, list[dict[str, Any]]] = {}
@@ -113,7 +113,7 @@ def test_contact_distances_match_gemmi_coordinates(evidence: ChainEvidence) -> N
     assert n > 50
 
 
-def test_exposure_matches_freesasa(evidence: ChainEvidence) -> None:
+def test_solvent_exposure_matches_freesasa(evidence: ChainEvidence) -> None:
     freesasa = pytest.importorskip("freesasa", reason="FreeSASA is not installed (pip install freesasa)")
     radius = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
     for name in list(evidence.paths)[:4]:
@@ -148,7 +148,7 @@ def test_exposure_matches_freesasa(evidence: ChainEvidence) -> None:
         assert np.corrcoef(ours, theirs)[0, 1] > 0.995
 
 
-def test_exported_structures_match_gemmi_and_biopython(evidence: ChainEvidence, tmp_path: Path) -> None:
+def test_exported_structures_match_tables_read_by_gemmi_and_biopython(evidence: ChainEvidence, tmp_path: Path) -> None:
     project = Project.open(evidence.project)
     EVIDENCE.export(
         project, ExportRequest(evidence.run, "structures", tmp_path / "structures", structures=tuple(evidence.paths.values())), Progress()
@@ -192,7 +192,7 @@ def _check_scripts(folder: Path) -> None:
                 assert re.split(r"[ ,]+", line)[1].strip('"') in written
 
 
-def test_gff3_matches_tables_when_read_by_gffutils(evidence: ChainEvidence, tmp_path: Path) -> None:
+def test_gff3_read_by_gffutils_matches_evidence_tables(evidence: ChainEvidence, tmp_path: Path) -> None:
     (path,) = EVIDENCE.export(Project.open(evidence.project), ExportRequest(evidence.run, "gff3", tmp_path / "sites.gff3"), Progress())
     places = rows(evidence.project, evidence.run, PEPTIDE_PLACES)
     lines = path.read_text().splitlines()

@@ -98,7 +98,7 @@ def test_peptide_positions_match_string_search(project: Path, run: str, proteins
         assert row["coverage"] == pytest.approx(sum(key[0] == name for key in covered) / len(proteins[name]))
 
 
-def test_mapped_residues_match_biopython_alignment(project: Path, run: str, proteins: dict[str, str], chain: Chains) -> None:
+def test_mapped_residues_match_alignment_by_biopython(project: Path, run: str, proteins: dict[str, str], chain: Chains) -> None:
     aligner = Align.PairwiseAligner(mode="local", substitution_matrix=Align.substitution_matrices.load("BLOSUM62"))
     aligner.open_gap_score, aligner.extend_gap_score = -12, -1
     chains = rows(project, run, CHAINS)
@@ -196,7 +196,9 @@ def test_site_and_contact_distances_match_coordinates(project: Path, run: str, c
 
 
 @pytest.mark.parametrize(("distance", "separation"), [(30.0, 6), (12.0, 1), (25.0, 40)])
-def test_contacts_are_all_pairs_near_in_space_only(project: Path, albumin: Path, tmp_path: Path, distance: float, separation: int) -> None:
+def test_contacts_are_all_residue_pairs_near_in_space(
+    project: Path, albumin: Path, tmp_path: Path, distance: float, separation: int
+) -> None:
     project = Path(shutil.copytree(project, tmp_path / "project"))
     options: dict[str, Any] = (
         {} if (distance, separation) == (30.0, 6) else {"contact_distance": distance, "minimum_separation": separation}
@@ -230,7 +232,7 @@ def test_contacts_are_all_pairs_near_in_space_only(project: Path, albumin: Path,
     assert contacts == sorted(contacts, key=lambda row: (row["protein"], not row["is_modified"], row["alpha_distance"]))
 
 
-def test_contacts_warn_when_residues_are_left_out(project: Path, albumin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contacts_warn_of_omitted_residues(project: Path, albumin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Path(shutil.copytree(project, tmp_path / "project"))
     warnings = []
     for most in (10_000, 20):
@@ -240,7 +242,7 @@ def test_contacts_warn_when_residues_are_left_out(project: Path, albumin: Path, 
     assert not warnings[0] and len(warnings[1]) == 1 and "more than 20" in warnings[1][0]
 
 
-def test_missed_stretches_match_uncovered_residues(project: Path, run: str, proteins: dict[str, str]) -> None:
+def test_missed_stretches_are_the_uncovered_residues(project: Path, run: str, proteins: dict[str, str]) -> None:
     of_residues = rows(project, run, RESIDUES)
     names = [row["accession"] for row in rows(project, run, PROTEINS)]
     missed = {(names[row["protein"]], row["position"]) for row in of_residues if not row["n_peptides"]}
@@ -254,7 +256,7 @@ def test_missed_stretches_match_uncovered_residues(project: Path, run: str, prot
     assert int(n.rstrip(")")) == len(seen & set(range(longest["first"] - 1, longest["last"])))
 
 
-def test_paralogues_count_shared_and_unique_peptides(project: Path, run: str) -> None:
+def test_paralogue_table_counts_shared_and_unique_peptides(project: Path, run: str) -> None:
     places = rows(project, run, PEPTIDE_PLACES)
     peptides_of: dict[str, set[str]] = {}
     for place in places:
@@ -264,7 +266,7 @@ def test_paralogues_count_shared_and_unique_peptides(project: Path, run: str) ->
         assert (row["n_shared"], row["n_own"], row["n_of_other"]) == (len(first & other), len(first - other), len(other - first))
 
 
-def test_places_of_treats_i_as_l_and_allows_overlaps() -> None:
+def test_find_peptide_places_treats_i_as_l_and_allows_overlaps() -> None:
     none = Modifications.of(np.zeros(2, np.int64), [], [], [])
     peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan))
     places = find_peptide_places(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
@@ -277,7 +279,7 @@ def test_places_of_treats_i_as_l_and_allows_overlaps() -> None:
     assert evidence.n_psms.tolist() == [0, 2, 4, 4, 2, 0, 0, 1, 1, 1]
 
 
-def test_exports_match_tables_when_read_by_gemmi(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
+def test_exported_structures_read_by_gemmi_match_tables(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
     opened = Project.open(project)
     written = EVIDENCE.export(opened, ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
     assert [path.name for path in written] == [f"evidence_{table.name}.tsv" for table in TABLES]
@@ -304,7 +306,7 @@ def test_exports_match_tables_when_read_by_gemmi(project: Path, run: str, albumi
     assert (tmp_path / "structures" / "protein_RELATIVE" / "picture.pml").read_text().startswith("# Open in PyMOL")
 
 
-def test_evidence_selects_proteins_and_rejects_bad_input(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
+def test_evidence_accepts_selected_proteins_and_rejects_invalid_input(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
     where = {"project": [project], "structures": [albumin]}
     done = run_search("evidence", where, device="cpu", proteins=("PARTIAL",), threads=2)
     assert done.run_id is not None
@@ -332,7 +334,7 @@ def test_missing_structure_file_leaves_exposure_empty(project: Path, albumin: Pa
     assert [row["has_atoms"] for row in rows(project, done.run_id, CHAINS)] == [False, False]
 
 
-def test_pages_match_tables_and_contain_no_scripts(project: Path, run: str, tmp_path: Path) -> None:
+def test_protein_pages_match_tables_and_contain_no_scripts(project: Path, run: str, tmp_path: Path) -> None:
     pages = EVIDENCE.write_pages(Project.open(project), run, tmp_path / "pages", Progress())
     assert pages[-1].name == "index.html" and len(pages) == 1 + 2 * len(rows(project, run, PROTEINS))
     names = [row["accession"] for row in rows(project, run, PROTEINS)]
@@ -348,7 +350,7 @@ def test_pages_match_tables_and_contain_no_scripts(project: Path, run: str, tmp_
     assert not re.search(r"<script|javascript:|https?://(?!www\.w3\.org/2000/svg)", page)
 
 
-def test_names_with_markup_are_shown_as_text(tmp_path: Path) -> None:
+def test_protein_pages_show_names_with_markup_as_text(tmp_path: Path) -> None:
     evil = '<img/src=x/onerror=alert(1)>"&\u202e'
     source = tmp_path / "made"
     source.mkdir()

@@ -94,7 +94,7 @@ def run_evidence(project: Path, structure: Path) -> str:
     return done.run_id
 
 
-def test_mapped_residues_match_numbers_and_gaps_of_the_file(evidence: HardEvidence) -> None:
+def test_mapped_residues_have_author_numbers_and_gaps_of_the_file(evidence: HardEvidence) -> None:
     project, run, sequence = evidence[:3]
     chains = rows(project, run, CHAINS)
     whole = next(number for number, row in enumerate(chains) if row["accession"] == "WHOLE")
@@ -109,7 +109,7 @@ def test_mapped_residues_match_numbers_and_gaps_of_the_file(evidence: HardEviden
     assert [row["chain"] for row in chains if row["accession"] == "WHOLE"] == ["1ao6_A"]
 
 
-def test_second_model_and_selenomethionine_change_nothing(evidence: HardEvidence) -> None:
+def test_second_model_and_selenomethionine_do_not_change_evidence(evidence: HardEvidence) -> None:
     columns = ("author_number", "chain_letter", "is_identical", "secondary_structure", "exposure", "position", "chain_residue")
 
     def residues(run: str) -> list[tuple[Any, ...]]:
@@ -126,7 +126,7 @@ def test_second_model_and_selenomethionine_change_nothing(evidence: HardEvidence
     assert residues(run_evidence(evidence.project, evidence.hard[1])) == plain
 
 
-def test_selenomethionine_retains_its_atoms(evidence: HardEvidence) -> None:
+def test_read_chain_atoms_reads_all_atoms_of_selenomethionine(evidence: HardEvidence) -> None:
     methionines = [k for k, residue in enumerate(read_structure(evidence.plain).chains.sequence(0)) if residue == "M"]
     assert len(methionines) > 5
     for path in (evidence.plain, *evidence.hard):
@@ -139,7 +139,7 @@ def test_selenomethionine_retains_its_atoms(evidence: HardEvidence) -> None:
         assert len(atoms.residue) == sum(len(residue) for residue in gemmi.read_structure(str(path))[0][0])
 
 
-def test_isoforms_share_peptides_outside_the_deletion(evidence: HardEvidence) -> None:
+def test_isoforms_share_all_peptides_outside_a_deletion(evidence: HardEvidence) -> None:
     project, run = evidence[:2]
     shared = {frozenset((row["accession"], row["other"])): row for row in rows(project, run, PARALOGUES)}
     pair = shared[frozenset(("WHOLE", "ISOFORM"))]
@@ -149,7 +149,7 @@ def test_isoforms_share_peptides_outside_the_deletion(evidence: HardEvidence) ->
     assert {place["accession"] for place in places if place["n_places"] == 2} >= {"WHOLE", "ISOFORM"}
 
 
-def test_distant_relative_is_marked_in_tables_and_pages(evidence: HardEvidence, tmp_path: Path) -> None:
+def test_distantly_related_chain_is_marked_in_tables_and_pages(evidence: HardEvidence, tmp_path: Path) -> None:
     project, run, sequence = evidence[:3]
     (number, chain), *others = [row for row in enumerate(rows(project, run, CHAINS)) if row[1]["accession"] == "DISTANT"]
     assert not others

@@ -86,7 +86,7 @@ def written(out: Path) -> set[str]:
     return {path.parent.name.removeprefix("protein_") for path in out.rglob("*.cif")}
 
 
-def test_export_requires_named_structures(
+def test_structure_export_requires_structure_files(
     original: Project, albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert export_structures(original.folder, tmp_path / "out") == 2
@@ -100,7 +100,7 @@ def test_export_requires_named_structures(
     assert read == [albumin] * 2 and written(tmp_path / "out") == {"RELATIVE", "PARTIAL"}
 
 
-def test_moved_structures_are_found_by_their_names(original: Project, albumin: Path, tmp_path: Path, read: list[Path]) -> None:
+def test_structure_export_finds_moved_files_by_name(original: Project, albumin: Path, tmp_path: Path, read: list[Path]) -> None:
     (tmp_path / "moved" / "deep").mkdir(parents=True)
     moved = shutil.copy(albumin, tmp_path / "moved" / "deep")
     assert export_structures(original.folder, tmp_path / "out", tmp_path / "moved") == 0
@@ -108,7 +108,7 @@ def test_moved_structures_are_found_by_their_names(original: Project, albumin: P
 
 
 @pytest.mark.parametrize("name", ["secret/1ao6_A.pdb", "secret/private.pdb"])
-def test_paths_of_an_untrusted_project_are_not_opened(
+def test_structure_export_opens_no_path_recorded_in_the_project(
     untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     secret = tmp_path / name
@@ -124,7 +124,7 @@ def test_paths_of_an_untrusted_project_are_not_opened(
 
 
 @pytest.mark.parametrize("path", [r"\\host\share\x.pdb", "//host/share/x.pdb", "/dev/zero", "http://host/x.pdb", "x" * 5000, ".", "a:b"])
-def test_odd_paths_of_a_project_are_text(
+def test_structure_export_opens_no_device_or_network_path(
     untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str], path: str
 ) -> None:
     project = untrusted(path)
@@ -135,7 +135,7 @@ def test_odd_paths_of_a_project_are_text(
 
 
 @pytest.mark.parametrize("kind", ["other bytes", "pipe", "device", "gone", "same bytes"])
-def test_window_opens_only_recorded_bytes_at_forged_paths(
+def test_shown_structure_opens_only_file_with_recorded_digest(
     untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     secret = tmp_path / "secret" / albumin.name
@@ -163,7 +163,7 @@ def test_window_opens_only_recorded_bytes_at_forged_paths(
     assert kind == "same bytes" or str(secret) in fold.note
 
 
-def test_proteins_left_out_are_counted_and_named(
+def test_structure_export_counts_and_names_omitted_proteins(
     untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = untrusted(str(albumin), str(tmp_path / "gone.pdb"))
@@ -174,7 +174,7 @@ def test_proteins_left_out_are_counted_and_named(
     assert f"1 of 2 proteins left out of the structures ({left_out})" in errors
 
 
-def test_another_structure_of_the_same_name_is_left_out(
+def test_structure_export_omits_other_structure_of_same_file_name(
     original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     atoms = gemmi.read_structure(str(albumin))
@@ -187,7 +187,7 @@ def test_another_structure_of_the_same_name_is_left_out(
     assert "2 of 2 proteins left out" in errors and not (tmp_path / "out").exists()
 
 
-def test_named_files_of_same_name_need_the_recorded_path(albumin: Path, tmp_path: Path) -> None:
+def test_structure_files_of_equal_name_need_the_recorded_path(albumin: Path, tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         write_albumin(tmp_path / folder)
@@ -199,7 +199,9 @@ def test_named_files_of_same_name_need_the_recorded_path(albumin: Path, tmp_path
     assert single.find(rf"C:\data\{albumin.name}") == tmp_path / "a" / albumin.name
 
 
-def test_missing_or_empty_names_are_refused(original: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_structure_export_rejects_missing_file_or_empty_folder(
+    original: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "empty").mkdir()
     for path, reason in ((tmp_path / "missing.pdb", "there is no such file"), (tmp_path / "empty", "holds no files of structures")):
         assert export_structures(original.folder, tmp_path / "out", path) == 2
@@ -207,18 +209,20 @@ def test_missing_or_empty_names_are_refused(original: Project, tmp_path: Path, c
         assert reason in errors and errors.count("\n") == 1
 
 
-def test_structure_database_is_refused(original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_structure_export_rejects_a_structure_database(
+    original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["structure-database", "build", str(albumin), "--out", str(tmp_path / "database")]) == 0
     capsys.readouterr()
     assert export_structures(original.folder, tmp_path / "out", tmp_path / "database") == 2
     assert "is a structure database, which holds no atoms to export. Give the source files of the run." in capsys.readouterr().err
 
 
-def test_other_formats_take_no_structures(original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tsv_export_rejects_structures_option(original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["export", str(original.folder), "--run", RUN, "--format", "tsv", "--out", str(tmp_path / "out")]
     assert main([*arguments, "--structures", str(albumin)]) == 2
     assert "reads no structures; leave --structures out" in capsys.readouterr().err
 
 
-def test_recorded_folders_are_listed_once(original: Project) -> None:
+def test_recorded_structure_folders_are_listed_once(original: Project) -> None:
     assert recorded_folders(original, RUN) == [str(original.folder.parent)]

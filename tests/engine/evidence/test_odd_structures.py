@@ -106,7 +106,7 @@ def test_evidence_rejects_structures_without_protein(
 
 
 @pytest.mark.parametrize("is_cif", [True, False])
-def test_alpha_carbons_only_leave_exposure_unknown(albumin_project: AlbuminProject, is_cif: bool, tmp_path: Path) -> None:
+def test_exposure_is_unknown_for_chains_of_alpha_carbons(albumin_project: AlbuminProject, is_cif: bool, tmp_path: Path) -> None:
     def change(chain: gemmi.Chain) -> None:
         for residue in chain:
             for k in reversed(range(len(residue))):
@@ -124,7 +124,7 @@ def test_alpha_carbons_only_leave_exposure_unknown(albumin_project: AlbuminProje
     assert ">unknown<" in page.read_text() and ">surface<" not in page.read_text()
 
 
-def test_unknown_residues_are_never_identical(albumin_project: AlbuminProject) -> None:
+def test_unknown_residues_never_count_as_identical(albumin_project: AlbuminProject) -> None:
     def unknown(every: int) -> Callable[[gemmi.Chain], None]:
         def change(chain: gemmi.Chain) -> None:
             for k, residue in enumerate(chain):
@@ -158,7 +158,7 @@ def test_exposure_counts_atoms_with_alternative_locations(albumin_project: Album
 
 
 @pytest.mark.parametrize("is_cif", [True, False])
-def test_negative_numbers_with_insertion_codes_are_coloured(albumin_project: AlbuminProject, is_cif: bool, tmp_path: Path) -> None:
+def test_structure_export_colours_negative_residue_numbers(albumin_project: AlbuminProject, is_cif: bool, tmp_path: Path) -> None:
     codes = ("", "A", "B")
     names = [f"{k // 3 - 60}{codes[k % 3]}" for k in range(len(albumin_project.sequence))]
 
@@ -185,7 +185,7 @@ def test_negative_numbers_with_insertion_codes_are_coloured(albumin_project: Alb
         assert all(len(colours_of_kind) == 1 for colours_of_kind in kinds.values()) and len(set().union(*kinds.values())) == len(kinds) > 3
 
 
-def test_exposure_is_finite_when_all_atoms_coincide(albumin_project: AlbuminProject) -> None:
+def test_exposure_is_finite_when_all_atoms_have_one_position(albumin_project: AlbuminProject) -> None:
     def change(chain: gemmi.Chain) -> None:
         for residue in chain:
             for atom in residue:

@@ -36,7 +36,7 @@ def pages(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_pages_link_html_and_pdf_of_each_protein(pages: Path) -> None:
+def test_protein_pages_link_html_and_pdf(pages: Path) -> None:
     names = sorted(path.stem for path in pages.glob("*.html") if path.stem != "index")
     assert names == sorted(path.stem for path in pages.glob("*.pdf")) and len(names) == 3
     index = (pages / "index.html").read_text()
@@ -49,20 +49,22 @@ def test_pages_link_html_and_pdf_of_each_protein(pages: Path) -> None:
         assert not re.search(rb"/Subtype\s*/Image|/JavaScript|/JS\b|/URI|/Launch|/EmbeddedFile", data)
 
 
-def test_pdf_has_vector_figures_and_text_sequence(pages: Path) -> None:
+def test_protein_pdf_has_vector_figures_and_sequence_as_text(pages: Path) -> None:
     drawn = b"\n".join(pdf_streams(next(pages.glob("*RELATIVE.pdf"))))
     assert drawn.count(b" re\n") + drawn.count(b" re f") > 20 and drawn.count(b" l ") > 500
     residues = b"".join(re.findall(rb"\(([A-Z ]+)\) Tj", drawn)).replace(b" ", b"")
     assert b"MKWVTFISLLLLFSSAYS" in residues
 
 
-def test_pages_are_identical_for_the_same_run(project: Project, pages: Path, tmp_path: Path) -> None:
+def test_protein_pages_are_identical_when_written_again(project: Project, pages: Path, tmp_path: Path) -> None:
     write_pages(project, str(project.latest("evidence")), tmp_path, Progress())
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (pages / path.name).read_bytes()
 
 
-def test_relative_structure_path_is_found_from_other_folder(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protein_pages_find_relative_structure_path_from_any_folder(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(project.folder, tmp_path / "made")
     write_albumin(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -75,7 +77,7 @@ def test_relative_structure_path_is_found_from_other_folder(project: Project, tm
     assert fold.note == "" and fold.trace is not None
 
 
-def test_structure_drawing_follows_coordinates(project: Project) -> None:
+def test_structure_drawing_has_the_projected_coordinates(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         source = run.tables.source("proteins")
         protein = protein_evidence(source, 0)
@@ -96,7 +98,7 @@ def test_structure_drawing_follows_coordinates(project: Project) -> None:
     assert spread[0] >= spread[1]
 
 
-def test_labels_of_modified_residues_do_not_overlap(project: Project) -> None:
+def test_structure_drawing_labels_do_not_overlap(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
         fold = read_shown_structure(run, protein, protein.folds[0])
@@ -117,7 +119,7 @@ def test_labels_of_modified_residues_do_not_overlap(project: Project) -> None:
         assert not any(left < other[2] and other[0] < right and top < other[3] and other[1] < bottom for other in boxes[:k])
 
 
-def test_pdf_pages_wrap_long_and_foreign_texts(tmp_path: Path) -> None:
+def test_protein_pdf_wraps_long_and_non_latin_texts(tmp_path: Path) -> None:
     pages = PdfPages("a\u202etitle", "somewhere")
     pages.heading("\u0000heading" * 40)
     pages.paragraph("W" * 5000 + "\n" + "\u8056\U0001f9ec α β Å " * 50)

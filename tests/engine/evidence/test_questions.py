@@ -36,7 +36,7 @@ def random_protein(generator: np.random.Generator, n: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_shared_peptides_match_string_search(seed: int) -> None:
+def test_shared_peptides_equal_string_search(seed: int) -> None:
     generator = np.random.default_rng(seed)
     base = random_protein(generator, 240)
     swapped = base.translate(str.maketrans("IL", "LI"))

@@ -61,7 +61,7 @@ def with_homologues(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str
     return project, done.run_id, proteins, relatives
 
 
-def test_homologues_exclude_unrelated_and_same_protein(
+def test_homologues_exclude_unrelated_proteins_and_the_protein_itself(
     with_homologues: tuple[Path, str, dict[str, str], dict[str, str]],
 ) -> None:
     project, run, proteins, relatives = with_homologues
@@ -147,7 +147,7 @@ def test_conservation_is_empty_without_homologues(tmp_path: Path) -> None:
         assert site["intensity"] == pytest.approx(sum(place["intensity"] for place in over)) and site["n_psms"] <= site["n_covering"]
 
 
-def test_homologues_accept_unusual_residues_and_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_homologue_search_accepts_unusual_residues_and_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     albumin = write_albumin(tmp_path)
     sequence = read_structure(albumin).chains.sequence(0)
     # Spectra of standard sequences, and a database with other residue codes, outside the identified peptides.
@@ -198,7 +198,7 @@ def with_remote(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return project, done.run_id, globins
 
 
-def test_remote_chains_align_the_haem_binding_histidine(with_remote: tuple[Path, str, Mapping[str, Path]]) -> None:
+def test_remote_globin_chains_align_the_haem_binding_histidine(with_remote: tuple[Path, str, Mapping[str, Path]]) -> None:
     project, run, globins = with_remote
     chains = rows(project, run, CHAINS)
     assert [chain["kind"] for chain in chains] == ["same", *["remote"] * 4] and [chain["rank"] for chain in chains] == [1, 2, 3, 4, 5]

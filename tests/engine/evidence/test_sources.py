@@ -140,7 +140,7 @@ def test_evidence_locates_planted_modifications(modified: tuple[Path, str, str],
     assert {str(at + 5) for at, _ in sites} == numbers and {site["chain"] for site in sites.values()} == {"1ao6_A"}
 
 
-def test_evidence_uses_the_only_run_of_a_project(modified: tuple[Path, str, str], albumin: Path) -> None:
+def test_evidence_uses_the_only_identification_of_a_project(modified: tuple[Path, str, str], albumin: Path) -> None:
     project, run, evidence = modified
     done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2)
     assert done.run_id is not None
@@ -158,7 +158,7 @@ def explained(explained_once: tuple[Path, str, str], tmp_path_factory: pytest.Te
     return Path(shutil.copytree(folder, tmp_path_factory.mktemp("explained") / "p")), identified, explaining
 
 
-def test_evidence_adds_spectra_of_an_explanation(explained: tuple[Path, str, str], albumin: Path) -> None:
+def test_evidence_counts_spectra_added_by_an_explanation(explained: tuple[Path, str, str], albumin: Path) -> None:
     project, identified, explaining = explained
     before = Counter(psm["peptide"] for psm in accepted(project, identified))
     joined = [spectrum for spectrum in stored(project, explaining, "explained") if spectrum["q_value"] <= ACCEPTED]
@@ -261,7 +261,7 @@ def test_evidence_tables_are_exported_as_text(modified: tuple[Path, str, str]) -
 # ------------------------------------------------------------------------------------------------------- fixed modifications
 
 
-def test_imported_fixed_modifications_are_sites_on_request(tmp_path: Path) -> None:
+def test_evidence_counts_imported_fixed_modifications_on_request(tmp_path: Path) -> None:
     albumin = write_albumin(tmp_path)
     project = write_identification(tmp_path, {ALBUMIN: read_structure(albumin).chains.sequence(0)}, is_alkylated=True)
     peptides = stored(project, Project.open(project).runs()[-1].id, "psms")
@@ -290,7 +290,7 @@ def test_imported_fixed_modifications_are_sites_on_request(tmp_path: Path) -> No
         assert {residue for _, residue in modified} == residues | {"K"}
 
 
-def test_fixed_modifications_come_from_search_parameters(tmp_path: Path) -> None:
+def test_evidence_reads_fixed_modifications_from_search_parameters(tmp_path: Path) -> None:
     """Use two cysteines, which could be modified by chance: only the parameters show that the modification is fixed."""
     protein = "MAAELVCAGSTEDLLKGGSTVAEDLYCKSAELLDDYTPAEEVLKSSTVEEPLMDAK"
     synthetic = write_run(tmp_path, {"MADE": protein, **dict(list(proteins_of(SAMPLE).items())[:N_OTHERS])}, {}, 3)
@@ -312,7 +312,7 @@ def test_fixed_modifications_come_from_search_parameters(tmp_path: Path) -> None
             assert "Carbamidomethyl" not in str(read_group_coverage(source, row, 0.01, fixed).modified)
 
 
-def test_workload_estimate_uses_the_selected_run(tmp_path: Path) -> None:
+def test_evidence_workload_estimate_uses_the_selected_run(tmp_path: Path) -> None:
     albumin = write_albumin(tmp_path)
     sequence = read_structure(albumin).chains.sequence(0)
     folder = write_identification(tmp_path, synthetic_proteins(sequence))

@@ -121,7 +121,7 @@ def test_structure_export_escapes_untrusted_names(hostile_run: tuple[Project, st
             assert len(lines) > 5 and not [line for line in lines if not allowed.fullmatch(line)]
 
 
-def test_gff3_and_tsv_keep_untrusted_names_in_their_cells(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+def test_gff3_and_tsv_escape_separators_in_untrusted_names(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
     project, run = hostile_run
     (path,) = EVIDENCE.export(project, ExportRequest(run, "gff3", tmp_path / "sites.gff3"), Progress())
     names = set()
@@ -138,7 +138,7 @@ def test_gff3_and_tsv_keep_untrusted_names_in_their_cells(hostile_run: tuple[Pro
         assert len({line.count("\t") for line in lines}) == 1
 
 
-def test_pages_show_untrusted_names_as_text(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+def test_protein_pages_show_untrusted_names_as_text(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
     project, run = hostile_run
     written = EVIDENCE.write_pages(project, run, tmp_path / "pages", Progress())
     assert len(written) == 2 * len(NAMES) + 1 and all(path.parent == tmp_path / "pages" for path in written)
@@ -174,7 +174,7 @@ def chains(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
     return Project.open(project), done.run_id
 
 
-def test_untrusted_chain_names_stay_distinct_and_inert(chains: tuple[Project, str], tmp_path: Path) -> None:
+def test_untrusted_chain_names_stay_distinct_and_run_no_commands(chains: tuple[Project, str], tmp_path: Path) -> None:
     project, run = chains
     near = [row for row in rows(project.folder, run, CHAINS) if row["rank"] == 1]
     sequence_of = {row["accession"]: row["sequence"] for row in rows(project.folder, run, PROTEINS)}
@@ -212,7 +212,7 @@ def test_evidence_rejects_run_without_accepted_peptides(hostile_run: tuple[Proje
     assert [record.id for record in project.runs() if record.status == "done"] == before
 
 
-def test_unrelated_structure_leaves_sequence_evidence(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+def test_unrelated_structure_does_not_change_sequence_evidence(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
     project, _ = hostile_run
     atoms = gemmi.read_structure(str(write_albumin(tmp_path)))
     for residue in atoms[0][0]:
@@ -235,7 +235,7 @@ def evidence_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project_with_evidence(tmp_path_factory.mktemp("evidence") / "evidence_project")
 
 
-def test_report_path_that_is_a_file_is_rejected_first(evidence_project: Project, tmp_path: Path) -> None:
+def test_report_path_of_a_file_is_rejected_before_the_run(evidence_project: Project, tmp_path: Path) -> None:
     project = evidence_project
     n = len(project.runs())
     (tmp_path / "pages").write_text("mine")
@@ -247,7 +247,7 @@ def test_report_path_that_is_a_file_is_rejected_first(evidence_project: Project,
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_export_rejects_pipe_in_place_of_structure(evidence_project: Project, tmp_path: Path) -> None:
+def test_structure_export_rejects_a_pipe(evidence_project: Project, tmp_path: Path) -> None:
     path = evidence_project.folder.parent / "1ao6_A.pdb"
     path.rename(tmp_path / "original")
     try:

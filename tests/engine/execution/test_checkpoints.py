@@ -104,7 +104,7 @@ def test_resumed_run_computes_only_the_remaining_items(tmp_path: Path, kind: str
     assert 0 < third < n_parts - 15, "most parts were stored"
 
 
-def test_run_stopped_at_its_end_computes_nothing(tmp_path: Path) -> None:
+def test_resumed_run_computes_nothing_when_all_items_are_stored(tmp_path: Path) -> None:
     path = tmp_path / "toy.sqlite"
     assert run(path, "histogram", 300)[0] is None
     rows, computed = run(path, "histogram", 1 << 60)
@@ -112,7 +112,7 @@ def test_run_stopped_at_its_end_computes_nothing(tmp_path: Path) -> None:
     np.testing.assert_array_equal(rows["counts"], EXPECTED["histogram"])
 
 
-def test_partitions_of_threads_are_restored_in_order(tmp_path: Path) -> None:
+def test_checkpoint_restores_partitions_in_item_order(tmp_path: Path) -> None:
     """Threads end in any order, and partitions are stored in this order; a partition within another one is left out."""
     with pytest.raises(Cancelled), open_checkpoint(tmp_path / "toy.sqlite") as partitions:
         name = CheckpointName("toy", 1)
@@ -128,7 +128,7 @@ def test_partitions_of_threads_are_restored_in_order(tmp_path: Path) -> None:
     ]
 
 
-def test_another_state_or_workload_ignores_the_checkpoint(tmp_path: Path) -> None:
+def test_checkpoint_of_another_state_or_workload_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "toy.sqlite"
     run(path, "nearest", 299, 0, [0.1, 0.6])
     rows, computed = run(path, "nearest", 1 << 60, 0, [0.1, 0.7])
@@ -136,7 +136,7 @@ def test_another_state_or_workload_ignores_the_checkpoint(tmp_path: Path) -> Non
     np.testing.assert_array_equal(rows["found"], np.abs(X[:, None] - np.array([0.1, 0.7])).argmin(axis=1))
 
 
-def test_phase_of_some_items_is_resumed(tmp_path: Path) -> None:
+def test_resumed_run_restores_phase_of_selected_items(tmp_path: Path) -> None:
     path, passed = tmp_path / "toy.sqlite", np.flatnonzero(X > 0.3)
     for stop_after in (300 + 60, 1 << 60):
         try:
@@ -151,14 +151,14 @@ def test_phase_of_some_items_is_resumed(tmp_path: Path) -> None:
     np.testing.assert_array_equal(fine, (X[passed] * 1000).astype(int))
 
 
-def test_short_run_stores_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_run_writes_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "BEGIN_SECONDS", 1000.0)
     path = tmp_path / "toy.sqlite"
     assert run(path, "histogram", 200)[0] is None
     assert not list(tmp_path.glob("toy*"))
 
 
-def test_checkpoints_use_at_most_a_share_of_cpu_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_writing_stops_beyond_its_share_of_cpu_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "SHARE", -1.0)
     path = tmp_path / "toy.sqlite"
     assert run(path, "histogram", 200)[0] is None
@@ -167,7 +167,7 @@ def test_checkpoints_use_at_most_a_share_of_cpu_time(tmp_path: Path, monkeypatch
     file.close()
 
 
-def test_full_disk_is_reported_and_the_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_continues_without_checkpoint_when_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise StorageError("database or disk is full")
 
@@ -182,7 +182,7 @@ def test_full_disk_is_reported_and_the_run_continues(tmp_path: Path, monkeypatch
     assert warnings == [f"{UNSTORED}: database or disk is full"]
 
 
-def test_damaged_partitions_are_computed_again(tmp_path: Path) -> None:
+def test_resumed_run_recomputes_damaged_partitions(tmp_path: Path) -> None:
     path = tmp_path / "toy.sqlite"
     run(path, "histogram", 200)
     with closing(sqlite3.connect(path)) as connection:
@@ -194,7 +194,7 @@ def test_damaged_partitions_are_computed_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [Seeds(7, "k-means++", 3), Seeds(7, "first")])
-def test_k_means_resumes_from_its_round_or_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Seeds) -> None:
+def test_k_means_resumes_from_stored_round_or_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Seeds) -> None:
     monkeypatch.setattr(checkpoints, "STATE_SECONDS", 0.0)
     monkeypatch.setattr(k_means_module, "SECONDS_AT_ONCE", 0.0)
     values = np.random.default_rng(2).normal(size=(3000, 3))

@@ -21,7 +21,7 @@ def clock_times(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return times
 
 
-def test_seconds_of_a_stage_are_summed(clock_times: list[float]) -> None:
+def test_stage_clock_sums_seconds_of_repeated_stage(clock_times: list[float]) -> None:
     clock_times += [10.0, 10.05, 20.0, 20.03, 30.0, 30.0]
     clock = StageClock()
     for name in ("read", "read", "score"):
@@ -33,7 +33,7 @@ def test_seconds_of_a_stage_are_summed(clock_times: list[float]) -> None:
     assert clock_times == []
 
 
-def test_failing_stage_is_measured(clock_times: list[float]) -> None:
+def test_stage_clock_measures_failing_stage(clock_times: list[float]) -> None:
     clock_times += [10.0, 10.02]
     clock = StageClock()
     with pytest.raises(ValueError, match="no"), clock.stage("index"):
@@ -41,7 +41,7 @@ def test_failing_stage_is_measured(clock_times: list[float]) -> None:
     assert clock.stages["index"]["seconds"] == pytest.approx(0.02)
 
 
-def test_stage_seconds_are_real_seconds() -> None:
+def test_stage_clock_measures_wall_time() -> None:
     clock = StageClock()
     with clock.stage("read"):
         time.sleep(0.05)
@@ -49,7 +49,7 @@ def test_stage_seconds_are_real_seconds() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux can reset the high-water mark of memory")
-def test_peak_memory_is_that_of_each_stage() -> None:
+def test_stage_clock_measures_peak_memory_of_each_stage() -> None:
     clock, size = StageClock(), 200_000_000
     with clock.stage("before"):
         pass

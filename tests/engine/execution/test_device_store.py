@@ -31,7 +31,7 @@ def speeds(maximum: int = 100) -> Facts[float]:
     return Facts("speeds", Annotated[float, Field(gt=0)], maximum)
 
 
-def test_store_loses_nothing_with_two_processes(own_cache: Path) -> None:
+def test_device_store_keeps_facts_written_by_two_processes(own_cache: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, name], env=environment, cwd=REPOSITORY) for name in ("a", "b")]
     assert [writer.wait() for writer in writers] == [0, 0]
@@ -39,7 +39,7 @@ def test_store_loses_nothing_with_two_processes(own_cache: Path) -> None:
     assert Facts("runs", int, 10).get("count") == 60
 
 
-def test_store_retains_facts_of_other_kinds(own_cache: Path) -> None:
+def test_device_store_keeps_facts_of_other_kinds(own_cache: Path) -> None:
     speeds().store({"a": 1.0})
     Facts("runs", list[int], 5).store({"a": [1, 2]})
     speeds().clear()
@@ -47,7 +47,7 @@ def test_store_retains_facts_of_other_kinds(own_cache: Path) -> None:
     assert Facts("runs", list[int], 5).get("a") == [1, 2]
 
 
-def test_store_removes_the_oldest_facts(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_store_removes_the_oldest_facts(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for now in range(20):
         monkeypatch.setattr(device_store.time, "time", lambda now=now: 1e9 + now)
         speeds(3).store({f"key {now}": 1.0})
@@ -56,7 +56,7 @@ def test_store_removes_the_oldest_facts(own_cache: Path, monkeypatch: pytest.Mon
     assert "x" * 501 not in speeds().all(), "keys are bounded"
 
 
-def test_get_ignores_old_facts_and_those_of_the_future(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_store_ignores_old_and_future_facts(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_store.time, "time", lambda: 1e9)
     speeds().store({"a": 1.0})
     stored_at = speeds().stored_at("a")
@@ -82,7 +82,7 @@ def test_get_ignores_old_facts_and_those_of_the_future(own_cache: Path, monkeypa
     ],
     ids=lambda text: text[:12].decode("latin-1"),
 )
-def test_store_reports_and_replaces_a_damaged_file(own_cache: Path, text: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_device_store_reports_and_replaces_a_damaged_file(own_cache: Path, text: bytes, caplog: pytest.LogCaptureFixture) -> None:
     path = own_cache / "devices.json"
     path.write_bytes(text)
     with caplog.at_level(logging.WARNING):
@@ -96,7 +96,7 @@ def test_store_reports_and_replaces_a_damaged_file(own_cache: Path, text: bytes,
 
 
 @pytest.mark.parametrize("entry", [1, [], [1], [1, 2, 3], ["1", 2.0], [-1, 2.0], [1e300, 2.0], [1, "fast"], [1, -2.0], [1, [1]], None])
-def test_store_ignores_only_invalid_facts(own_cache: Path, entry: object) -> None:
+def test_device_store_ignores_only_invalid_facts(own_cache: Path, entry: object) -> None:
     (own_cache / "devices.json").write_text(json.dumps({"speeds": {"a": entry, "b": [1, 2.0]}, "other": {"x": 1}}))
     assert speeds().all() == {"b": 2.0}
     speeds().store({"c": 3.0})
@@ -104,7 +104,7 @@ def test_store_ignores_only_invalid_facts(own_cache: Path, entry: object) -> Non
     assert set(content["speeds"]) == {"b", "c"} and "other" not in content
 
 
-def test_store_ignores_an_unwritable_disk(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_store_ignores_an_unwritable_disk(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own_cache / "devices.json").mkdir()
     speeds().store({"a": 1.0})
     assert speeds().get("a") is None
@@ -115,7 +115,7 @@ def test_store_ignores_an_unwritable_disk(own_cache: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_store_does_not_wait_at_a_pipe(own_cache: Path) -> None:
+def test_device_store_does_not_block_on_a_pipe(own_cache: Path) -> None:
     os.mkfifo(own_cache / "devices.json")
     assert speeds().get("a") is None
     speeds().store({"a": 2.0})

@@ -11,7 +11,7 @@ from proteoscope.engine.execution.devices import devices, resolve_device
 from proteoscope.engine.execution.threads import available_threads
 
 
-def test_cpu_is_first_and_usable() -> None:
+def test_devices_lists_the_cpu_first_and_usable() -> None:
     cpu = devices()[0]
     assert cpu.name == "cpu"
     assert cpu.usable
@@ -20,18 +20,18 @@ def test_cpu_is_first_and_usable() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names, reason="the system does not report its memory")
-def test_cpu_memory_is_that_of_the_system() -> None:
+def test_cpu_device_has_the_memory_of_the_system() -> None:
     expected = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert devices()[0].memory_bytes == pytest.approx(expected, rel=0.02)
 
 
-def test_device_names_are_distinct_and_unusable_have_reasons() -> None:
+def test_devices_have_distinct_names_and_reasons_if_unusable() -> None:
     every = devices()
     assert len({device.name for device in every}) == len(every)
     assert all(device.usable or device.reason for device in every)
 
 
-def test_auto_and_cpu_resolve_to_a_usable_device() -> None:
+def test_resolve_device_returns_usable_device_for_auto_and_cpu() -> None:
     assert resolve_device("cpu").name == "cpu"
     assert resolve_device("auto").usable
 

@@ -54,7 +54,7 @@ def k_means(session: Session, rounds: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n_gpus", [0, 1, 3])
-def test_rounds_may_have_different_numbers_of_items(n_gpus: int) -> None:
+def test_executor_accepts_rounds_with_different_numbers_of_items(n_cards: int) -> None:
     with Executor(resources(n_gpus)).session(work("variable")) as session:
         for n in (30, 30, 90, 5, 0, 61):
             assert session.run(n)["found"].tolist() == [10 * k for k in range(n)]
@@ -63,7 +63,7 @@ def test_rounds_may_have_different_numbers_of_items(n_gpus: int) -> None:
 @pytest.mark.parametrize(
     ("n_gpus", "with_processor", "fails_at"), [(0, False, -1), (1, True, -1), (3, False, -1), (2, True, 9), (1, False, 3)]
 )
-def test_rounds_open_once_and_begin_each_state_once(n_gpus: int, with_processor: bool, fails_at: int) -> None:
+def test_executor_opens_workload_once_and_sends_each_state_once(n_cards: int, with_processor: bool, fails_at: int) -> None:
     used = resources(n_gpus, with_processor=with_processor, fails_at=fails_at)
     with Executor(used).session(work("nearest")) as session:
         centroids_of_session = k_means(session, 6)
@@ -77,7 +77,7 @@ def test_rounds_open_once_and_begin_each_state_once(n_gpus: int, with_processor:
     assert len(begun) == len({(name, str(state)) for name, state in begun}), "and receives the state of a round once"
 
 
-def test_phase_runs_on_the_items_that_passed_a_filter() -> None:
+def test_executor_computes_phase_only_for_filtered_items() -> None:
     with Executor(resources(2, with_processor=True)).session(work("phases")) as session:
         coarse = session.run("coarse")["found"]
         passed = np.flatnonzero(coarse >= 7)
@@ -88,13 +88,13 @@ def test_phase_runs_on_the_items_that_passed_a_filter() -> None:
 
 
 @pytest.mark.parametrize("fails_at", [-1, 4])
-def test_sums_are_merged_once_for_each_item(fails_at: int) -> None:
+def test_executor_adds_each_item_once_to_sums(fails_at: int) -> None:
     with Executor(resources(3, fails_at=fails_at)).session(work("histogram")) as session:
         counts = session.run()["counts"]
     assert np.array_equal(counts, np.bincount((X * 10).astype(int), minlength=10))
 
 
-def test_failed_gpu_is_removed_and_reported() -> None:
+def test_executor_removes_and_reports_failed_gpu() -> None:
     progress = RecordingProgress(Progress())
     used = resources(2, fails_at=0, progress=progress)
     with Executor(used).session(work("phases")) as session:
@@ -104,7 +104,7 @@ def test_failed_gpu_is_removed_and_reported() -> None:
     assert sum("is lost" in text for text in progress.messages) == 1
 
 
-def test_cpu_finishes_what_the_only_gpu_left() -> None:
+def test_cpu_computes_remaining_items_after_the_only_gpu_fails() -> None:
     progress = RecordingProgress(Progress())
     used = resources(1, fails_at=2, progress=progress)
     with Executor(used).session(work("phases")) as session:
@@ -115,14 +115,14 @@ def test_cpu_finishes_what_the_only_gpu_left() -> None:
     assert "The CPU computes the remaining items" in progress.messages
 
 
-def test_shares_sum_to_one() -> None:
+def test_device_shares_sum_to_one() -> None:
     with Executor(resources(2, with_processor=True)).session(work("phases")) as session:
         session.run("fine")
         assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("step_cost", "total"), [(0.0, len(X)), (10.0, len(X) // 10)])
-def test_progress_counts_items_or_steps_of_cost(step_cost: float, total: int) -> None:
+def test_executor_progress_counts_items_or_cost_steps(step_cost: float, total: int) -> None:
     events: list[ProgressEvent] = []
     progress = Progress(events.append, interval=0)
     progress.stage("Scoring", total)
@@ -131,19 +131,19 @@ def test_progress_counts_items_or_steps_of_cost(step_cost: float, total: int) ->
     assert max(event.done for event in events) == total
 
 
-def test_cancel_is_passed_on() -> None:
+def test_executor_session_raises_cancelled_after_cancel() -> None:
     progress = Progress()
     with pytest.raises(Cancelled), Executor(resources(2, progress=progress)).session(work("phases")) as session:
         progress.cancel()
         session.run("fine")
 
 
-def test_unknown_workload_type_is_rejected() -> None:
+def test_executor_rejects_unknown_workload_type() -> None:
     with pytest.raises(ValueError, match="workload type 'os' is not registered"):
         workload_type(Workload("os", {}, {}))
 
 
-def test_register_kinds_rejects_a_second_type_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_register_kinds_rejects_duplicate_names(monkeypatch: pytest.MonkeyPatch) -> None:
     (_, load), other, *_ = toy_kinds.KINDS
     monkeypatch.setitem(KINDS, "toy", load)
     register_kinds([("toy", load)])

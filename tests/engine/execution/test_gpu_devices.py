@@ -172,7 +172,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     gpus.cache_clear()
 
 
-def test_auto_is_all_usable_gpus_and_cuda_the_first(machine: Callable[..., None]) -> None:
+def test_auto_selects_all_usable_gpus_and_cuda_the_first_usable_gpu(machine: Callable[..., None]) -> None:
     machine(gpu(0, usable=False, reason="a test kernel does not run"), gpu(1), gpu(2))
     assert resolve_device("auto").name == "cuda:1+cuda:2"
     assert resolve_device("auto").numbers == (1, 2)
@@ -184,7 +184,7 @@ def test_auto_is_all_usable_gpus_and_cuda_the_first(machine: Callable[..., None]
     assert devices()[2].driver == "580.1"
 
 
-def test_all_is_every_usable_gpu_and_the_cpu(machine: Callable[..., None]) -> None:
+def test_all_selects_every_usable_gpu_and_the_cpu(machine: Callable[..., None]) -> None:
     machine(gpu(0), gpu(1, usable=False, reason="broken"), gpu(2))
     chosen = resolve_device("all")
     assert chosen.numbers == (0, 2)
@@ -210,7 +210,7 @@ def test_unusable_device_error_gives_the_reason(machine: Callable[..., None]) ->
         resolve_device("cuda")
 
 
-def test_crashing_gpu_is_listed_and_others_are_usable(driver: Callable[..., Path]) -> None:
+def test_gpu_that_crashes_the_probe_leaves_others_usable(driver: Callable[..., Path]) -> None:
     for number, usable in ((0, [1, 2]), (1, [0, 2]), (2, [0, 1])):
         driver(f"crash {number}")
         probed = gpus()
@@ -220,7 +220,7 @@ def test_crashing_gpu_is_listed_and_others_are_usable(driver: Callable[..., Path
         assert resolve_device("auto").numbers == tuple(usable)
 
 
-def test_hanging_gpu_leaves_others_usable(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_that_hangs_the_probe_leaves_others_usable(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SILENT_SECONDS", 1.5)
     mark = driver("hang 1")
     assert [gpu.usable for gpu in gpus()] == [True, False, True]
@@ -229,14 +229,14 @@ def test_hanging_gpu_leaves_others_usable(driver: Callable[..., Path], monkeypat
         os.kill(int(mark.read_text()), 0)
 
 
-def test_probe_is_not_repeated_beyond_its_time(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_probe_is_not_repeated_after_its_time_limit(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAXIMUM_SECONDS", 0.0)
     driver("crash 1")
     assert [gpu.usable for gpu in gpus()] == [True, False, False]
     assert gpus()[2].reason == "it was not tried: those before it took too long"
 
 
-def test_gpus_of_the_driver_are_listed_when_cupy_crashes(driver: Callable[..., Path]) -> None:
+def test_gpus_are_listed_by_the_driver_when_cupy_crashes(driver: Callable[..., Path]) -> None:
     driver("crash import")
     assert [gpu.name for gpu in gpus()] == ["cuda:0", "cuda:1", "cuda:2"]
     for gpu in gpus():
@@ -245,7 +245,7 @@ def test_gpus_of_the_driver_are_listed_when_cupy_crashes(driver: Callable[..., P
 
 
 @pytest.mark.parametrize(("fall", "number"), [("", 2), ("crash 0", 2), ("crash import", 1)])
-def test_unopenable_gpu_is_listed_with_the_reason(fall: str, number: int, driver: Callable[..., Path]) -> None:
+def test_gpu_that_cannot_be_opened_is_listed_with_the_reason(fall: str, number: int, driver: Callable[..., Path]) -> None:
     driver(fall, FAKE_LOST="1", FAKE_COUNT="2")
     assert [gpu.numbers for gpu in gpus()] == [(0,), (1,), (2,)]
     lost = gpus()[number]
@@ -255,12 +255,12 @@ def test_unopenable_gpu_is_listed_with_the_reason(fall: str, number: int, driver
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "7"])
-def test_variable_that_hides_all_gpus_is_named(visible: str, driver: Callable[..., Path]) -> None:
+def test_error_names_cuda_visible_devices_that_hides_all_gpus(visible: str, driver: Callable[..., Path]) -> None:
     driver(FAKE_COUNT="0", CUDA_VISIBLE_DEVICES=visible)
     assert f"CUDA_VISIBLE_DEVICES is '{visible}'; unset it" in gpus()[0].reason
 
 
-def test_cancel_stops_a_hanging_probe(driver: Callable[..., Path]) -> None:
+def test_cancel_stops_a_hanging_gpu_probe(driver: Callable[..., Path]) -> None:
     mark = driver("hang import")
     events: list[ProgressEvent] = []
     progress = Progress(events.append)
@@ -282,7 +282,7 @@ def test_cancel_stops_a_hanging_probe(driver: Callable[..., Path]) -> None:
     assert all(gpu.usable for gpu in gpus()), "a cancelled probe has no later effect"
 
 
-def test_cancel_stops_waiting_for_the_probe_of_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_stops_waiting_for_gpu_probe_of_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ends, probes = threading.Event(), threading.Event(), []
 
     def probed(progress: Progress) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def test_cancel_stops_waiting_for_the_probe_of_a_thread(monkeypatch: pytest.Monk
     gpus.cache_clear()
 
 
-def test_crashing_or_hanging_probe_becomes_a_reason(played: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crashing_or_hanging_gpu_probe_gives_a_reason(played: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     played("import os; os.kill(os.getpid(), 9)")
     assert gpus()[0].reason == "the program that tests the NVIDIA driver ended with signal 9"
     played("raise MemoryError('none left')")
@@ -373,7 +373,7 @@ class Cupy(ModuleType):
         ),
     ],
 )
-def test_old_driver_is_named_with_a_remedy(driver: str, cuda: str, needs: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_old_gpu_driver_with_a_remedy(driver: str, cuda: str, needs: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", Cupy(needs))
     answer: dict[str, Any] = {"driver": driver, "cuda": cuda, "reason": "", "devices": []}
     probe.try_devices(answer)
@@ -381,7 +381,7 @@ def test_old_driver_is_named_with_a_remedy(driver: str, cuda: str, needs: int, r
     assert "\n" not in answer["reason"]
 
 
-def test_missing_cupy_names_the_packages_for_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_cupy_names_the_package_for_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: None)
     for cuda, extra in (("12.8", "cuda12"), ("13.0", "cuda13"), ("14.1", "cuda13")):
@@ -402,7 +402,7 @@ def test_gpu_with_a_failing_test_kernel_has_a_reason(monkeypatch: pytest.MonkeyP
     assert second["reason"] == ("a test kernel does not run: RuntimeError: no kernel image is available for execution on the device")
 
 
-def test_last_line_of_the_probe_is_its_answer() -> None:
+def test_last_line_printed_by_gpu_probe_is_the_json_answer() -> None:
     done = subprocess.run([sys.executable, str(files("proteoscope.kernels.cuda") / "probe.py")], capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout.splitlines()[-1])
     assert set(answer) == {"driver", "cuda", "reason", "devices", "step"}

@@ -32,7 +32,7 @@ print(json.dumps([after_lookup, n_found, before, within, threads()]))
 """
 
 
-def test_blas_library_is_detected_once_and_limited():
+def test_blas_library_is_detected_once_and_limited_to_one_thread():
     environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name} | {"OPENBLAS_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     after_lookup, n_found, before, within, after = json.loads(done.stdout)

@@ -17,11 +17,11 @@ from proteoscope.kernels.cuda.rates import USUAL_RATES
 from proteoscope.kernels.device import DeviceError
 
 
-def test_cpu_has_no_gpus() -> None:
+def test_open_cards_opens_no_gpu_for_the_cpu() -> None:
     assert open_gpus(Device("cpu", "a CPU", 1, True), Progress()) == []
 
 
-def test_gpu_that_cannot_be_opened_is_reported_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_cards_reports_and_omits_gpu_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     class OpenedGpu:
         name, limit = "cuda:1", -1
 
@@ -41,7 +41,7 @@ def test_gpu_that_cannot_be_opened_is_reported_and_left_out(monkeypatch: pytest.
     assert progress.messages[-1] == "cuda:0 failed: the driver is too old; it is not used"
 
 
-def test_opened_gpu_has_its_measured_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opened_gpu_has_measured_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
     device = Device("cuda:0", "a GPU", 1, True, numbers=(0,))

@@ -65,7 +65,7 @@ def compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCompilers:
 
 
 @pytest.mark.parametrize("processes", [1, 2, 8])
-def test_compile_kernels_begins_each_after_its_callees(compilers: FakeCompilers, processes: int) -> None:
+def test_compile_kernels_compiles_callees_before_callers(compilers: FakeCompilers, processes: int) -> None:
     seen: list[ProgressEvent] = []
     assert compile_kernels(["diamond"], Progress(seen.append), processes) == []
     begun = compilers.begun
@@ -84,14 +84,14 @@ def test_compile_kernels_reports_failures_and_continues(compilers: FakeCompilers
     assert not signatures.is_compiled("failing")
 
 
-def test_compile_kernels_is_cancelled(compilers: FakeCompilers) -> None:
+def test_compile_kernels_stops_at_cancel(compilers: FakeCompilers) -> None:
     progress = Progress(lambda event: progress.cancel() if event.done else None, interval=0.0)
     with pytest.raises(Cancelled):
         compile_kernels(["diamond"], progress, 1)
     assert compilers.begun == [0] and not signatures.is_compiled("diamond")
 
 
-def test_compiler_answers_why_a_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_process_returns_the_error_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[subprocess.Popen[bytes]] = []
     start = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *arguments, **options: started.append(start(*arguments, **options)) or started[-1])
@@ -104,7 +104,7 @@ def test_compiler_answers_why_a_kernel_fails(monkeypatch: pytest.MonkeyPatch) ->
     assert started[0].returncode == -signal.SIGKILL
 
 
-def test_compiler_that_is_busy_ends_with_its_block() -> None:
+def test_busy_compiler_process_ends_with_its_context_manager() -> None:
     with ThreadPoolExecutor(1) as pool, precompile._compiler() as compile_kernel:
         answer = pool.submit(compile_kernel, 0)
     with pytest.raises(EOFError):
@@ -128,7 +128,7 @@ def listed(group: str) -> set[str]:
     return {json.dumps([*kernels[number][:2]]) for number in signatures.needed_kernels([group])}
 
 
-def test_compiled_kernels_are_the_called_ones(tmp_path: Path) -> None:
+def test_drawing_calls_only_kernels_compiled_in_advance(tmp_path: Path) -> None:
     """The cache is empty; the smallest group is tested here, all groups in the long test."""
     subprocess.run([sys.executable, "-c", CHILDREN, "drawing"], env=environment(tmp_path), check=True)
     compiled = {path.name for path in tmp_path.rglob("*.nbc")}
@@ -136,14 +136,14 @@ def test_compiled_kernels_are_the_called_ones(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.rglob("*.nbc")} == compiled
 
 
-def test_identification_calls_only_listed_kernels(tmp_path: Path) -> None:
+def test_identify_calls_only_kernels_in_the_list(tmp_path: Path) -> None:
     roots = record("identify", tmp_path, os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])})
     assert len(roots) > 10
     assert set(roots) <= listed("identify"), "run python -m installer.kernel_signatures"
 
 
 @pytest.mark.long
-def test_no_search_compiles_after_compile(tmp_path: Path) -> None:
+def test_searches_compile_nothing_after_the_compile_command(tmp_path: Path) -> None:
     """The cache is empty; all kernels are compiled first, then the commands of all groups run."""
     variables = environment(tmp_path)
     subprocess.run([sys.executable, "-m", "proteoscope.engine.command_line", "compile"], env=variables, check=True, capture_output=True)

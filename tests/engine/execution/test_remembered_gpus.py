@@ -39,14 +39,14 @@ def test_usable_gpus_are_remembered(state: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["driver", "start"])
-def test_changed_machine_forgets_the_gpus(state: dict[str, Any], name: str) -> None:
+def test_remembered_gpus_are_ignored_after_driver_change_or_reboot(state: dict[str, Any], name: str) -> None:
     _remember_gpus(usable_gpus())
     state[name] = "another"
     assert _remembered_gpus() == ()
 
 
 @pytest.mark.parametrize("seconds", [-60.0, 3601.0])
-def test_remembered_gpus_ignores_old_and_future_tests(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def test_remembered_gpus_ignore_old_and_future_tests(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(device_store.time, "time", lambda: 1e9)
     _remember_gpus(usable_gpus())
     monkeypatch.setattr(device_store.time, "time", lambda: 1e9 + seconds)
@@ -54,7 +54,7 @@ def test_remembered_gpus_ignores_old_and_future_tests(state: dict[str, Any], mon
 
 
 @pytest.mark.parametrize("changes", [{"usable": False}, {"reason": "a test kernel does not run"}, {"numbers": (1,)}])
-def test_unusable_gpus_are_not_stored(state: dict[str, Any], own_cache: Path, changes: dict[str, Any]) -> None:
+def test_unusable_gpus_are_not_remembered(state: dict[str, Any], own_cache: Path, changes: dict[str, Any]) -> None:
     _remember_gpus(usable_gpus(**changes))
     assert not (own_cache / "devices.json").exists()
 
@@ -72,7 +72,7 @@ def test_unusable_gpus_are_not_stored(state: dict[str, Any], own_cache: Path, ch
         [asdict(usable_gpus()[0]) | {"x": 1}],
     ],
 )
-def test_damaged_gpu_store_is_ignored(state: dict[str, Any], own_cache: Path, devices: Any) -> None:
+def test_remembered_gpus_ignore_a_damaged_file(state: dict[str, Any], own_cache: Path, devices: Any) -> None:
     _remember_gpus(usable_gpus())
     path = own_cache / "devices.json"
     content = json.loads(path.read_text())
@@ -81,14 +81,14 @@ def test_damaged_gpu_store_is_ignored(state: dict[str, Any], own_cache: Path, de
     assert _remembered_gpus() == ()
 
 
-def test_gpus_are_not_stored_without_machine_state(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_are_not_remembered_without_machine_state(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_DRIVER", (own_cache / "no driver",))
     _remember_gpus(usable_gpus())
     assert _remembered_gpus() == ()
     assert not (own_cache / "devices.json").exists()
 
 
-def test_unopenable_gpu_is_forgotten(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_are_forgotten_when_one_cannot_be_opened(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(number: int) -> Any:
         raise DeviceError("cuda:0 failed")
 

@@ -97,7 +97,7 @@ class Recorder:
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 @pytest.mark.parametrize("are_known", [False, True])
-def test_every_item_is_computed_once(n: int, are_known: bool) -> None:
+def test_scheduler_computes_every_item_once(n: int, are_known: bool) -> None:
     record, progress = Recorder(), RecordingProgress(Progress())
     speed = 1e6 if are_known else None
     every = [record.worker(f"cuda:{number}", speed=speed) for number in range(n)]
@@ -107,13 +107,13 @@ def test_every_item_is_computed_once(n: int, are_known: bool) -> None:
     assert progress.messages == ()
 
 
-def test_run_accepts_no_items_and_no_workers() -> None:
+def test_scheduler_accepts_no_items_and_no_workers() -> None:
     record = Recorder()
     assert record.run([record.worker("cuda:0"), record.worker("cpu")], costs=np.zeros(0))[0] == []
     assert record.run([])[0] == [Partition(0, N, N)]
 
 
-def test_progress_within_partial_results_is_reported_once() -> None:
+def test_scheduler_reports_progress_of_partial_results_once() -> None:
     reported: list[float] = []
 
     def search(part: Partition) -> Generator[PartialResult, None, None]:
@@ -127,7 +127,7 @@ def test_progress_within_partial_results_is_reported_once() -> None:
     assert reported == [3.0, 2.0, 1.0, 4.0, 0.0]
 
 
-def test_gpus_begin_with_large_items_and_the_cpu_with_small() -> None:
+def test_scheduler_starts_gpus_with_large_and_cpu_with_small_items() -> None:
     record = Recorder()
     record.run([record.worker("cuda:0", seconds=1e-3), record.worker("cpu", seconds=1e-3)])
     assert record.begun["cuda:0"][0].cost == max(part.cost for parts in record.begun.values() for part in parts)
@@ -135,7 +135,7 @@ def test_gpus_begin_with_large_items_and_the_cpu_with_small() -> None:
     assert first.cost == first.last - first.first < 10  # its speed has not been measured yet
 
 
-def test_planned_parts_are_proportional_to_known_speeds() -> None:
+def test_scheduler_plans_parts_proportional_to_known_speeds() -> None:
     record = Recorder()
     workers = [record.worker("a", speed=60.0), record.worker("b", speed=30.0), record.worker("cpu", speed=10.0)]
     parts = planned(workers, Costs(np.ones(1000)))
@@ -145,7 +145,7 @@ def test_planned_parts_are_proportional_to_known_speeds() -> None:
     assert len(parts) == 9
 
 
-def test_work_is_split_into_smaller_parts_at_the_end() -> None:
+def test_scheduler_plans_smaller_parts_at_the_end() -> None:
     workers = [Recorder().worker(name) for name in "ab"]
     assert [part.cost for part in planned(workers, Costs(np.ones(960)), 6)] == [80] * 10 + [40] * 2 + [20] * 4
     assert [part.cost for part in planned(workers, Costs(np.ones(960)), 2)] == [240] * 4
@@ -153,7 +153,7 @@ def test_work_is_split_into_smaller_parts_at_the_end() -> None:
 
 
 @given(costs=st.lists(st.floats(0, 1e6), min_size=1, max_size=60), speeds=st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=5))
-def test_planned_parts_contain_every_item_once(costs: list[float], speeds: list[float]) -> None:
+def test_scheduler_plan_contains_every_item_once(costs: list[float], speeds: list[float]) -> None:
     record = Recorder()
     names = [*(f"cuda:{number}" for number in range(len(speeds) - 1)), "cpu"]
     parts = planned([record.worker(name, speed=speed) for name, speed in zip(names, speeds, strict=True)], Costs(np.array(costs)))
@@ -161,13 +161,13 @@ def test_planned_parts_contain_every_item_once(costs: list[float], speeds: list[
     assert items == list(range(len(costs)))
 
 
-def test_parts_are_cut_by_cost() -> None:
+def test_costs_part_and_at_split_items_by_cost() -> None:
     costs = Costs(np.array([1.0, 1.0, 2.0, 4.0, 8.0]))
     assert costs.part(1, 4) == Partition(1, 4, 7.0)
     assert [costs.at(costs.part(0, 5), share) for share in (0.0, 0.25, 0.5, 1.0)] == [0, 3, 4, 5]
 
 
-def test_one_large_partition_is_shared_by_all() -> None:
+def test_scheduler_divides_one_large_partition_among_all_workers() -> None:
     record = Recorder()
     every = [record.worker(f"cuda:{number}", step=2, seconds=5e-4) for number in range(4)]
     assert record.run(every, parts=[Partition(0, N, N)])[0] == []
@@ -175,7 +175,7 @@ def test_one_large_partition_is_shared_by_all() -> None:
     assert min(record.share()[worker.name] for worker in every) > N // 16
 
 
-def test_slow_worker_gives_away_items_it_would_end_late() -> None:
+def test_scheduler_moves_late_items_from_slow_to_fast_worker() -> None:
     record = Recorder()
     fast, slow = record.worker("cuda:0", step=10, seconds=5e-4), record.worker("cpu", step=2, seconds=3e-3)
     parts = [Partition(0, 200, 200.0), Partition(200, N, 200.0)]
@@ -186,7 +186,7 @@ def test_slow_worker_gives_away_items_it_would_end_late() -> None:
     assert len(record.begun["cuda:0"]) > 1
 
 
-def test_wrong_plan_is_corrected_during_the_run() -> None:
+def test_scheduler_corrects_wrong_speeds_during_the_run() -> None:
     record = Recorder()
     workers = [record.worker("cuda:0", step=4, seconds=2e-3, speed=9e9), record.worker("cpu", step=4, seconds=1e-4, speed=1e9)]
     assert record.run(workers)[0] == []
@@ -194,21 +194,21 @@ def test_wrong_plan_is_corrected_during_the_run() -> None:
     assert record.share()["cuda:0"] < 0.6 * N  # planned: nine tenths
 
 
-def test_setup_time_does_not_count_as_slowness() -> None:
+def test_scheduler_ignores_setup_time_in_worker_speed() -> None:
     record = Recorder()
     first, second = (record.worker(f"cuda:{i}", step=4, seconds=1e-3, first=0.1 * i) for i in range(2))
     record.run([first, second], parts=[Partition(0, N, N)])
     assert record.share()["cuda:1"] > N // 5
 
 
-def test_cpu_slower_than_gpus_takes_no_further_part() -> None:
+def test_scheduler_gives_no_further_items_to_cpu_much_slower_than_gpus() -> None:
     record = Recorder()
     fast, slow = record.worker("cuda:0", step=5, seconds=1e-4), record.worker("cpu", step=5, seconds=2e-2)
     assert record.run([fast, slow], parts=[Partition(first, first + 5, 5.0) for first in range(0, N, 5)])[0] == []
     assert record.share()["cpu"] <= 15
 
 
-def test_another_gpu_takes_over_from_a_failed_one() -> None:
+def test_scheduler_gives_items_of_failed_gpu_to_another_gpu() -> None:
     record, progress = Recorder(), RecordingProgress(Progress())
     workers = [record.worker("cuda:0", fails_after=3, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
     assert record.run(workers, progress)[0] == []
@@ -217,14 +217,14 @@ def test_another_gpu_takes_over_from_a_failed_one() -> None:
     assert progress.messages == ("cuda:0 failed: it is lost; its unfinished items are repeated elsewhere",)
 
 
-def test_idle_worker_takes_over_when_the_last_one_fails() -> None:
+def test_scheduler_gives_items_of_failed_worker_to_idle_worker() -> None:
     record = Recorder()
     workers = [record.worker("cuda:0", step=100, seconds=1e-3, fails_after=0), record.worker("cpu", step=1, seconds=1e-3)]
     assert record.run(workers, parts=[Partition(0, N, N)])[0] == []
     assert record.share() == {"cpu": N}
 
 
-def test_items_that_no_gpu_computed_are_returned() -> None:
+def test_scheduler_returns_items_that_no_gpu_computed() -> None:
     record, progress = Recorder(), RecordingProgress(Progress())
     left, _ = record.run([record.worker("cuda:0", fails_after=3), record.worker("cuda:1", fails_after=4)], progress)
     undone = np.concatenate([np.arange(part.first, part.last) for part in left])
@@ -236,7 +236,7 @@ def test_items_that_no_gpu_computed_are_returned() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_cancel_closes_all_computations(n: int) -> None:
+def test_scheduler_closes_all_computations_at_cancel(n: int) -> None:
     record, progress = Recorder(), Progress()
     workers = [record.worker(f"cuda:{number}", step=1, seconds=1e-3) for number in range(n)]
     timer = threading.Timer(0.05, progress.cancel)
@@ -248,7 +248,7 @@ def test_cancel_closes_all_computations(n: int) -> None:
     assert sum(record.share().values()) < N
 
 
-def test_bug_in_a_worker_stops_all_and_is_raised() -> None:
+def test_scheduler_stops_all_workers_and_raises_a_programming_error() -> None:
     record = Recorder()
 
     def broken(part: Partition) -> Generator[PartialResult, None, None]:
@@ -261,7 +261,7 @@ def test_bug_in_a_worker_stops_all_and_is_raised() -> None:
     assert sum(record.share().values()) < N
 
 
-def test_workers_begin_with_their_items_of_the_last_round() -> None:
+def test_scheduler_starts_workers_with_their_items_of_the_last_round() -> None:
     record = Recorder()
 
     def workers() -> list[Worker]:
@@ -281,7 +281,7 @@ def test_workers_begin_with_their_items_of_the_last_round() -> None:
     assert set(second.homes) == set(first.homes)
 
 
-def test_items_of_a_failed_worker_are_computed_by_others() -> None:
+def test_scheduler_recomputes_items_of_a_failed_worker() -> None:
     record = Recorder()
     homes = {"cuda:0": [(0, 300)], "cuda:1": [(300, 400)]}
     workers = [record.worker("cuda:0", fails_after=2, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
@@ -290,7 +290,7 @@ def test_items_of_a_failed_worker_are_computed_by_others() -> None:
     assert record.share()["cuda:1"] == 390
 
 
-def test_slow_owner_gives_away_items() -> None:
+def test_scheduler_moves_items_away_from_slow_worker() -> None:
     record = Recorder()
     homes = {"cuda:0": [(0, 100), (150, 350)], "cuda:1": [(100, 150), (350, 400)]}
     workers = [record.worker("cuda:0", step=2, seconds=2e-3), record.worker("cuda:1", step=2, seconds=1e-4)]
@@ -299,7 +299,7 @@ def test_slow_owner_gives_away_items() -> None:
     assert record.share()["cuda:1"] > 150
 
 
-def test_worker_speed_excludes_setup_time() -> None:
+def test_measured_worker_speed_excludes_setup_time() -> None:
     account = Account()
     assert account.speed is None
     account.add(10.0, 5.0, is_warm=False)
@@ -337,14 +337,14 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
     return done, Scheduler(workers, round_, parts_of_worker=4)
 
 
-def test_item_that_ends_three_workers_is_given_up():
+def test_scheduler_gives_up_item_after_three_lost_workers():
     done, scheduler = ended_by({41: 99})
     with pytest.raises(WorkersError, match="3 workers were lost on items 41 to 41;"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41]
 
 
-def test_items_are_not_given_up_when_others_end_workers_too():
+def test_scheduler_keeps_items_when_workers_end_at_random():
     """Three workers end at one item and two at another: workers are killed at random, and all items are computed."""
     done, scheduler = ended_by({300: 2, 41: 3}, after=300)
     assert scheduler.run() == []
@@ -369,18 +369,18 @@ def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
     raise AssertionError("the run does not end")
 
 
-def test_workers_lost_before_they_begin_blame_no_item() -> None:
+def test_scheduler_blames_no_item_for_workers_lost_before_start() -> None:
     record, losses, n_came = with_lost_before(5)
     assert record.times == {1} and n_came == 6
     assert losses.items == [] and losses.in_a_row == 0
 
 
-def test_run_ends_when_no_worker_begins() -> None:
+def test_scheduler_fails_when_no_worker_starts() -> None:
     with pytest.raises(WorkersError, match="14 workers were lost in a row without a result"):
         with_lost_before(99)
 
 
-def test_items_are_given_up_when_workers_end_everywhere():
+def test_scheduler_gives_up_two_items_that_end_all_workers():
     done, scheduler = ended_by({41: 99, 300: 99}, n=20)
     with pytest.raises(WorkersError, match="workers were lost on items 41 to 41, 300 to 300"):
         scheduler.run()

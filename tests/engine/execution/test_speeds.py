@@ -8,7 +8,7 @@ from pathlib import Path
 from proteoscope.engine.execution.cost.calibration_store import measured_speed, speeds_by_kind, store_speeds
 
 
-def test_store_speeds_separates_kinds_devices_and_threads(own_cache: Path) -> None:
+def test_stored_speeds_are_separate_by_search_device_and_threads(own_cache: Path) -> None:
     store_speeds("sequences", {"cpu": 2.5e9, "a GPU": 1e12}, 3)
     store_speeds("spectra", {"cpu": 7.0}, 3)
     assert [measured_speed("sequences", name, 3) for name in ("cpu", "a GPU", "another")] == [2.5e9, 1e12, None]

@@ -14,7 +14,7 @@ from tests.effort import LookingProgress
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_results_are_in_the_order_of_the_items(threads: int) -> None:
+def test_run_on_threads_returns_results_in_item_order(threads: int) -> None:
     def work(item: int) -> int:
         time.sleep(0.002 * ((item * 7) % 5))
         return item * item
@@ -23,7 +23,7 @@ def test_results_are_in_the_order_of_the_items(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_progress_advances_by_the_steps_of_each_item(threads: int) -> None:
+def test_run_on_threads_advances_progress_by_steps_of_each_item(threads: int) -> None:
     events: list[ProgressEvent] = []
     progress = Progress(events.append, interval=0.0)
     progress.stage("Working", 15)
@@ -32,7 +32,7 @@ def test_progress_advances_by_the_steps_of_each_item(threads: int) -> None:
     assert [event.done for event in events] == sorted(event.done for event in events)
 
 
-def test_all_requested_threads_are_used_and_no_more() -> None:
+def test_run_on_threads_uses_exactly_the_requested_threads() -> None:
     running, most, lock, barrier = [0], [0], threading.Lock(), threading.Barrier(3, timeout=5)
 
     def work(_: int) -> None:
@@ -48,7 +48,7 @@ def test_all_requested_threads_are_used_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_nothing_begins_after_a_cancel(threads: int) -> None:
+def test_run_on_threads_starts_no_item_after_cancel(threads: int) -> None:
     progress, begun = LookingProgress(9), []
 
     def work(item: int) -> None:
@@ -63,7 +63,7 @@ def test_nothing_begins_after_a_cancel(threads: int) -> None:
     assert len(begun) == count < 30, "nothing begins after a cancel"
 
 
-def test_cancel_is_noticed_during_long_items() -> None:
+def test_run_on_threads_notices_cancel_during_long_items() -> None:
     """The last items run on, but no other begins, and the cancel is raised when they end."""
     heard = threading.Event()
 
@@ -91,7 +91,7 @@ def test_cancel_is_noticed_during_long_items() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fails", [False, True])
-def test_work_that_reads_the_flag_stops_at_cancel_and_error(threads: int, fails: bool) -> None:
+def test_stop_flag_stops_running_items_at_cancel_or_error(threads: int, fails: bool) -> None:
     progress, stop, stopped = Progress(), stop_flag(), []
 
     def work(item: int) -> None:
@@ -108,14 +108,14 @@ def test_work_that_reads_the_flag_stops_at_cancel_and_error(threads: int, fails:
     assert len(stopped) == threads - fails
 
 
-def test_stop_flag_is_unset_without_errors() -> None:
+def test_stop_flag_stays_unset_without_errors() -> None:
     stop = stop_flag()
     assert run_on_threads(lambda item: int(stop[0]), range(5), 2, Progress(), stop=stop) == [0] * 5
     assert stop[0] == 0
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_error_is_raised_and_stops_the_rest(threads: int) -> None:
+def test_run_on_threads_raises_error_and_starts_no_further_item(threads: int) -> None:
     begun = []
 
     def work(item: int) -> int:
@@ -135,5 +135,5 @@ def test_run_on_threads_accepts_no_items(threads: int) -> None:
     assert run_on_threads(lambda item: item, [], threads, Progress()) == []
 
 
-def test_at_least_one_thread_is_available() -> None:
+def test_available_threads_is_at_least_one() -> None:
     assert available_threads() >= 1

@@ -72,7 +72,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
 
 
-def test_session_computes_rounds_and_chosen_items(cluster: Cluster) -> None:
+def test_cluster_session_computes_rounds_and_selected_items(cluster: Cluster) -> None:
     when(lambda: len(cluster.devices()) == 2)
     with on(cluster).session(squares(X)) as session:
         assert len(session.devices) == 2
@@ -99,7 +99,7 @@ def test_workers_get_new_partitions_in_each_round(cluster: Cluster, monkeypatch:
     assert homes == [{}, {}]
 
 
-def test_large_columns_are_opened_from_files(cluster: Cluster, tmp_path: Path) -> None:
+def test_workers_open_large_columns_from_shared_files(cluster: Cluster, tmp_path: Path) -> None:
     large = np.arange(200_000)
     np.save(tmp_path / "x.npy", large)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
@@ -108,7 +108,7 @@ def test_large_columns_are_opened_from_files(cluster: Cluster, tmp_path: Path) -
             assert session.run(items=np.array([0, 99_999]))["found"].tolist() == [100_000**2, 199_999**2]
 
 
-def test_columns_are_copied_once_when_files_are_not_shared(
+def test_workers_receive_each_column_once_without_shared_files(
     cluster: Cluster, tmp_path: Path, cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x, seen = np.random.default_rng(4).integers(0, 1000, 1_500_000), ColumnFile.at
@@ -122,7 +122,7 @@ def test_columns_are_copied_once_when_files_are_not_shared(
     assert [path.name for path in (cache_of_tests / "workers").iterdir()] == [file_digest(tmp_path / "x.npy")]
 
 
-def test_killed_worker_is_replaced_and_its_items_repeated(cluster: Cluster, tmp_path: Path) -> None:
+def test_items_of_killed_worker_are_repeated_by_a_new_worker(cluster: Cluster, tmp_path: Path) -> None:
     progress, trace = RecordingProgress(Progress()), tmp_path / "trace"
 
     def kills() -> None:
@@ -139,7 +139,7 @@ def test_killed_worker_is_replaced_and_its_items_repeated(cluster: Cluster, tmp_
     assert sum("repeated elsewhere" in text for text in progress.messages) == 2
 
 
-def test_new_workers_join_a_running_session(workers: Workers, cluster: Cluster, tmp_path: Path) -> None:
+def test_new_workers_join_a_running_cluster_session(workers: Workers, cluster: Cluster, tmp_path: Path) -> None:
     gate, process = tmp_path / "gate", workers.start("--count", "1", "--threads", "1")
 
     def open_gate() -> None:
@@ -158,7 +158,7 @@ def test_new_workers_join_a_running_session(workers: Workers, cluster: Cluster, 
     assert len(shares) == 3
 
 
-def test_items_that_end_three_workers_are_named(cluster: Cluster, tmp_path: Path) -> None:
+def test_error_names_items_on_which_three_workers_ended(cluster: Cluster, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     with on(cluster).session(squares(X, deadly=41, trace=trace)) as session, pytest.raises(WorkersError) as caught:
         session.run()
@@ -166,7 +166,7 @@ def test_items_that_end_three_workers_are_named(cluster: Cluster, tmp_path: Path
     assert set(lines(trace)) >= {str(item) for item in X if item != 41}
 
 
-def test_cancel_stops_the_session_and_its_workers(cluster: Cluster, tmp_path: Path) -> None:
+def test_cancel_stops_the_cluster_session_and_its_workers(cluster: Cluster, tmp_path: Path) -> None:
     progress, trace = Progress(), tmp_path / "trace"
 
     def cancels() -> None:
@@ -188,7 +188,7 @@ def test_cancel_stops_the_session_and_its_workers(cluster: Cluster, tmp_path: Pa
     assert len(lines(trace)) < 1000
 
 
-def test_scheduler_relays_calls_when_workers_are_unreachable(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_forwards_calls_when_workers_are_unreachable(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     connect, refused = ConnectionPool.connect, set[str]()
 
     async def refuse_workers(pool: ConnectionPool, address: str, *arguments: Any, **options: Any) -> Any:
@@ -237,7 +237,7 @@ asyncio.run(serve())
         ("version", "is another Proteoscope: version 0.0.1 there"),
     ],
 )
-def test_foreign_worker_gets_no_work(workers: Workers, server: ForkServer, lacks: str, message: str) -> None:
+def test_worker_of_another_program_or_version_gets_no_items(workers: Workers, server: ForkServer, lacks: str, message: str) -> None:
     progress = RecordingProgress(Progress())
     with open_cluster(workers.address, progress, certificates=workers.certificates) as cluster:
         when(lambda: len(cluster.devices()) == 2)
@@ -248,7 +248,7 @@ def test_foreign_worker_gets_no_work(workers: Workers, server: ForkServer, lacks
             assert len(cluster.devices()) == 2
 
 
-def test_cancel_closes_workloads_of_continuing_workers(workers: Workers, tmp_path: Path) -> None:
+def test_workers_close_workload_after_cancel(workers: Workers, tmp_path: Path) -> None:
     opened, closed = Path(f"{tmp_path / 'trace'}.opened"), Path(f"{tmp_path / 'trace'}.closed")
     for number in range(4):
         progress = Progress()
@@ -279,14 +279,14 @@ with open_cluster(sys.argv[1], Progress(), certificates=Path(sys.argv[2])) as cl
 """
 
 
-def test_workers_close_workload_of_killed_run(workers: Workers, server: ForkServer, tmp_path: Path) -> None:
+def test_workers_close_workload_after_the_run_is_killed(workers: Workers, server: ForkServer, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     with server.start(_RUN, workers.address, workers.certificates, trace):
         when(lambda: len(lines(trace)) >= 10)
     when(lambda: len(lines(Path(f"{trace}.closed"))) == len(lines(Path(f"{trace}.opened"))))
 
 
-def test_session_fails_when_the_scheduler_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_session_fails_when_the_scheduler_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.execution.cluster.cluster._WAIT_SECONDS", 1.0)
     monkeypatch.setattr("proteoscope.engine.execution.cluster.launchers._END_SECONDS", 0.5)
     trace = tmp_path / "trace"
@@ -308,7 +308,7 @@ def test_session_fails_when_the_scheduler_ends(tmp_path: Path, monkeypatch: pyte
     assert "the connection with the scheduler of the workers is lost" in str(caught.value)
 
 
-def test_other_certificates_are_rejected(workers: Workers, tmp_path: Path) -> None:
+def test_certificates_of_another_authority_are_rejected(workers: Workers, tmp_path: Path) -> None:
     others = tmp_path / "others"
     write_certificates(make_certificates(), others)
     with pytest.raises(WorkersError, match="cannot be reached"), open_cluster(workers.address, Progress(), certificates=others):
@@ -320,7 +320,7 @@ def test_other_certificates_are_rejected(workers: Workers, tmp_path: Path) -> No
         assert len(cluster.devices()) == 2
 
 
-def test_local_workers_end_with_the_block() -> None:
+def test_local_workers_end_when_the_cluster_is_closed() -> None:
     with open_cluster("local:1", Progress(), device="cpu", threads=1) as cluster:
         (device,) = cluster.devices()
         assert isinstance(device, RemoteDevice)

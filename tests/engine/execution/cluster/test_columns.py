@@ -24,7 +24,7 @@ def there_and_back(named: NamedColumns, value: object, folder: Path, digests: di
     return unpack(pack(value, named.name), lambda column: open_column(column, folder, digests or {}))
 
 
-def test_memory_map_is_named_by_file_and_offset(folder: Path, tmp_path: Path) -> None:
+def test_column_of_a_memory_map_is_named_by_file_and_offset(folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(100_000).reshape(1000, 100))
     mapped, named = np.load(tmp_path / "x.npy", mmap_mode="r"), NamedColumns(folder)
     for part in (mapped, mapped[300:800], np.asarray(mapped)[10:900]):
@@ -34,7 +34,7 @@ def test_memory_map_is_named_by_file_and_offset(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["<i8", "<f4", "|u1", [("a", "<i4"), ("b", "<f8")]])
-def test_array_in_memory_is_spooled_and_writable(folder: Path, tmp_path: Path, kind: object) -> None:
+def test_large_array_in_memory_is_sent_as_temporary_file(folder: Path, tmp_path: Path, kind: object) -> None:
     array = np.zeros(400_000, kind)  # type: ignore[call-overload]
     array[7] = np.ones(1, kind)[0]  # type: ignore[call-overload]
     named = NamedColumns(folder)
@@ -46,13 +46,13 @@ def test_array_in_memory_is_spooled_and_writable(folder: Path, tmp_path: Path, k
     assert not any(Path(path).exists() for path in named.files)
 
 
-def test_small_arrays_are_sent_inline(folder: Path, tmp_path: Path) -> None:
+def test_small_arrays_are_sent_in_the_message(folder: Path, tmp_path: Path) -> None:
     named = NamedColumns(folder)
     assert np.array_equal(there_and_back(named, np.arange(9), tmp_path), np.arange(9))  # type: ignore[arg-type]
     assert not named.files
 
 
-def test_changed_file_is_not_the_same_column(tmp_path: Path) -> None:
+def test_column_file_is_unavailable_after_a_change(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"12345678")
     file = ColumnFile.at(path)
@@ -63,7 +63,7 @@ def test_changed_file_is_not_the_same_column(tmp_path: Path) -> None:
     assert not file.is_here
 
 
-def test_copy_of_a_file_is_found_by_its_digest(folder: Path, tmp_path: Path) -> None:
+def test_open_column_finds_copied_file_by_digest(folder: Path, tmp_path: Path) -> None:
     path, store, array = tmp_path / "x.npy", tmp_path / "store", np.arange(100_000)
     store.mkdir()
     np.save(path, array)
@@ -78,14 +78,14 @@ def test_copy_of_a_file_is_found_by_its_digest(folder: Path, tmp_path: Path) -> 
     "changed",
     [{"offset": -8}, {"offset": 1 << 40}, {"shape": [1 << 40]}, {"shape": [-1]}, {"shape": [0]}, {"dtype": "|O"}],
 )
-def test_open_column_rejects_ranges_outside_the_file(folder: Path, tmp_path: Path, changed: dict[str, object]) -> None:
+def test_open_column_rejects_byte_range_outside_the_file(folder: Path, tmp_path: Path, changed: dict[str, object]) -> None:
     named = NamedColumns(folder).name(np.zeros(100_000))
     assert named is not None
     with pytest.raises(ValueError):
         open_column({**named, **changed}, tmp_path, {})
 
 
-def test_trim_store_removes_the_oldest(tmp_path: Path) -> None:
+def test_trim_store_removes_the_oldest_columns(tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / f"{number}").write_bytes(b"x" * 10)
         os.utime(tmp_path / f"{number}", ns=(number, number))

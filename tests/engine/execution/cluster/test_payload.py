@@ -21,19 +21,19 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 @settings(max_examples=60, deadline=None)
-def test_plain_data_is_unpacked_unchanged(value: object) -> None:
+def test_plain_data_is_equal_after_pack_and_unpack(value: object) -> None:
     assert unpack(pack(value)) == value
 
 
 @given(ARRAYS)
 @settings(max_examples=60, deadline=None)
-def test_arrays_are_unpacked_to_the_bit(array: np.ndarray) -> None:
+def test_arrays_are_bitwise_equal_after_pack_and_unpack(array: np.ndarray) -> None:
     unpacked = unpack(pack({"column": [array]}))["column"][0]
     assert (unpacked.dtype, unpacked.shape, unpacked.tobytes()) == (array.dtype, array.shape, array.tobytes())
     assert unpacked.flags.writeable
 
 
-def test_read_only_arrays_are_unpacked_read_only() -> None:
+def test_read_only_arrays_are_read_only_after_unpack() -> None:
     # Kernels are compiled for read-only or writable arrays: a worker would have to compile a compiled kernel again.
     read_only = np.arange(3)
     read_only.flags.writeable = False
@@ -42,12 +42,12 @@ def test_read_only_arrays_are_unpacked_read_only() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), np.array([object()]), {"a": {1, 2}}, np.array([[], None], object)])
-def test_pack_rejects_other_than_plain_data(value: object) -> None:
+def test_pack_rejects_objects_other_than_plain_data(value: object) -> None:
     with pytest.raises(TypeError):
         pack(value)
 
 
-def test_pickle_in_an_array_is_rejected() -> None:
+def test_unpack_rejects_pickle_in_an_array() -> None:
     import io
 
     import msgpack
@@ -58,7 +58,7 @@ def test_pickle_in_an_array_is_rejected() -> None:
         unpack(msgpack.packb(msgpack.ExtType(1, file.getvalue())))
 
 
-def test_unknown_extension_type_is_rejected() -> None:
+def test_unpack_rejects_unknown_extension_type() -> None:
     import msgpack
 
     with pytest.raises(ValueError, match="kind 77"):

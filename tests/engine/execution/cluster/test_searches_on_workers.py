@@ -94,7 +94,7 @@ def results(out: Path) -> dict[str, object]:
         if search.kind not in WITHOUT_DEVICES
     ],
 )
-def test_search_gives_the_same_results_on_workers(kind: str, workers: Workers, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_search_tables_are_identical_on_workers(kind: str, workers: Workers, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     arguments = commands(kind, tmp_path, request.getfixturevalue("identified") if kind in LONG else tmp_path)
     contents = []
     for name, options in (("here", HERE), ("workers", [*HERE, *workers.options])):
@@ -107,11 +107,11 @@ def test_search_gives_the_same_results_on_workers(kind: str, workers: Workers, t
         assert content == contents[1][name], name
 
 
-def test_searches_without_devices_take_no_workers() -> None:
+def test_searches_without_devices_do_not_accept_workers() -> None:
     assert {search.kind for search in SEARCHES if not search.takes_workers} == WITHOUT_DEVICES
 
 
-def test_run_records_its_workers(workers: Workers, tmp_path: Path) -> None:
+def test_run_record_lists_workers(workers: Workers, tmp_path: Path) -> None:
     queries, database = search_files(tmp_path / "files", 1, 3, 20)
     given = ["align", str(queries), str(database), "--out", str(tmp_path / "hits.tsv"), "--project", str(tmp_path / "project")]
     assert main([*given, *HERE, *workers.options]) == 0

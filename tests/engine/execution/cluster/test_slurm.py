@@ -91,7 +91,7 @@ PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:4
             process.wait(20)
 
 
-def test_slurm_jobs_provide_workers_and_end_with_the_run(slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_jobs_run_as_workers_and_end_with_the_run(slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, NAME, load)
     path, x = tmp_path / "config.toml", np.arange(60)
     path.write_text(

@@ -35,7 +35,9 @@ def shift_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
 
 
 @pytest.mark.parametrize(("days", "text"), [(2, "valid until"), (-2, "valid from"), (-20000, "valid from"), (49000, "valid until")])
-def test_certificates_are_rejected_outside_their_validity(folder: Path, monkeypatch: pytest.MonkeyPatch, days: int, text: str) -> None:
+def test_certificates_are_rejected_outside_their_validity_period(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, days: int, text: str
+) -> None:
     shift_clock(monkeypatch, days)
     with pytest.raises(InputError, match=text):
         read_certificates(folder)
@@ -104,7 +106,7 @@ class Client:
         ),
     ],
 )
-def test_worker_with_a_foreign_answer_is_rejected(answer: Any) -> None:
+def test_worker_with_an_invalid_answer_is_rejected(answer: Any) -> None:
     messages: list[str] = []
     opened = connection.Connection(Client(answer), messages.append)
     for thread in threading.enumerate():
@@ -115,7 +117,7 @@ def test_worker_with_a_foreign_answer_is_rejected(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("digest", ["../../secret", "/etc/passwd", "", "A" * 64, "0" * 63, "0" * 64 + "/"])
-def test_workers_reject_names_that_are_not_digests(digest: str, own_cache: Path) -> None:
+def test_workers_reject_file_names_other_than_digests(digest: str, own_cache: Path) -> None:
     workload = RemoteWorkload()
     with pytest.raises(ValueError, match="not a digest"):
         workload.receive(digest, 4, 0, b"data")
@@ -125,12 +127,12 @@ def test_workers_reject_names_that_are_not_digests(digest: str, own_cache: Path)
 
 
 @pytest.mark.parametrize(("size", "offset"), [(4, 1), (4, -1), (-4, 0), (2, 0), (1 << 70, 1 << 69)])
-def test_workers_reject_parts_outside_their_file(size: int, offset: int) -> None:
+def test_workers_reject_bytes_outside_the_declared_file_size(size: int, offset: int) -> None:
     with pytest.raises((ValueError, IsADirectoryError)):
         RemoteWorkload().receive("0" * 64, size, offset, b"data")
 
 
-def test_receive_rejects_file_with_another_digest(own_cache: Path) -> None:
+def test_worker_rejects_received_file_with_another_digest(own_cache: Path) -> None:
     with pytest.raises(ValueError, match="did not arrive as it was sent"):
         RemoteWorkload().receive("0" * 64, 4, 0, b"data")
     assert not list((own_cache / "workers").glob("0*"))
@@ -150,6 +152,6 @@ def test_receive_rejects_file_with_another_digest(own_cache: Path) -> None:
         ("_unpacked", (b"",)),
     ],
 )
-def test_call_returns_error_for_foreign_arguments(name: str, arguments: tuple[Any, ...], own_cache: Path) -> None:
+def test_worker_call_returns_error_for_invalid_arguments(name: str, arguments: tuple[Any, ...], own_cache: Path) -> None:
     answer = unpack(RemoteWorkload().call(name, *arguments))
     assert set(answer) == {"error", "is_of_device"} and answer["error"] and not answer["is_of_device"]

@@ -92,7 +92,7 @@ def test_read_slurm_rejects_invalid_configurations(tmp_path: Path, text: str) ->
         read_slurm(path)
 
 
-def test_certificates_are_private_and_read_back(tmp_path: Path) -> None:
+def test_written_certificates_are_private_and_read_back(tmp_path: Path) -> None:
     made, folder = make_certificates(3), tmp_path / "certificates"
     written = write_certificates(made, folder)
     assert [path.name for path in written] == ["certificate.pem", "key.pem"]
@@ -113,7 +113,7 @@ def test_certificates_are_private_and_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has other file modes")
 @pytest.mark.parametrize("mode", [0o2775, 0o1777, 0o755])
-def test_write_certificates_retains_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_write_certificates_does_not_change_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
     folder, link = tmp_path / "shared", tmp_path / "link"
     folder.mkdir()
     folder.chmod(mode)
@@ -135,12 +135,12 @@ def test_write_certificates_makes_private_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "{}", "[1]", "[1, 2]", '["a", "b", "c"]', "[" * 9999])
-def test_from_line_rejects_other_text(line: str) -> None:
+def test_certificates_from_line_rejects_invalid_text(line: str) -> None:
     with pytest.raises(ParameterError, match="standard input"):
         Certificates.from_line(line)
 
 
-def test_version_difference_names_what_differs() -> None:
+def test_version_difference_names_version_sources_or_python() -> None:
     current = program_version()
     assert version_difference(current, dict(current)) == ""
     assert version_difference({**current, "version": "0.0.1"}, current) == f"version 0.0.1 there, version {current['version']} here"
@@ -160,7 +160,7 @@ def test_version_difference_names_what_differs() -> None:
         ["workers", "certificates", "--out", "x", "--days", "0"],
     ],
 )
-def test_invalid_workers_command_is_reported_in_a_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_workers_command_is_reported_in_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("proteoscope: ") and error.count("\n") == 1 and "Traceback" not in error

@@ -27,7 +27,7 @@ OF_SEARCHES = [name for search in SEARCHES for name, _ in search.workload_types]
 
 
 @pytest.mark.parametrize("name", sorted(set(OF_SEARCHES)))
-def test_every_workload_type_is_counted_and_grows(name):
+def test_operations_of_every_workload_type_grow_with_sample_size(name):
     kind = workload_type(Workload(name, {}, {}))
     assert isinstance(kind, PredictableWorkloadType)
     sizes = []
@@ -40,7 +40,7 @@ def test_every_workload_type_is_counted_and_grows(name):
     assert sizes[3].operations > sizes[1].operations
 
 
-def test_calibrate_processor_predicts_a_sample(tmp_path, monkeypatch):
+def test_calibrated_cpu_predicts_run_time_of_a_sample(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
     sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
     measured = calibrate_processor(1, ["structures"], Progress())
@@ -57,7 +57,7 @@ def test_calibrate_processor_predicts_a_sample(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("seconds", "turns"), [(0.0, 2), (1e9, 5)])
-def test_samples_are_repeated_while_time_remains(seconds, turns, monkeypatch):
+def test_calibration_repeats_samples_while_time_remains(seconds, turns, monkeypatch):
     run = list[str]()
     monkeypatch.setattr(calibration, "_SECONDS", seconds)
     monkeypatch.setattr(KindSamples, "grow", lambda self, *_: run.append("first"))
@@ -73,7 +73,7 @@ def test_workload_types_without_samples_are_not_predicted():
         KindSamples("toy points", Processor(1), None)
 
 
-def test_least_run_takes_the_least_of_each_part():
+def test_least_run_returns_minimum_of_each_measured_time():
     def parts(*runs, is_processor=False):
         combined = least_run(runs, is_processor=is_processor)
         return combined.seconds, combined.kernel, combined.transfer
@@ -85,7 +85,7 @@ def test_least_run_takes_the_least_of_each_part():
     assert sum(parts(Run(0.02, 0.015, 0.004), Run(0.015, 0.014, 0.001))[1:]) <= 0.015
 
 
-def test_runs_in_turn_measures_the_cpu_once():
+def test_runs_in_turn_measures_one_run_of_the_cpu():
     sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
     (run,) = runs_in_turn(sample, Processor(1))
     assert run.is_noted
@@ -93,7 +93,7 @@ def test_runs_in_turn_measures_the_cpu_once():
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_predicted_cycles_need_no_gpu():
+def test_gpu_cycles_are_predicted_without_a_gpu():
     """The cycles are those of the parts that a search on the GPU would run."""
     rng = np.random.default_rng(3)
     lengths = np.sort(rng.integers(30, 400, 300))

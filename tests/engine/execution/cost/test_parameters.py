@@ -54,7 +54,7 @@ def open_gpu(**changes) -> DeviceParameters:
     )
 
 
-def test_kernel_seconds_are_interpolated_and_extrapolated():
+def test_predicted_kernel_seconds_follow_the_measured_curve():
     costs = open_gpu().kinds["sequences"]
     assert costs.kernel_seconds(1e3) == pytest.approx(1e-3)
     assert costs.kernel_seconds(1e4) == pytest.approx(2**0.5 * 1e-3), "interpolated in logarithms"
@@ -65,7 +65,7 @@ def test_kernel_seconds_are_interpolated_and_extrapolated():
     assert open_gpu().transfers.seconds(4, True) == open_gpu().transfers.alpha(True) == 1e-5, "a transfer of a word costs its start"
 
 
-def test_host_seconds_use_the_last_sample_beyond_it():
+def test_predicted_host_seconds_use_last_sample_for_larger_workloads():
     costs = open_gpu().kinds["sequences"].model_copy(update={"host_over_line": (1.0, 0.5)})
     assert costs.host_seconds(1000, 1e3) == pytest.approx(2e-3 + 1e-7)
     assert costs.host_seconds(1000, 1e6) == pytest.approx(0.5 * (2e-3 + 1e-4))
@@ -75,7 +75,7 @@ def test_host_seconds_use_the_last_sample_beyond_it():
         KindCosts(operations=(1.0,), kernel=(1.0,), moved=(1.0, 2.0), transfer=(1.0, 1.0), host_over_line=(1.0,))
 
 
-def test_predicted_workload_is_the_sum_of_its_parts():
+def test_predicted_seconds_are_the_sum_of_kernel_transfer_and_host():
     prediction = predict_workload(open_gpu(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
     assert prediction.kernel == pytest.approx(1.1e-2)
     assert prediction.transfer == pytest.approx(1e-3)
@@ -87,7 +87,7 @@ def test_predicted_workload_is_the_sum_of_its_parts():
     assert find_bound(prediction._replace(memory=1e-2)) == "memory"
 
 
-def test_fitted_coefficients_are_recovered_and_nonnegative():
+def test_fit_recovers_nonnegative_cost_coefficients():
     rows = [(1.0, n, m) for n, m in ((10.0, 5.0), (100.0, 7.0), (1000.0, 900.0), (5.0, 4000.0))]
     assert fitted(rows, [2.0 + 0.3 * n + 0.01 * m for _, n, m in rows]) == pytest.approx([2.0, 0.3, 0.01], rel=1e-6)
     assert min(fitted([(1.0, 1.0), (1.0, 2.0)], [2.0, 1.0])) >= 0.0
@@ -109,7 +109,7 @@ def damaged(**changes) -> bytes:
         damaged(kinds={"sequences": {"operations": [1, 2], "kernel": [1]}}),
     ],
 )
-def test_stored_calibration_ignores_a_damaged_one(own_cache, damaged_entry):
+def test_stored_calibration_ignores_damaged_file(own_cache, damaged_entry):
     store_calibration(processor(), 2, open_gpu())
     assert stored_calibration(processor(), 2) == open_gpu()
     assert stored_calibration(processor(), 3) is None
@@ -122,7 +122,7 @@ def test_stored_calibration_ignores_a_damaged_one(own_cache, damaged_entry):
 
 
 @pytest.mark.parametrize("change", ["identity", "description"])
-def test_stored_calibration_is_of_the_same_gpu(monkeypatch, change):
+def test_stored_calibration_is_used_only_for_the_same_gpu(monkeypatch, change):
     device = Device("cuda:0", "a GPU, driver 1", 1, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: "uuid at 1980000 kHz")
     store_calibration(device, 2, open_gpu())
@@ -134,7 +134,7 @@ def test_stored_calibration_is_of_the_same_gpu(monkeypatch, change):
     assert stored_calibration(device, 2) is None
 
 
-def test_decreasing_curve_is_rejected():
+def test_calibration_rejects_decreasing_or_unequal_curves():
     with pytest.raises(ValidationError):
         KindCosts(operations=(2.0, 1.0), kernel=(1.0, 1.0))
     with pytest.raises(ValidationError):

@@ -40,7 +40,7 @@ class Machine:
         return error, total
 
 
-def test_corrected_follows_one_run_of_the_same_size():
+def test_corrected_prediction_follows_previous_run_of_same_size():
     predicted = {"start": 0.4, "read": 2.0}
     assert history().corrected(predicted) == (predicted, 0)
     history().add(predicted, {"start": 1.1, "read": 6.0})
@@ -49,7 +49,7 @@ def test_corrected_follows_one_run_of_the_same_size():
     assert StepHistory("align", "cpu", 4).corrected(predicted) == (predicted, 0), "runs with other threads"
 
 
-def test_corrected_scales_long_steps_and_shifts_short_ones():
+def test_corrected_prediction_scales_long_and_shifts_short_steps():
     # A step of 20 s that took 40 s: about twice as long for 40 s. A step of 0.01 s that took 0.3 s: about 0.3 s more.
     history().add({"long": 20.0, "short": 0.01}, {"long": 40.0, "short": 0.3})
     corrected, _ = history().corrected({"long": 40.0, "short": 0.05})
@@ -57,7 +57,7 @@ def test_corrected_scales_long_steps_and_shifts_short_ones():
     assert corrected["short"] == pytest.approx(0.34, rel=0.1)
 
 
-def test_corrected_prefers_runs_near_in_size():
+def test_corrected_prediction_prefers_runs_of_similar_size():
     for _ in range(3):
         history().add({"score": 10.0}, {"score": 30.0})
     for _ in range(3):
@@ -67,7 +67,7 @@ def test_corrected_prefers_runs_near_in_size():
 
 
 @pytest.mark.parametrize("size", [0.3, 3.0, 60.0])
-def test_corrected_forgets_a_load_after_it_ends(size):
+def test_corrected_prediction_ignores_earlier_load_of_the_machine(size):
     machine = Machine()
     for _ in range(20):
         machine.run(size, load=4.0)
@@ -80,7 +80,7 @@ def test_corrected_forgets_a_load_after_it_ends(size):
     assert max(idle[1:]) < 0.25
 
 
-def test_corrected_is_within_a_quarter_for_mixed_sizes():
+def test_corrected_prediction_is_within_25_percent_for_mixed_sizes():
     machine, rng, errors = Machine(noise=0.1), np.random.default_rng(2), []
     for number in range(60):
         error, _ = machine.run(float(np.exp(rng.uniform(np.log(0.5), np.log(50.0)))), load=4.0 if number < 20 else 1.0)
@@ -89,7 +89,7 @@ def test_corrected_is_within_a_quarter_for_mixed_sizes():
     assert np.median(errors) < 0.25 and max(errors) < 1.0
 
 
-def test_typical_error_is_that_of_the_recent_predictions():
+def test_typical_error_is_the_error_of_recent_predictions():
     machine = Machine()
     predicted = {"start": 0.4, "read": 0.6, "score": 3.0}
     for _ in range(2):
@@ -103,7 +103,7 @@ def test_typical_error_is_that_of_the_recent_predictions():
     assert history().typical_error(predicted) == pytest.approx(0.75, abs=0.05)
 
 
-def test_add_bounds_the_runs_of_a_key(own_cache):
+def test_run_history_stores_at_most_16_runs_per_key(own_cache):
     for _ in range(20):
         history().add({"read": 1.0}, {"read": 1.0})
     (entry,) = json.loads((own_cache / "devices.json").read_text())["runs"].values()
@@ -111,7 +111,7 @@ def test_add_bounds_the_runs_of_a_key(own_cache):
 
 
 @pytest.mark.parametrize("value", [7, [1], [{"predicted": {"read": "x"}, "measured": {}}], [{"predicted": {"read": -1}, "measured": {}}]])
-def test_corrected_ignores_damaged_runs(own_cache, value):
+def test_corrected_prediction_ignores_damaged_runs(own_cache, value):
     history().add({"read": 1.0}, {"read": 2.0})
     path = own_cache / "devices.json"
     content = json.loads(path.read_text())
