@@ -75,7 +75,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "test_house.py::test_sources_unpickle_and_evaluate_nothing",
         f"{PAGE_TEST}::test_program_imports_no_client_of_the_network",
     ),
-    "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_rejected_or_read_within_bounds"),
+    "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_read_or_rejected_within_limits"),
     "| XML |": (
         "test_house.py::test_xml_parsers_resolve_no_entities",
         "engine/imported/test_formats.py::test_read_identifications_rejects_declared_entities",
@@ -138,7 +138,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| SQLite files": (
         *UNFOLDING,
         "engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",
-        "engine/formats/libraries/test_readers.py::test_code_in_an_untrusted_database_is_not_run",
+        "engine/formats/libraries/test_readers.py::test_code_in_an_untrusted_blib_is_not_run",
     ),
     "A file may expand": UNFOLDING,
     "Everything read from a file is counted": UNFOLDING,
@@ -173,7 +173,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "A vendor's run is converted": (
         "engine/formats/test_vendor.py::test_thermo_file_is_read_by_the_installed_converter",
-        "engine/formats/test_vendor.py::test_converter_in_the_data_folder_is_not_run",
+        "engine/formats/test_vendor.py::test_vendor_converter_in_the_data_folder_is_not_run",
     ),
     "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_have_only_description_and_parameters",),
     "**The cache**": (

@@ -41,15 +41,15 @@ def named_in_mgf(tmp_path: Path, lines: list[str]) -> list[str]:
         ("", ""),
     ],
 )
-def test_mgf_names_the_activation(tmp_path: Path, line: str, name: str) -> None:
+def test_mgf_activation_is_read(tmp_path: Path, line: str, name: str) -> None:
     assert named_in_mgf(tmp_path, [line, "ACTIVATION=ECD\n"]) == [name, "ECD"]
 
 
-def test_mgf_with_two_activations_leaves_the_spectrum_out(tmp_path: Path) -> None:
+def test_mgf_spectrum_with_two_activations_is_skipped(tmp_path: Path) -> None:
     assert named_in_mgf(tmp_path, ["ACTIVATION=ETD\nACTIVATION=HCD\n", "ACTIVATION=ECD\n"]) == ["ECD"]
 
 
-def test_ms2_names_the_activation(tmp_path: Path) -> None:
+def test_ms2_activation_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.ms2"
     lines = ("I\tActivationType\tETD\n", "I\tFilter\tFTMS + c NSI d Full ms2 500.25@hcd30.00 [100-1000]\n", "I\tInstrumentType\tFTMS\n")
     path.write_text("H\tExtractor\tx\n" + "".join(f"S\t{k}\t{k}\t500.25\n{line}Z\t2\t999.49\n{PEAKS}" for k, line in enumerate(lines, 1)))
@@ -66,7 +66,7 @@ def test_ms2_names_the_activation(tmp_path: Path) -> None:
         ("", "", ""),
     ],
 )
-def test_mzxml_names_the_activation(tmp_path: Path, attribute: str, filter_line: str, name: str) -> None:
+def test_mzxml_activation_is_read(tmp_path: Path, attribute: str, filter_line: str, name: str) -> None:
     path = tmp_path / "a.mzXML"
     peaks = "Q0gAAD+AAABDSgAAP4AAAENMAAA/gAAA"  # three pairs of 32-bit floats
     path.write_text(
@@ -101,7 +101,7 @@ FILTER = '<cvParam cvRef="MS" accession="MS:1000512" name="filter string" value=
         (term(1000422), FILTER.format("cid20.00"), "HCD"),
     ],
 )
-def test_mzml_names_the_activation(tmp_path: Path, terms: str, scan: str, name: str) -> None:
+def test_mzml_activation_is_read(tmp_path: Path, terms: str, scan: str, name: str) -> None:
     spectra = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
     path = tmp_path / "a.mzML"
     write_spectrum_file(path, replace(spectra, activation=np.zeros(len(spectra), np.uint8)), rows=np.arange(2))
@@ -112,14 +112,14 @@ def test_mzml_names_the_activation(tmp_path: Path, terms: str, scan: str, name: 
 
 
 @pytest.mark.parametrize("kind", ["mgf", "ms2", "mzml"])
-def test_written_activations_are_read_back(tmp_path: Path, kind: str) -> None:
+def test_written_activations_round_trip(tmp_path: Path, kind: str) -> None:
     spectra = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
     activation = np.arange(len(spectra), dtype=np.uint8) % len(Activation)
     write_spectrum_file(tmp_path / f"a.{kind}", replace(spectra, activation=activation))
     np.testing.assert_array_equal(read_spectra([tmp_path / f"a.{kind}"]).activation, activation)
 
 
-def test_spectra_tables_have_activations(tmp_path: Path) -> None:
+def test_spectra_table_stores_known_activations(tmp_path: Path) -> None:
     from pyarrow import parquet  # the program also imports it late
 
     spectra = read_spectra([resources.path("samples", "BSA1.mzML.gz")])

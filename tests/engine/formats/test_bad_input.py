@@ -54,7 +54,7 @@ def check(error: InputError, path: Path) -> None:
 
 @pytest.mark.parametrize("sort", BAD_FOR_BOTH)
 @pytest.mark.parametrize("read", [read_spectra, read_proteins])
-def test_bad_files_are_rejected_with_a_reason(written: Callable[..., Path], read: Callable[..., object], sort: str) -> None:
+def test_invalid_spectrum_files_are_rejected_with_a_reason(written: Callable[..., Path], read: Callable[..., object], sort: str) -> None:
     content, reason = BAD_FOR_BOTH[sort]
     path = written(content, "run.mzML")
     with pytest.raises(InputError, match=reason) as raised:
@@ -76,14 +76,14 @@ def test_missing_files_and_folders_are_rejected(tmp_path: Path, read: Callable[.
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read every file")
-def test_unreadable_file_is_rejected(written: Callable[..., Path]) -> None:
+def test_file_without_read_permission_is_rejected(written: Callable[..., Path]) -> None:
     path = written(MGF)
     path.chmod(0)
     with pytest.raises(InputError, match="cannot be opened"):
         read_spectra([path])
 
 
-def test_exchanged_sequences_and_spectra_are_named(written: Callable[..., Path], make: Any) -> None:
+def test_error_names_spectra_given_as_fasta_and_reverse(written: Callable[..., Path], make: Any) -> None:
     with pytest.raises(InputError, match=r"is a FASTA file.*where spectra belong.*database"):
         read_spectra([written(">P1\nACD\n", "run.mgf")])
     for content, name in ((MGF, "MGF"), (make.mzml(make.mzml_spectrum()), "mzML"), (make.mzxml(make.mzxml_scan(1)), "mzXML")):
@@ -91,7 +91,7 @@ def test_exchanged_sequences_and_spectra_are_named(written: Callable[..., Path],
             read_proteins([written(content, "proteins.fasta")])
 
 
-def test_formats_are_recognised_under_any_name(written: Callable[..., Path], make: Any) -> None:
+def test_spectrum_formats_are_recognised_under_any_file_name(written: Callable[..., Path], make: Any) -> None:
     assert len(read_spectra([written(make.mzml(make.mzml_spectrum()), "run.mgf")])) == 1
     assert len(read_spectra([written(gzip.compress(MGF), "run.mzML")])) == 1
     assert len(read_proteins([written(gzip.compress(b">P1\nACD\n"), "run.txt")])) == 1
@@ -109,7 +109,7 @@ def test_read_spectra_rejects_file_without_ms2(written: Callable[..., Path], mak
 
 
 @pytest.mark.parametrize("kind", ["mzML", "mzXML"])
-def test_truncated_xml_is_reported(written: Callable[..., Path], make: Any, kind: str) -> None:
+def test_truncated_xml_is_rejected_or_reported(written: Callable[..., Path], make: Any, kind: str) -> None:
     whole = (
         make.mzml(*(make.mzml_spectrum(i) for i in range(3))) if kind == "mzML" else make.mzxml(*(make.mzxml_scan(i) for i in (1, 2, 3)))
     )
@@ -126,7 +126,7 @@ def test_truncated_xml_is_reported(written: Callable[..., Path], make: Any, kind
                 assert raised.value.place
 
 
-def test_broken_xml_outside_of_spectra_is_reported(written: Callable[..., Path], make: Any) -> None:
+def test_broken_xml_outside_spectra_is_rejected(written: Callable[..., Path], make: Any) -> None:
     file = make.mzml(make.mzml_spectrum())
     with pytest.raises(InputError, match=r"byte \d+: the XML is broken"):
         read_spectra([written(file.replace("<run id=", "<run id"))])
@@ -134,14 +134,14 @@ def test_broken_xml_outside_of_spectra_is_reported(written: Callable[..., Path],
         read_spectra([written(file.replace("</spectrumList>", "</spectrumList><chromatogramList count=1>"))])
 
 
-def test_late_declarations_define_nothing(written: Callable[..., Path], make: Any) -> None:
+def test_xml_entity_declared_after_a_long_comment_is_rejected(written: Callable[..., Path], make: Any) -> None:
     padding = "<!-- " + "x" * 200_000 + " -->"
     file = make.mzml(make.mzml_spectrum(), declaration=f'<?xml version="1.0"?>{padding}<!DOCTYPE mzML [<!ENTITY x "y">]>')
     with pytest.raises(InputError, match=r"known|declaration|broken XML"):
         read_spectra([written(file)])
 
 
-def test_random_damage_gives_no_traceback(written: Callable[..., Path], make: Any) -> None:
+def test_randomly_damaged_spectrum_files_are_read_or_rejected(written: Callable[..., Path], make: Any) -> None:
     random = np.random.default_rng(7)
     files = [
         make.mzml(*(make.mzml_spectrum(i, zipped=bool(i % 2)) for i in range(4))),
@@ -174,7 +174,7 @@ def test_random_damage_gives_no_traceback(written: Callable[..., Path], make: An
                     assert (spectra.precursor_mz > 0).all()
 
 
-def test_progress_counts_every_byte(written: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_progress_counts_every_byte(written: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (5000,))
     mzml = written(make.mzml(*(make.mzml_spectrum(i) for i in range(50))), "a.mzML")
     packed = written(gzip.compress(MGF * 2000), "b.mgf.gz")
@@ -198,7 +198,7 @@ def test_cancel_stops_reading_at_the_next_block(written: Callable[..., Path], mo
     assert cancelled.n_looks_after == 0
 
 
-def test_nucleotide_file_among_proteins_is_named(written: Callable[..., Path]) -> None:
+def test_error_names_nucleotide_file_among_protein_files(written: Callable[..., Path]) -> None:
     proteins = written(">p\n" + "MKWVTFISLLLLFSSAYSRGVFRR" * 500, "proteins.fasta")
     genome = written(">c\n" + "ACGTTGCA" * 400 + "NNRYSW", "genome.fasta")
     for files in ([proteins, genome], [genome, proteins], [genome]):
@@ -207,6 +207,6 @@ def test_nucleotide_file_among_proteins_is_named(written: Callable[..., Path]) -
         assert raised.value.path == str(genome)
 
 
-def test_other_xml_is_reported_with_all_formats(written: Callable[..., Path]) -> None:
+def test_error_on_unknown_xml_lists_all_formats(written: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"<UniRef>.*mzML.*UniProt XML"):
         read_proteins([written(b'<?xml version="1.0"?><UniRef></UniRef>', "clusters.xml")])

@@ -144,7 +144,7 @@ def compute_mz(tof: float) -> float:
     return float((LOWEST**0.5 + (HIGHEST**0.5 - LOWEST**0.5) * tof / SAMPLES) ** 2)
 
 
-def test_precursor_spectrum_is_the_sum_of_its_frames(run: Path) -> None:
+def test_tdf_precursor_spectrum_is_the_sum_of_its_frames(run: Path) -> None:
     spectra = read_tdf(run, Progress())
     assert spectra.precursor_mz.tolist() == [500.25, 700.5, 833.1] and spectra.charge_mask.tolist() == [4, 0, 8]
     assert spectra.precursor_intensity.tolist() == [1000, 50, 7] and spectra.retention_time.tolist() == [62, 62, 63]
@@ -158,7 +158,7 @@ def test_precursor_spectrum_is_the_sum_of_its_frames(run: Path) -> None:
             np.testing.assert_allclose(mz, [compute_mz(tof) for tof in sorted(expected)], rtol=2e-6)
 
 
-def test_neighbouring_flight_times_form_one_peak(run: Path) -> None:
+def test_tdf_peaks_of_neighbouring_flight_times_are_merged(run: Path) -> None:
     mz, intensity = read_tdf(run, Progress()).peaks(0)
     (ion,) = np.flatnonzero(np.abs(mz - compute_mz(50_001)) < 0.01)
     assert intensity[ion] == 100 and mz[ion] == pytest.approx(
@@ -182,7 +182,7 @@ def test_every_search_reads_timstof_runs_with_a_warning(run: Path, monkeypatch: 
     assert file_format is not None and find_converter(file_format) == ("opentimspy", "")
 
 
-def test_read_tdf_is_cancelled(run: Path) -> None:
+def test_read_tdf_stops_at_cancel(run: Path) -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
@@ -212,7 +212,7 @@ def test_read_tdf_is_cancelled(run: Path) -> None:
         ("DELETE FROM GlobalMetadata", "cannot be read"),
     ],
 )
-def test_damaged_run_is_reported_in_a_sentence(run: Path, change: str, words: str) -> None:
+def test_damaged_tdf_run_is_reported_in_one_sentence(run: Path, change: str, words: str) -> None:
     connection = sqlite3.connect(run / "analysis.tdf")
     connection.executescript(change)
     connection.close()
@@ -239,7 +239,7 @@ def test_read_tdf_counts_charges_out_of_bounds(run: Path, charge: str) -> None:
 
 @pytest.mark.parametrize("name", ["analysis.tdf", "analysis.tdf_bin"])
 @pytest.mark.parametrize("content", [None, b"", b"garbage" * 100])
-def test_missing_or_corrupt_files_are_reported(run: Path, name: str, content: bytes | None) -> None:
+def test_missing_or_corrupt_tdf_files_are_rejected(run: Path, name: str, content: bytes | None) -> None:
     (run / name).unlink()
     if content is not None:
         (run / name).write_bytes(content)
@@ -248,7 +248,7 @@ def test_missing_or_corrupt_files_are_reported(run: Path, name: str, content: by
     assert "\n" not in str(raised.value)
 
 
-def test_random_damage_of_a_run_is_read_or_rejected(run: Path) -> None:
+def test_randomly_damaged_tdf_run_is_read_or_rejected(run: Path) -> None:
     random = np.random.default_rng(7)
     whole = {name: (run / name).read_bytes() for name in ("analysis.tdf", "analysis.tdf_bin")}
     outcomes = set()
@@ -265,7 +265,7 @@ def test_random_damage_of_a_run_is_read_or_rejected(run: Path) -> None:
     assert outcomes == {True, "refused"}
 
 
-def test_missing_opentimspy_is_reported_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_opentimspy_is_reported_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"msconvert.*pip install opentimspy"):

@@ -55,7 +55,7 @@ def list_features(proteins: Proteins, i: int) -> list[tuple[str, int, int, str]]
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_entry_sequences_equal_biopython(written: Callable[..., Path], name: str) -> None:
+def test_sequences_of_annotated_entries_equal_biopython(written: Callable[..., Path], name: str) -> None:
     parser, text, suffix = TEXTS[name]
     expected = [str(record.seq) for record in SeqIO.parse(io.BytesIO(text.encode()) if "xml" in parser else io.StringIO(text), parser)]
     proteins = read_proteins([written(text, f"database{suffix}")])
@@ -63,19 +63,19 @@ def test_entry_sequences_equal_biopython(written: Callable[..., Path], name: str
 
 
 @pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
-def test_uniprot_text_and_xml_equal_their_fasta(written: Callable[..., Path], text: str) -> None:
+def test_uniprot_text_and_xml_equal_the_fasta_file(written: Callable[..., Path], text: str) -> None:
     expected = records(read_proteins([written(entry_files.FASTA_OF_UNIPROT, "same.fasta")]))
     assert records(read_proteins([written(text, "database.dat")])) == expected
 
 
 @pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
-def test_features_of_other_isoforms_or_positions_are_left_out(written: Callable[..., Path], text: str) -> None:
+def test_features_of_other_isoforms_or_unknown_positions_are_skipped(written: Callable[..., Path], text: str) -> None:
     proteins = read_proteins([written(text, "database.dat")])
     assert list_features(proteins, 0) == FEATURES
     assert list_features(proteins, 1) == []
 
 
-def test_genbank_features_have_the_same_kinds(written: Callable[..., Path]) -> None:
+def test_genbank_features_have_the_feature_kinds_of_uniprot(written: Callable[..., Path]) -> None:
     proteins = read_proteins([written(entry_files.GENBANK_PROTEIN, "one.gp")])
     assert records(proteins) == [("NP_000001.2", "protein one [Bos taurus]", entry_files.SEQUENCES["Q00001"])]
     assert list_features(proteins, 0) == [
@@ -89,7 +89,7 @@ def test_genbank_features_have_the_same_kinds(written: Callable[..., Path]) -> N
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_nucleotide_entries_give_coded_proteins_or_sequence(written: Callable[..., Path], text: str) -> None:
+def test_nucleotide_entry_gives_coded_proteins_or_its_sequence(written: Callable[..., Path], text: str) -> None:
     path = written(text, "contig.gb")
     coded = records(read_proteins([path]))
     assert coded == [("TOY1.1", "first protein [Toy bacterium]", "MKWVTFI"), ("TOY_2", "second protein [Toy bacterium]", "MQFRA")]
@@ -97,7 +97,9 @@ def test_nucleotide_entries_give_coded_proteins_or_sequence(written: Callable[..
 
 
 @pytest.mark.parametrize("name", [*TEXTS, "EMBL"])
-def test_line_ends_gzip_and_blocks_do_not_change_entries(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_entries_are_equal_for_any_line_end_gzip_and_block_size(
+    written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     text = entry_files.EMBL if name == "EMBL" else TEXTS[name][1]
     expected = records(read_proteins([written(text, "plain.dat")]))
     forms = (("\ufeff" + text).replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode(), gzip.compress(text.encode()))
@@ -114,7 +116,7 @@ def test_database_may_have_files_of_several_formats(written: Callable[..., Path]
     assert list_features(proteins, 0) == [] and list_features(proteins, 1) == FEATURES
 
 
-def test_formats_are_recognised_by_content(written: Callable[..., Path]) -> None:
+def test_entry_formats_are_recognised_by_content(written: Callable[..., Path]) -> None:
     from proteoscope.engine.formats.recognition import recognise
     from proteoscope.engine.formats.sources import ByteSource
 
@@ -133,7 +135,7 @@ def test_formats_are_recognised_by_content(written: Callable[..., Path]) -> None
         assert (count_sequences(path) is None) == (name != "FASTA")
 
 
-def test_count_sequences_returns_none_for_unreadable_file(tmp_path: Path) -> None:
+def test_count_sequences_returns_none_for_an_unreadable_file(tmp_path: Path) -> None:
     path, packed = tmp_path / "a.fasta.gz", bytearray(gzip.compress(b">a\nMKK\n" * 5000))
     path.write_bytes(packed)
     assert count_sequences(path) is not None
@@ -143,7 +145,7 @@ def test_count_sequences_returns_none_for_unreadable_file(tmp_path: Path) -> Non
     assert count_sequences(tmp_path / "absent.fasta") is None
 
 
-def test_feature_kinds_have_a_group_and_unique_names() -> None:
+def test_feature_kinds_have_known_groups_and_unique_names() -> None:
     assert {kind.group for kind in FEATURE_KINDS} == set(FEATURE_GROUPS)
     names = [name for kind in FEATURE_KINDS for name in {kind.name, *kind.names}]
     assert len(names) == len(set(names))
@@ -178,7 +180,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_entry_is_reported_in_a_sentence_with_its_line(written: Callable[..., Path], name: str) -> None:
+def test_broken_entry_is_reported_in_one_sentence_with_line_number(written: Callable[..., Path], name: str) -> None:
     text, expected = BROKEN[name]
     path = written(text, "database.dat")
     with pytest.raises(InputError, match=expected) as raised:
@@ -187,13 +189,13 @@ def test_broken_entry_is_reported_in_a_sentence_with_its_line(written: Callable[
 
 
 @pytest.mark.parametrize("begins", [SWISS[:200], GENBANK[:300], SWISS + "ID   " + "x" * 100])
-def test_endless_line_is_rejected_before_it_is_read(written: Callable[..., Path], begins: str) -> None:
+def test_entry_with_an_endless_line_is_rejected(written: Callable[..., Path], begins: str) -> None:
     path = written(begins + "A" * (9 << 20), "database.dat")
     with pytest.raises(InputError, match=r"line \d+: the line is longer than 1,048,576 bytes"):
         read_proteins([path])
 
 
-def test_xml_declaration_is_rejected_anywhere(written: Callable[..., Path]) -> None:
+def test_uniprot_xml_with_a_document_type_declaration_is_rejected(written: Callable[..., Path]) -> None:
     bomb = '<!DOCTYPE uniprot [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
     before, _, after = XML.partition("<uniprot")
     for text in (f"{before}{bomb}<uniprot{after}", XML.replace("<entry", f"{bomb}<entry", 1), XML.replace("<gene>", f"{bomb}<gene>", 1)):
@@ -205,7 +207,7 @@ def test_xml_declaration_is_rejected_anywhere(written: Callable[..., Path]) -> N
         read_proteins([written(far.replace("Protein one", "&b;", 1), "database.xml")])
 
 
-def test_features_outside_their_sequence_are_reported(written: Callable[..., Path]) -> None:
+def test_features_outside_the_sequence_are_reported(written: Callable[..., Path]) -> None:
     progress = RecordingProgress(Progress())
     path = written(SWISS.replace("55..58", "55..66").replace("3..7", "66..70"), "database.dat")
     proteins = read_proteins([path], progress=progress)
@@ -213,7 +215,7 @@ def test_features_outside_their_sequence_are_reported(written: Callable[..., Pat
     assert any("2 features that lie outside their sequences" in text for text in map(str, progress.messages))
 
 
-def test_feature_of_endless_lines_is_rejected(written: Callable[..., Path]) -> None:
+def test_feature_with_too_many_lines_is_rejected(written: Callable[..., Path]) -> None:
     lines = "FT                   word word word\n" * 100_000
     text = SWISS.replace(
         'FT                   /note="Protein one"\n', f'FT                   /note="Protein\n{lines}FT                   one"\n'
@@ -222,7 +224,7 @@ def test_feature_of_endless_lines_is_rejected(written: Callable[..., Path]) -> N
         read_proteins([written(text, "database.dat")])
 
 
-def test_biopython_is_loaded_only_for_entry_formats(written: Callable[..., Path]) -> None:
+def test_biopython_is_imported_only_for_entry_formats(written: Callable[..., Path]) -> None:
     code = "import sys; from proteoscope.engine.formats import read_proteins; read_proteins([sys.argv[1]]); print('Bio' in sys.modules)"
     for text, expected in ((entry_files.FASTA_OF_UNIPROT, "False"), (SWISS, "True")):
         path = written(text, "database.dat")
@@ -230,14 +232,14 @@ def test_biopython_is_loaded_only_for_entry_formats(written: Callable[..., Path]
         assert done.stdout.strip() == expected
 
 
-def test_entry_formats_are_named_as_in_the_registry() -> None:
+def test_entry_readers_have_the_format_names_of_the_registry() -> None:
     for written_as in FORMATS:
         if written_as.content == "proteins" and written_as.reader:
             assert written_as.reader()().name == written_as.name
 
 
 @pytest.mark.parametrize("place", ["x..y", "3..7..9", "-4..z", "P1:Q2:5..9", "99999999999999999999..7"])
-def test_feature_with_a_broken_position_is_reported(written: Callable[..., Path], place: str) -> None:
+def test_feature_with_an_invalid_position_is_reported(written: Callable[..., Path], place: str) -> None:
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(SWISS.replace("3..7", place), "database.dat")], progress=progress)
     whole = read_proteins([written(SWISS, "whole.dat")])
@@ -246,7 +248,7 @@ def test_feature_with_a_broken_position_is_reported(written: Callable[..., Path]
     assert any("1 feature whose place" in text or "1 feature that lies outside" in text for text in map(str, progress.messages))
 
 
-def test_broken_position_in_xml_leaves_out_only_its_feature(written: Callable[..., Path]) -> None:
+def test_invalid_position_in_xml_skips_only_that_feature(written: Callable[..., Path]) -> None:
     entry = (
         '<entry dataset="Swiss-Prot"><accession>{0}</accession><name>N{0}</name><protein><recommendedName><fullName>T</fullName>'
         '</recommendedName></protein><organism><name type="scientific">B</name></organism>{1}'
@@ -267,7 +269,7 @@ BROKEN_PLACES = ("x..y", "3..7..9", "join(1..2,", "complement(2..", "99999999999
 
 
 @pytest.mark.parametrize("place", BROKEN_PLACES)
-def test_broken_genbank_feature_leaves_out_only_itself(written: Callable[..., Path], place: str) -> None:
+def test_broken_genbank_feature_does_not_affect_other_features(written: Callable[..., Path], place: str) -> None:
     progress = RecordingProgress(Progress())
     whole = read_proteins([written(GENBANK, "whole.gp")])
     proteins = read_proteins([written(GENBANK.replace("20..>60", place), "one.gp")], progress=progress)
@@ -279,7 +281,7 @@ def test_broken_genbank_feature_leaves_out_only_itself(written: Callable[..., Pa
 
 @pytest.mark.parametrize("place", BROKEN_PLACES)
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_broken_coding_sequence_is_left_out_and_reported(written: Callable[..., Path], text: str, place: str) -> None:
+def test_broken_coding_sequence_is_skipped_and_reported(written: Callable[..., Path], text: str, place: str) -> None:
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(text.replace(" 1..24\n", f" {place}\n"), "contig.dat")], progress=progress)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
@@ -289,7 +291,7 @@ def test_broken_coding_sequence_is_left_out_and_reported(written: Callable[..., 
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_unterminated_quote_leaves_out_only_its_feature(written: Callable[..., Path], text: str) -> None:
+def test_unterminated_quote_skips_only_that_feature(written: Callable[..., Path], text: str) -> None:
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(text.replace('"MKWVTFI"', '"MKWVTFI'), "contig.dat")], progress=progress)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
@@ -297,7 +299,7 @@ def test_unterminated_quote_leaves_out_only_its_feature(written: Callable[..., P
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_record_without_remaining_protein_is_rejected(written: Callable[..., Path], text: str) -> None:
+def test_record_with_only_broken_coding_sequences_is_rejected(written: Callable[..., Path], text: str) -> None:
     text = text.replace(" 1..24\n", " join(1..2,\n").replace("complement(34..48)", "3..4..5")
     with pytest.raises(InputError, match="no protein sequence"):
         read_proteins([written(text, "contig.dat")])

@@ -21,7 +21,7 @@ def records(proteins: Proteins) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", PROTEOMES)
-def test_fasta_equals_biopython(shared_data: Path, name: str) -> None:
+def test_fasta_records_equal_biopython(shared_data: Path, name: str) -> None:
     path = shared_data / "proteomes" / name
     expected = []
     with path.open() as handle:
@@ -33,7 +33,7 @@ def test_fasta_equals_biopython(shared_data: Path, name: str) -> None:
     assert records(proteins) == expected
 
 
-def test_blocks_and_gzip_do_not_change_proteins(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fasta_proteins_are_equal_for_any_block_size_and_gzip(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shared_data / "proteomes" / "shew.fasta"
     whole = records(read_proteins([path]))
     packed = tmp_path / "packed.fasta"
@@ -75,18 +75,18 @@ def test_read_proteins_accepts_fasta_variants(written: Callable[..., Path], end:
     assert len(proteins) == 3
 
 
-def test_headers_in_latin_1_are_read(written: Callable[..., Path]) -> None:
+def test_fasta_headers_in_latin_1_are_read(written: Callable[..., Path]) -> None:
     assert read_proteins([written(">P1 Köln\nACD\n".encode("latin-1"))]).description(0) == "Köln"
 
 
-def test_repeated_record_is_counted_once(written: Callable[..., Path]) -> None:
+def test_repeated_fasta_record_is_read_once(written: Callable[..., Path]) -> None:
     first = written(">P1 a\nACD\n>P2\nEFG\n>P1 b\nACD\n", "one.fasta")
     second = written(">P2\nEFG\n>P3\nACD\n", "other.fasta")
     proteins = read_proteins([first, second])
     assert records(proteins) == [("P1", "a", "ACD"), ("P2", "", "EFG"), ("P3", "", "ACD")]
 
 
-def test_duplicate_accession_with_other_sequence_is_rejected(written: Callable[..., Path]) -> None:
+def test_fasta_accession_with_two_sequences_is_rejected(written: Callable[..., Path]) -> None:
     first = written(">P1\nACD\n>P2\nEFG\n", "one.fasta")
     second = written("\n>P1\nACE\n", "other.fasta")
     with pytest.raises(
@@ -106,7 +106,7 @@ def test_duplicate_accession_with_other_sequence_is_rejected(written: Callable[.
         (">c1\n" + "ACGTN" * 300 + "\n", r"the sequences are nucleotides"),
     ],
 )
-def test_broken_fasta_is_reported(written: Callable[..., Path], content: str, message: str) -> None:
+def test_broken_fasta_is_rejected_with_a_reason(written: Callable[..., Path], content: str, message: str) -> None:
     path = written(content)
     with pytest.raises(InputError, match=message) as raised:
         read_proteins([path])
@@ -115,7 +115,7 @@ def test_broken_fasta_is_reported(written: Callable[..., Path], content: str, me
 
 
 @pytest.mark.parametrize("content", ["MKVLAARND\n", "Dear reader,\nthis is a note.\n", "1 2 3\n4 5\n", "<html></html>", "a\0b"])
-def test_remedies_mention_only_fasta_for_sequence_searches(written: Callable[..., Path], content: str) -> None:
+def test_error_of_sequence_search_suggests_only_fasta(written: Callable[..., Path], content: str) -> None:
     with pytest.raises(InputError) as raised:
         read_proteins([written(content)], every_record=True)
     assert raised.value.remedy == "Give a FASTA file: begin each sequence with a line > and a name"
@@ -123,7 +123,7 @@ def test_remedies_mention_only_fasta_for_sequence_searches(written: Callable[...
         read_proteins([written(content)])
 
 
-def test_chromosomes_are_read_on_request(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fasta_chromosomes_are_read_on_request(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     chromosome = np.frombuffer(b"ACGTacgtN", np.uint8)[random.integers(0, 9, 18_000_000)].tobytes().decode()
     wrapped = "\n".join(chromosome[k : k + 70] for k in range(0, 1_500_000, 70))
@@ -138,7 +138,7 @@ def test_chromosomes_are_read_on_request(written: Callable[..., Path], monkeypat
 
 
 @pytest.mark.parametrize("length", [1_000_001, 17_000_000])
-def test_proteins_as_long_as_chromosomes_are_rejected(written: Callable[..., Path], length: int) -> None:
+def test_fasta_proteins_as_long_as_chromosomes_are_rejected(written: Callable[..., Path], length: int) -> None:
     with pytest.raises(InputError, match="the sequence has more than 1,000,000 residues"):
         read_proteins([written(">P1\n" + "ACDEFGHIKLMNPQRSTVWY" * (length // 20 + 1))], every_record=True, with_chromosomes=True)
 

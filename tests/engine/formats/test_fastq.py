@@ -40,7 +40,7 @@ def written(records, newline="\n"):
     return newline.join(f"@{name} more{newline}{bases}{newline}+{newline}{qualities}" for name, bases, qualities in records) + newline
 
 
-def test_fastq_equals_biopython(tmp_path):
+def test_fastq_reads_equal_biopython(tmp_path):
     from Bio.SeqIO.QualityIO import FastqGeneralIterator
 
     text = written(random_records(300))
@@ -51,7 +51,7 @@ def test_fastq_equals_biopython(tmp_path):
 @pytest.mark.parametrize("size", [7, 64, 1000])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_blocks_line_ends_and_gzip_do_not_change_reads(tmp_path, monkeypatch, size, newline, is_packed):
+def test_fastq_reads_are_equal_for_any_block_size_line_end_and_gzip(tmp_path, monkeypatch, size, newline, is_packed):
     records = random_records(40)
     monkeypatch.setattr(fastq, "BLOCK_BYTES", size)
     content = written(records, newline).encode()
@@ -59,18 +59,18 @@ def test_blocks_line_ends_and_gzip_do_not_change_reads(tmp_path, monkeypatch, si
     assert list_records(read(tmp_path, content.rstrip(b"\r\n"))) == records
 
 
-def test_bases_may_span_lines_and_be_lower_case_or_points(tmp_path):
+def test_fastq_bases_may_span_lines_and_be_lower_case_or_dots(tmp_path):
     result = read(tmp_path, "@a\nacg\nT.\n+a\n@@\n+II\n\n@b\nAC\n+\n@+\n")
     assert list_records(result) == [("a", "ACGTN", "@@+II"), ("b", "AC", "@+")]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_trailing_blanks_of_lines_are_ignored(tmp_path, newline):
+def test_fastq_trailing_blanks_are_ignored(tmp_path, newline):
     text = newline.join(["@a more \t", "ACG ", "T\t", "+\t ", "II  ", "II", "@b ", "AC  ", "+b ", "@+ "])
     assert list_records(read(tmp_path, text)) == list_records(read(tmp_path, text + newline)) == [("a", "ACGT", "IIII"), ("b", "AC", "@+")]
 
 
-def test_plus_line_may_repeat_only_the_name(tmp_path):
+def test_fastq_plus_line_may_only_repeat_the_name(tmp_path):
     expected = [("a/1", "AC", "II"), ("b", "A", "I")]
     for again in ("", "a/1", "a/1 x y"):
         assert list_records(read(tmp_path, f"@a/1 x y\nAC\n+{again}\nII\n@b\nA\n+\nI\n")) == expected
@@ -82,7 +82,7 @@ def test_plus_line_may_repeat_only_the_name(tmp_path):
 @pytest.mark.parametrize(
     "content", ["@a\n\n+\n\n@b\nA\n+\nI\n", "@a\n\n+\n@b\nA\n+\nI\n", "@a\n+\n\n@b\nA\n+\nI", "@a\n \n+\n \n \t\n@b\nA\n+\nI"]
 )
-def test_empty_read_is_retained(tmp_path, content):
+def test_fastq_read_without_bases_is_retained(tmp_path, content):
     assert list_records(read(tmp_path, content)) == [("a", "", ""), ("b", "A", "I")]
     assert list_records(read(tmp_path, "@a\n\n+\n")) == [("a", "", "")]
 
@@ -114,18 +114,18 @@ def test_fastq_errors_name_record_and_line(tmp_path, content, expected):
         read(tmp_path, content.replace("\n", "\r\n"))
 
 
-def test_qualities_with_offset_64_are_recognised(tmp_path):
+def test_fastq_qualities_with_offset_64_are_recognised(tmp_path):
     assert read(tmp_path, "@a\nACGT\n+\nhhBh\n").is_phred_64
     for sanger in ("IIII", "FFFF", "~~~~", "#hhh"):
         assert not read(tmp_path, f"@a\nACGT\n+\n{sanger}\n").is_phred_64
 
 
-def test_latin_1_names_and_byte_order_marks_are_read(tmp_path):
+def test_fastq_with_latin_1_names_or_byte_order_mark_is_read(tmp_path):
     result = read(tmp_path, b"\xef\xbb\xbf@\xe4 x\nA\n+\nI\n")
     assert list_records(result) == [("ä", "A", "I")]
 
 
-def test_file_that_unpacks_to_too_many_reads_is_rejected(tmp_path, monkeypatch):
+def test_fastq_that_unpacks_to_too_many_reads_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(fastq, "READS", READS._replace(free=1000))
     with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ reads"):
         read(tmp_path, gzip.compress(b"@a\n\n+\n\n" * 20_000))

@@ -27,7 +27,7 @@ def content(features: Features) -> list[tuple[int, int, int, int, str]]:
     return list(zip(*columns, strict=True))
 
 
-def test_features_are_selected_joined_and_read_back(tmp_path: Path) -> None:
+def test_features_are_unchanged_after_writing_selection_and_joining(tmp_path: Path) -> None:
     features = Features.from_rows(ROWS)
     expected = [(0, 0, 1, 10, "é"), (0, 29, 3, 3, "A -> T"), (2, 6, 2, 5, "x" * 300)]
     assert content(features) == expected
@@ -59,7 +59,7 @@ def test_corrupt_feature_columns_are_rejected(tmp_path: Path, name: str) -> None
         open_features(tmp_path, OFFSETS)
 
 
-def test_features_of_other_kinds_are_rejected(tmp_path: Path) -> None:
+def test_open_features_rejects_files_with_other_feature_kinds(tmp_path: Path) -> None:
     write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / "feature_kinds.json"
     path.write_text(json.dumps({"kinds": "something else"}))
@@ -68,7 +68,7 @@ def test_features_of_other_kinds_are_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("decoys", "prefix"), [("reverse", "DECOY_"), ("none", "DECOY_"), ("existing", "tr|")])
-def test_features_are_stored_in_the_protein_index(tmp_path: Path, written: Callable[..., Path], decoys: str, prefix: str) -> None:
+def test_protein_index_stores_features(tmp_path: Path, written: Callable[..., Path], decoys: str, prefix: str) -> None:
     proteins: Proteins = read_proteins([written(entry_files.SWISS_PROT, "database.dat")])
     contaminants = None if decoys == "existing" else read_proteins([written(">C\nACDEFGHIK\n", "contaminants.fasta")])
     cleaves = np.zeros((26, 26), bool)
@@ -79,7 +79,7 @@ def test_features_are_stored_in_the_protein_index(tmp_path: Path, written: Calla
     assert isinstance(index.features.texts, Texts) and index.peptide_bounds is None
 
 
-def test_index_of_a_database_without_features_has_none(tmp_path: Path, written: Callable[..., Path]) -> None:
+def test_protein_index_stores_no_features_of_fasta(tmp_path: Path, written: Callable[..., Path]) -> None:
     proteins = read_proteins([written(entry_files.FASTA_OF_UNIPROT, "database.fasta")])
     build_protein_index(tmp_path, proteins, database="x", decoys="reverse", decoy_prefix="DECOY_", cleaves=np.zeros((26, 26), bool))
     assert open_protein_index(tmp_path).features is None and not list(tmp_path.glob("feature*"))

@@ -46,19 +46,21 @@ from proteoscope.engine.formats.protein_names import name_columns, taxonomy_colu
         (f"x GN={'A' * 201} OS={'B' * 200}", None, "B" * 200, None),
     ],
 )
-def test_header_names_of_known_and_hostile_headers(description: str, gene: str | None, organism: str | None, taxonomy: int | None) -> None:
+def test_header_names_finds_gene_organism_and_taxonomy(
+    description: str, gene: str | None, organism: str | None, taxonomy: int | None
+) -> None:
     assert header_names(description) == HeaderNames(gene, organism, taxonomy)
 
 
 @given(st.text(st.sampled_from("GNOSX=[] \x00\x1b<>b1Aa\u202e"), max_size=60))
-def test_names_are_printable_parts_of_the_header(description: str) -> None:
+def test_header_names_are_printable_and_bounded(description: str) -> None:
     names = header_names(description)
     for name in (names.gene, names.organism):
         assert name is None or (name.isprintable() and name == name.strip() and 0 < len(name) <= 200)
 
 
 @pytest.mark.parametrize("part", ["GN=", "[", "]", "x GN=a ", "[gene=", " ", "[gene=]", "[A b]"])
-def test_huge_headers_are_searched_up_to_a_limit(part: str) -> None:
+def test_header_names_searches_huge_headers_up_to_a_limit(part: str) -> None:
     """Check headers for which a pattern that backtracks would not end."""
     huge = part * ((1 << 24) // len(part))
     assert header_names(huge) == header_names(huge[: 1 << 16])
@@ -66,13 +68,13 @@ def test_huge_headers_are_searched_up_to_a_limit(part: str) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_name_columns_have_a_value_for_each_row(n: int) -> None:
+def test_header_name_columns_have_a_value_for_each_row(n: int) -> None:
     columns = name_columns(["a GN=ALB OS=Bos taurus", None, ""][:n])
     assert columns["gene"].to_pylist() == ["ALB", None, None][:n]
     assert columns["organism"].to_pylist() == ["Bos taurus", None, None][:n]
 
 
-def test_name_columns_equal_names_of_each_header() -> None:
+def test_header_name_columns_equal_names_of_each_header() -> None:
     chance = random.Random(3)
     parts = (
         "OS=",

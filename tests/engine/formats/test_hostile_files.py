@@ -23,7 +23,7 @@ def lines() -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_hostile_files_are_rejected_or_read_within_bounds(lines: dict[str, dict[str, str]], name: str) -> None:
+def test_hostile_files_are_read_or_rejected_within_limits(lines: dict[str, dict[str, str]], name: str) -> None:
     case, line = CASES[name], lines[name]
     assert re.search(case.expected, line["message"]), line["message"]
     if not line["message"].startswith("read "):

@@ -39,14 +39,14 @@ def warnings(path: Path) -> list[str]:
         ("a.pkl", f"500 1 2\n{LINES}", "index=0"),
     ],
 )
-def test_text_peaks_are_counted(written: Callable[..., Path], name: str, text: str, first: str) -> None:
+def test_ignored_peaks_of_text_formats_are_counted(written: Callable[..., Path], name: str, text: str, first: str) -> None:
     path = written(text, name)
     assert warnings(path) == [
         f"{path}: 3 peaks in 1 spectrum have a negative or missing m/z or intensity (first: {first}); they are ignored"
     ]
 
 
-def test_mzml_peaks_are_counted(make: Any, written: Callable[..., Path]) -> None:
+def test_ignored_mzml_peaks_are_counted(make: Any, written: Callable[..., Path]) -> None:
     mz, intensity = zip(*PEAKS, (np.nan, 4.0), (0.0, 0.0), strict=True)
     clean = make.mzml_spectrum(0, name="scan=16", mz=(100.0,), intensity=(1.0,))
     broken = make.mzml_spectrum(1, name="scan=17", mz=mz, intensity=intensity)
@@ -57,18 +57,18 @@ def test_mzml_peaks_are_counted(make: Any, written: Callable[..., Path]) -> None
     ]
 
 
-def test_mzxml_peak_is_counted(make: Any, written: Callable[..., Path]) -> None:
+def test_ignored_mzxml_peaks_are_counted(make: Any, written: Callable[..., Path]) -> None:
     data = b64encode(b"".join(struct.pack(">ff", *peak) for peak in ((100.0, 1.0), (101.0, -1.0), (102.0, 0.0)))).decode()
     peaks = f'<peaks precision="32" byteOrder="network" contentType="m/z-int" compressionType="none">{data}</peaks>'
     path = written(make.mzxml(make.mzxml_scan(4, peaks=peaks)))
     assert warnings(path) == [f"{path}: 1 peak in 1 spectrum has a negative or missing m/z or intensity (first: scan=4); it is ignored"]
 
 
-def test_zero_peaks_are_not_counted(written: Callable[..., Path]) -> None:
+def test_peaks_of_zero_intensity_are_not_counted_as_ignored(written: Callable[..., Path]) -> None:
     assert warnings(written("BEGIN IONS\nPEPMASS=500\n100 1\n0 0\n0 5\n104 0\n104 1e-300\nEND IONS\n")) == []
 
 
-def test_peaks_of_all_blocks_are_counted_once(written: Callable[..., Path]) -> None:
+def test_ignored_peaks_of_all_blocks_are_counted_once(written: Callable[..., Path]) -> None:
     spectrum = f"BEGIN IONS\nTITLE={'x' * 1000}\nPEPMASS=500\n{LINES}END IONS\n"
     n = 2 * BLOCK_BYTES // len(spectrum)
     text = f"BEGIN IONS\nTITLE=a\nPEPMASS=500\n{LINES}END IONS\n" + n * spectrum
@@ -78,7 +78,7 @@ def test_peaks_of_all_blocks_are_counted_once(written: Callable[..., Path]) -> N
     ]
 
 
-def test_peaks_of_unused_spectra_are_not_counted(make: Any, written: Callable[..., Path]) -> None:
+def test_ignored_peaks_of_unused_spectra_are_not_counted(make: Any, written: Callable[..., Path]) -> None:
     good = make.mzml_spectrum(0, mz=(100.0,), intensity=(1.0,))
     unusable = make.mzml_spectrum(1, name="scan=17", mz=(100.0, 2e5), intensity=(-1.0, 1.0))
     (message,) = warnings(written(make.mzml(good, unusable)))

@@ -44,12 +44,12 @@ def test_detect_label_recognises_each_kit(ions: tuple[float, ...], label: str) -
     assert detected(*ions) == detected(*ions, split=3) == label
 
 
-def test_detect_label_ignores_low_and_nearby_peaks() -> None:
+def test_detect_label_ignores_low_peaks_and_peaks_of_other_mass() -> None:
     assert detected(*TMT, height=0.5) == "none"
     assert detected(*(mz - 0.03 for mz in TMT)) == "none"
 
 
-def test_detect_label_uses_lysine_when_reporters_were_cut_off() -> None:
+def test_detect_label_uses_lysine_ions_without_reporter_range() -> None:
     assert detected(LYSINE + 229.162932, lowest=140.0) == "TMT"
     assert detected(LYSINE + 144.102063, lowest=140.0) == "iTRAQ 4-plex"
     assert detected(LYSINE + 304.207146, lowest=140.0) == ""  # two kits match

@@ -21,7 +21,9 @@ from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 @pytest.mark.parametrize(
     ("dtypes", "zipped"), list(product([("<f8", "<f4"), ("<f4", "<f8"), ("<f8", "<i4"), ("<f8", "<i8")], [False, True]))
 )
-def test_read_mzml_reads_every_type(make: Any, written: Callable[..., Path], dtypes: tuple[str, str], zipped: bool) -> None:
+def test_read_mzml_reads_every_number_type_and_compression(
+    make: Any, written: Callable[..., Path], dtypes: tuple[str, str], zipped: bool
+) -> None:
     spectra = read_spectra([written(make.mzml(make.mzml_spectrum(dtypes=dtypes, zipped=zipped)))])
     assert spectra.mz.tolist() == list(make.mz)
     assert spectra.intensity.tolist() == list(make.intensity)
@@ -40,7 +42,7 @@ def test_read_mzml_reads_every_field(make: Any, written: Callable[..., Path]) ->
 @pytest.mark.parametrize(
     ("unit", "seconds"), [("UO:0000010", 1.5), ("UO:0000031", 90.0), ("UO:0000028", 0.0015), ("MS:1000038", 90.0), ("", np.nan)]
 )
-def test_mzml_time_is_converted_by_its_unit(make: Any, written: Callable[..., Path], unit: str, seconds: float) -> None:
+def test_mzml_retention_time_is_converted_by_unit(make: Any, written: Callable[..., Path], unit: str, seconds: float) -> None:
     spectrum = make.mzml_spectrum(time=make.term("MS:1000016", "1.5", unit))
     np.testing.assert_equal(read_spectra([written(make.mzml(spectrum))]).retention_time[0], seconds)
 
@@ -53,7 +55,7 @@ def test_mzml_charges_are_read(make: Any, written: Callable[..., Path]) -> None:
     assert spectra.charge_mask.tolist() == [0, 1 << 2 | 1 << 3, 1 << 4, 0]
 
 
-def test_mzml_first_precursor_and_ion_are_used(make: Any, written: Callable[..., Path]) -> None:
+def test_read_mzml_uses_first_precursor_and_selected_ion(make: Any, written: Callable[..., Path]) -> None:
     def ion(mz: float, charge: int) -> str:
         return f"<selectedIon>{make.term('MS:1000744', mz)}{make.term('MS:1000041', charge)}</selectedIon>"
 
@@ -71,7 +73,7 @@ def test_mzml_first_precursor_and_ion_are_used(make: Any, written: Callable[...,
     assert spectra.charge_mask.tolist() == [1 << 2, 0]
 
 
-def test_mzml_referenced_groups_are_inserted(make: Any, written: Callable[..., Path]) -> None:
+def test_read_mzml_inserts_referenced_parameter_groups(make: Any, written: Callable[..., Path]) -> None:
     groups = (
         f'<referenceableParamGroupList><referenceableParamGroup id="a&quot;b">{make.term("MS:1000511", "2")}{make.term("MS:1000127")}'
         f'</referenceableParamGroup><referenceableParamGroup id="nothing"></referenceableParamGroup>'
@@ -96,7 +98,7 @@ def packed(values: tuple[float, ...]) -> str:
     return base64.b64encode(zlib.compress(np.array(values).tobytes())).decode()
 
 
-def test_mzml_comments_and_other_elements_are_ignored(make: Any, written: Callable[..., Path]) -> None:
+def test_read_mzml_ignores_comments_and_other_elements(make: Any, written: Callable[..., Path]) -> None:
     extra = "<!-- </spectrum> <spectrum id='no'> --><![CDATA[<spectrum>]]><?target x?><userParam name='a > b' value=\"it's\"/>"
     file = make.mzml(make.mzml_spectrum(name="scan=3 &quot;x&quot; &amp; ü", extra=extra))
     file = file.replace("</spectrumList>", "</spectrumList><chromatogramList><chromatogram id='TIC'><binaryDataArrayList>").replace(
@@ -110,7 +112,7 @@ def test_mzml_comments_and_other_elements_are_ignored(make: Any, written: Callab
     assert read_spectra([written(latin.encode("latin-1"))]).identifier == ["scan=3 ü"]
 
 
-def test_mzml_peaks_are_sorted_and_empty_ones_dropped(make: Any, written: Callable[..., Path]) -> None:
+def test_read_mzml_sorts_peaks_and_drops_zero_intensities(make: Any, written: Callable[..., Path]) -> None:
     mz = (300.0, 100.0, 200.0, 150.0, 160.0, 170.0, -1.0, np.nan)
     intensity = (3.0, 1.0, 2.0, 0.0, -5.0, np.nan, 7.0, 8.0)
     spectra = read_spectra([written(make.mzml(make.mzml_spectrum(mz=mz, intensity=intensity), make.mzml_spectrum(1, mz=(), intensity=())))])
@@ -151,7 +153,7 @@ def test_numpress_of_a_single_number_is_read(make: Any, written: Callable[..., P
     assert read_spectra([written(make.mzml(make.mzml_spectrum(length=1, arrays=arrays)))]).mz.tolist() == [123.456]
 
 
-def test_numpress_and_zlib_may_be_two_terms(make: Any, written: Callable[..., Path]) -> None:
+def test_numpress_and_zlib_are_recognised_as_two_terms(make: Any, written: Callable[..., Path]) -> None:
     numpress = pytest.importorskip("pynumpress", reason="pynumpress is the independent implementation")
     data = [zlib.compress(bytes(numpress.encode_linear(np.array(values), 1000.0))) for values in (make.mz, make.intensity)]
     arrays = make.binary_array("MS:1000514", data[0], ("MS:1002312", "MS:1000574"))
@@ -211,7 +213,7 @@ SORTS += ["no intensities", "no type", "zstd", "numpress", "precursor number", "
 SORTS += ["negative", "xml", "unknown group", "no end"]
 
 
-def test_every_case_of_broken_spectra_is_tested(make: Any) -> None:
+def test_all_kinds_of_broken_mzml_spectra_are_tested(make: Any) -> None:
     assert set(SORTS) == set(broken_spectra(make))
 
 
@@ -255,7 +257,7 @@ def profile(centers: tuple[float, ...], heights: tuple[float, ...], width: float
 
 @pytest.mark.parametrize(("width", "step"), [(0.004, 0.002), (0.02, 0.008), (0.25, 0.1)], ids=["orbitrap", "time of flight", "ion trap"])
 @pytest.mark.parametrize("mode", ["MS:1000128", ""], ids=["said", "silent"])
-def test_profiles_are_centroided_to_their_peaks(make: Any, written: Callable[..., Path], mode: str, width: float, step: float) -> None:
+def test_centroided_profiles_have_the_original_peaks(make: Any, written: Callable[..., Path], mode: str, width: float, step: float) -> None:
     centers, heights = (200.0113, 350.5021, 355.2507, 800.7303), (100.0, 2000.0, 500.0, 900.0)
     mz, intensity = profile(centers, heights, width, step)
     spectrum = make.mzml_spectrum(1, mz=tuple(mz), intensity=tuple(intensity), mode=mode, dtypes=("<f8", "<f8"))
@@ -271,7 +273,7 @@ def test_profiles_are_centroided_to_their_peaks(make: Any, written: Callable[...
         read_spectra([path], centroid=False)
 
 
-def test_labelled_centroids_are_unchanged_unless_requested(make: Any, written: Callable[..., Path]) -> None:
+def test_centroid_spectra_are_unchanged_unless_centroiding_is_requested(make: Any, written: Callable[..., Path]) -> None:
     mz, intensity = profile((300.0,), (100.0,), 0.02, 0.005)
     path = written(make.mzml(make.mzml_spectrum(mz=tuple(mz), intensity=tuple(intensity), dtypes=("<f8", "<f8"))))
     assert len(read_spectra([path]).mz) == (intensity > 0).sum()
@@ -286,7 +288,7 @@ def test_centroids_labelled_as_profile_are_unchanged(make: Any, written: Callabl
     assert read_spectra([path]).mz.tolist() == list(mz)
 
 
-def test_neighbouring_peaks_are_separated(make: Any, written: Callable[..., Path]) -> None:
+def test_centroiding_separates_neighbouring_peaks(make: Any, written: Callable[..., Path]) -> None:
     mz = np.arange(499.0, 502.0, 0.01)
     intensity = sum(h * np.exp(-0.5 * ((mz - c) / 0.05) ** 2) for c, h in ((500.0, 100.0), (500.25, 60.0), (501.0, 30.0)))
     path = written(make.mzml(make.mzml_spectrum(mz=tuple(mz), intensity=tuple(intensity), mode="MS:1000128", dtypes=("<f8", "<f8"))))
@@ -320,7 +322,7 @@ def windows(make: Any, targets: list[float], half: float) -> str:
         ([400.0 + 0.7 * k for k in range(60)], 4.0, False),  # selected precursors in wide windows
     ],
 )
-def test_repeated_wide_windows_are_reported_once_as_dia(
+def test_read_spectra_reports_dia_for_repeated_wide_windows(
     make: Any, written: Callable[..., Path], targets: list[float], half: float, is_reported: bool
 ) -> None:
     messages = [
@@ -329,7 +331,7 @@ def test_repeated_wide_windows_are_reported_once_as_dia(
     assert [("windows 25 Th wide" in message, "DIA" in message) for message in messages] == [(True, True)] * is_reported
 
 
-def test_repeated_wide_windows_of_mzxml_are_reported(make: Any, written: Callable[..., Path]) -> None:
+def test_read_spectra_reports_dia_in_mzxml(make: Any, written: Callable[..., Path]) -> None:
     scans = "".join(make.mzxml_scan(number) for number in range(1, 31))
     wide = scans.replace("<precursorMz ", '<precursorMz windowWideness="20" ')
     assert not read_messages(written(make.mzxml(scans)))
@@ -337,7 +339,7 @@ def test_repeated_wide_windows_of_mzxml_are_reported(make: Any, written: Callabl
 
 
 @pytest.mark.parametrize("where", ["scan", "ion", "array"])
-def test_unused_ion_mobilities_are_reported(make: Any, written: Callable[..., Path], where: str) -> None:
+def test_read_spectra_reports_unused_ion_mobilities(make: Any, written: Callable[..., Path], where: str) -> None:
     unit = make.term("MS:1002815", "0.95", "MS:1002814")
     changes: dict[str, str] = {
         "scan": {"time": make.term("MS:1000016", "90", "UO:0000010") + unit},

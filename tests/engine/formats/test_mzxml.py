@@ -31,7 +31,7 @@ def test_read_mzxml_reads_every_field_of_nested_scans(make: Any, written: Callab
     assert spectra.intensity.tolist() == list(make.intensity) * 3
 
 
-def test_mzxml_64_bit_and_pair_order_names_are_read(make: Any, written: Callable[..., Path]) -> None:
+def test_mzxml_64_bit_peaks_and_names_of_pair_order_are_read(make: Any, written: Callable[..., Path]) -> None:
     data = b"".join(struct.pack(">dd", m, i) for m, i in ((100.1, 1.0), (200.2, 2.0)))
     peaks = f'<peaks precision="64" byteOrder="network" pairOrder="m/z-int">{base64.b64encode(data).decode()}</peaks>'
     spectra = read_spectra([written(make.mzxml(make.mzxml_scan(1, peaks=peaks, attributes='peaksCount="2"')))])
@@ -48,7 +48,7 @@ def test_mzxml_scan_without_peaks_is_empty(make: Any, written: Callable[..., Pat
 @pytest.mark.parametrize(
     ("duration", "seconds"), [("PT0.5S", 0.5), ("P0Y0M0DT1H2M3.25S", 3723.25), ("PT10M", 600.0), ("12.5", 12.5), ("soon", np.nan)]
 )
-def test_mzxml_durations_are_read(make: Any, written: Callable[..., Path], duration: str, seconds: float) -> None:
+def test_mzxml_retention_times_are_read_as_durations(make: Any, written: Callable[..., Path], duration: str, seconds: float) -> None:
     file = make.mzxml(make.mzxml_scan(1)).replace("PT1M2.5S", duration)
     np.testing.assert_equal(read_spectra([written(file)]).retention_time[0], seconds)
 

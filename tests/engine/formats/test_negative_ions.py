@@ -23,7 +23,7 @@ Written = Callable[..., Path]
         ("500.5 1000 -2\n100 1\n", [0b101]),
     ],
 )
-def test_peak_lists_have_charge_and_polarity(content: str, masks: list[int], written: Written) -> None:
+def test_negative_charges_of_peak_lists_are_read_as_charge_and_polarity(content: str, masks: list[int], written: Written) -> None:
     path = written(content)
     assert read_spectra([path], takes_negative=True).charge_mask.tolist() == masks
     if not content.startswith("CHARGE"):
@@ -31,19 +31,19 @@ def test_peak_lists_have_charge_and_polarity(content: str, masks: list[int], wri
             read_spectra([path], strict=True)
 
 
-def test_missing_charges_stay_missing_for_negative_ions(written: Written) -> None:
+def test_unreadable_negative_charges_are_rejected(written: Written) -> None:
     for charge in ("x-", "99-"):
         with pytest.raises(InputError, match="charge is not a whole number"):
             read_spectra([written(f"BEGIN IONS\nPEPMASS=500\nCHARGE={charge}\n100 1\nEND IONS\n")], takes_negative=True)
 
 
-def test_mzml_has_polarity_and_charge(make: Any, written: Written) -> None:
+def test_mzml_polarity_and_negative_charge_are_read(make: Any, written: Written) -> None:
     ions = make.term("MS:1000744", "500") + make.term("MS:1000041", "2")
     path = written(make.mzml(make.mzml_spectrum(0, ions=ions, extra=make.term("MS:1000129")), make.mzml_spectrum(1, ions=ions)))
     assert read_spectra([path], takes_negative=True).charge_mask.tolist() == [0b101, 0b100]
     assert read_spectra([path]).charge_mask.tolist() == [0b100]
 
 
-def test_mzxml_has_polarity(make: Any, written: Written) -> None:
+def test_mzxml_polarity_is_read(make: Any, written: Written) -> None:
     path = written(make.mzxml(make.mzxml_scan(1, attributes='polarity="-"'), make.mzxml_scan(2, attributes='polarity="+"')))
     assert read_spectra([path], takes_negative=True).charge_mask.tolist() == [0b1001, 0b1000]

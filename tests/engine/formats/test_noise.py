@@ -44,13 +44,13 @@ def ratios(make, tmp_path):
     return read
 
 
-def test_signal_to_noise_of_each_peak_is_read(ratios, spectrum):
+def test_mzml_signal_to_noise_of_each_peak_is_read(ratios, spectrum):
     result = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
     assert np.isnan(result[[0, 2]]).all()
     np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)
 
 
-def test_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
+def test_mzml_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
     at, noise, baseline = (120.0, 127.0, 200.0), (1.0, 2.0, 4.0), (0.5, 1.0, 3.0)
     result = ratios(
         spectrum(0, MS_1002743=at, MS_1002744=noise, MS_1002745=baseline),
@@ -80,7 +80,7 @@ def test_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
         {"MS_1002743": (), "MS_1002744": ()},
     ],
 )
-def test_invalid_noise_is_ignored(ratios, spectrum, more):
+def test_invalid_noise_values_are_ignored(ratios, spectrum, more):
     valid = spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0))
     result = ratios(spectrum(0, **more), valid)
     assert np.isnan(result[0]).all()
@@ -91,7 +91,7 @@ def test_invalid_noise_is_ignored(ratios, spectrum, more):
     ("before", "after"),
     [("<binary>A", "<binary>#"), ("MS:1000523", "MS:1001479"), ("MS:1000576", "MS:1000574"), ("</binary>", "=</binary>")],
 )
-def test_broken_noise_arrays_give_no_noise(ratios, spectrum, before, after):
+def test_broken_noise_arrays_are_ignored(ratios, spectrum, before, after):
     result = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
     assert np.isnan(result).all()
 
@@ -103,7 +103,7 @@ def packed(make, kind: str, data: bytes, length: int, *terms: str) -> str:
 
 
 @pytest.mark.parametrize("is_zipped", [False, True])
-def test_noise_in_numpress_equals_pynumpress(ratios, make, spectrum, is_zipped):
+def test_numpress_noise_arrays_equal_pynumpress(ratios, make, spectrum, is_zipped):
     numpress = pytest.importorskip("pynumpress", reason="pynumpress is the independent implementation")
     at, noise, baseline = np.linspace(120.0, 200.0, 9), np.linspace(1.0, 4.0, 9), np.arange(9.0)
     data = [bytes(numpress.encode_linear(at, 1e5)), bytes(numpress.encode_slof(noise, 5000.0)), bytes(numpress.encode_pic(baseline))]
@@ -132,7 +132,7 @@ def test_noise_in_numpress_equals_pynumpress(ratios, make, spectrum, is_zipped):
         (lambda data: data, 0, ["MS:1000576"]),
     ],
 )
-def test_corrupt_noise_arrays_give_no_noise(ratios, make, spectrum, corrupt, length, terms):
+def test_undecodable_noise_arrays_are_ignored(ratios, make, spectrum, corrupt, length, terms):
     data = corrupt(np.full(4, 2.0).tobytes())
     result = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
     assert np.isnan(result[0]).all()

@@ -107,7 +107,7 @@ def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_numbers_equal_float_or_are_counted(tmp_path: Path, format: str) -> None:
+def test_numbers_of_text_formats_equal_float_or_are_counted(tmp_path: Path, format: str) -> None:
     """A thousand number texts are tried in each field of each format, in the middle of three records."""
     template, fields = FORMATS[format]
     is_library = format in ("msp", "sptxt", "gnps")
@@ -132,7 +132,7 @@ def test_numbers_equal_float_or_are_counted(tmp_path: Path, format: str) -> None
 
 
 @pytest.mark.parametrize("text", ["1", "1.5", "+.5", "-1e3", "1E-3", "5.", "1e400", "", ".", "1e", "1.2.3", "1,5", "0x1", "1_0", "x", "１"])
-def test_read_number_agrees_with_kernel(text: str) -> None:
+def test_read_number_equals_the_number_kernel(text: str) -> None:
     characters = np.frombuffer(text.encode(), np.uint8)
     value, end = parse_number(characters, 0, len(characters), ord("."))
     if end == len(characters) > 0:
@@ -143,7 +143,7 @@ def test_read_number_agrees_with_kernel(text: str) -> None:
                 read_number(form)
 
 
-def test_read_number_rejects_points_with_decimal_commas() -> None:
+def test_read_number_rejects_dots_with_decimal_commas() -> None:
     assert read_number("1,5", COMMA) == 1.5
     for text in ("1.5", "1,5,2", "1.000,5"):
         with pytest.raises(ValueError):
@@ -151,7 +151,7 @@ def test_read_number_rejects_points_with_decimal_commas() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_file_of_decimal_commas_is_read_with_warning(tmp_path: Path, format: str) -> None:
+def test_file_with_decimal_commas_is_read_with_a_warning(tmp_path: Path, format: str) -> None:
     template, _ = FORMATS[format]
     text = "".join(template.format(**SOUND, title=i) for i in (1, 2, 3)).replace(":", ": ")
     results = []
@@ -170,13 +170,13 @@ def test_file_of_decimal_commas_is_read_with_warning(tmp_path: Path, format: str
     ("line", "seconds"),
     [("10.5", 10.5), ("10.5-12", 10.5), ("10.5,12.5", 10.5), ("12.5 s", 12.5), ("12", 12.0), ("1.5e2", 150.0), ("", math.nan)],
 )
-def test_mgf_time_is_the_first_of_a_range(written: Callable[..., Path], line: str, seconds: float) -> None:
+def test_read_mgf_uses_start_of_a_retention_time_range(written: Callable[..., Path], line: str, seconds: float) -> None:
     spectra = read_spectra([written(f"BEGIN IONS\nPEPMASS=5\nRTINSECONDS={line}\n1 1\nEND IONS\n")])
     np.testing.assert_equal(spectra.retention_time, [seconds])
 
 
 @pytest.mark.parametrize(("line", "scan"), [("7", 7), ("7-9", 7), ("7,9", 7), ("F2:31", 31), ("scan=5", 5), ("-1", -1), ("cycle 5", -1)])
-def test_mgf_scan_is_the_first_of_a_list(written: Callable[..., Path], line: str, scan: int) -> None:
+def test_read_mgf_uses_the_first_scan_of_a_list(written: Callable[..., Path], line: str, scan: int) -> None:
     assert read_spectra([written(f"BEGIN IONS\nPEPMASS=5\nSCANS={line}\n1 1\nEND IONS\n")]).scan.tolist() == [scan]
 
 

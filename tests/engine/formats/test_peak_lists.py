@@ -36,7 +36,7 @@ spectrum = st.fixed_dictionaries(
 @given(
     spectra=st.lists(spectrum, min_size=1, max_size=5), end=st.sampled_from(["\n", "\r\n", "\r"]), gap=st.sampled_from([" ", "\t", "  \t "])
 )
-def test_written_mgf_is_read_back(tmp_path: Path, spectra: list[dict], end: str, gap: str) -> None:
+def test_written_mgf_round_trips(tmp_path: Path, spectra: list[dict], end: str, gap: str) -> None:
     lines = ["# a comment", "", "COM=something"]
     for s in spectra:
         lines += [
@@ -75,7 +75,7 @@ def test_written_mgf_is_read_back(tmp_path: Path, spectra: list[dict], end: str,
         st.floats(allow_nan=False).map(repr), st.from_regex(r"[-+]?[0-9]{0,25}(\.[0-9]{0,25})?([eE][-+]?[0-9]{1,2})?", fullmatch=True)
     )
 )
-def test_numbers_equal_python_float(text: str) -> None:
+def test_mgf_numbers_equal_python_float(text: str) -> None:
     from proteoscope.kernels.cpu.text import parse_number
 
     value, end = parse_number(np.frombuffer(f"{text} ".encode(), dtype=np.uint8), 0, len(text), ord("."))
@@ -170,7 +170,7 @@ def test_broken_mgf_spectrum_is_reported_or_skipped(written: Callable[..., Path]
 
 
 @pytest.mark.parametrize("tail", ["", "BEGIN IONS\nPEPMASS=5\n100 1\nEND IONS\n"])
-def test_mgf_spectrum_without_end_is_reported(written: Callable[..., Path], tail: str) -> None:
+def test_mgf_spectrum_without_end_line_is_reported(written: Callable[..., Path], tail: str) -> None:
     good = "BEGIN IONS\nPEPMASS=400\nEND IONS\n"
     path = written(good + "BEGIN IONS\nPEPMASS=5\n100 1\n" + tail)
     with pytest.raises(InputError, match=r"line 4: the spectrum has no end"):
@@ -180,13 +180,13 @@ def test_mgf_spectrum_without_end_is_reported(written: Callable[..., Path], tail
 
 
 @pytest.mark.parametrize("stray", ["100 1\n", "nonsense\n", "END IONS\n"])
-def test_mgf_lines_outside_of_spectra_are_reported(written: Callable[..., Path], stray: str) -> None:
+def test_mgf_lines_outside_spectra_are_reported(written: Callable[..., Path], stray: str) -> None:
     good = "BEGIN IONS\nPEPMASS=400\n1 1\nEND IONS\n"
     with pytest.raises(InputError, match=r"line 5: the line is neither"):
         read_spectra([written(good + stray + good)], strict=True)
 
 
-def test_line_numbers_are_counted_across_blocks(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mgf_error_has_line_number_across_blocks(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (100,))
     good = "BEGIN IONS\r\nPEPMASS=400\r\n1 1\r\nEND IONS\r\n"
     with pytest.raises(InputError, match=r"line 402: a peak has no"):
@@ -256,7 +256,7 @@ def test_dta_spectra_are_read(written: Callable[..., Path], end: str, size: int,
     assert spectra.identifier == ["index=0", "index=1", "index=2"]
 
 
-def test_merged_dta_spectra_have_names(written: Callable[..., Path]) -> None:
+def test_dta_spectra_of_a_merged_file_have_names(written: Callable[..., Path]) -> None:
     part = '\n=========== "run.7.7.2.dta" ==========\n1000.5 2\n100 1\n'
     spectra = read_spectra([written(part + part.replace("7", "8"))])
     assert spectra.identifier == ["run.7.7.2.dta", "run.8.8.2.dta"]
@@ -283,7 +283,7 @@ def test_broken_dta_spectrum_is_reported(written: Callable[..., Path], bad: str,
     assert (len(spectra), spectra.n_skipped) == (2, 1)
 
 
-def test_mgf_profile_is_recognised(written: Callable[..., Path]) -> None:
+def test_mgf_profile_spectrum_is_centroided_or_rejected(written: Callable[..., Path]) -> None:
     mz = np.arange(499.9, 500.1, 0.01)
     peaks = "\n".join(f"{m:.4f} {100 * np.exp(-0.5 * ((m - 500) / 0.02) ** 2):.6f}" for m in mz)
     path = written(f"BEGIN IONS\nPEPMASS=400\n{peaks}\nEND IONS\n")
@@ -292,7 +292,7 @@ def test_mgf_profile_is_recognised(written: Callable[..., Path]) -> None:
         read_spectra([path], centroid=False)
 
 
-def test_control_characters_at_ends_of_mgf_titles_are_escaped(tmp_path):
+def test_mgf_titles_escape_control_characters(tmp_path):
     path = tmp_path / "run.mgf"
     peaks = "PEPMASS=500\n100 1\n200 2\n300 3\nEND IONS\n"
     path.write_text("".join(f"BEGIN IONS\nTITLE={title}\n{peaks}" for title in ("\x1b[31m", "[31m", " a\x01 ")))

@@ -42,7 +42,7 @@ def neutral_mass(mz: float, charge: int) -> float:
 
 
 @pytest.mark.parametrize("selected", ["904.8200", "0.00", ""])
-def test_ms2_masses_of_z_lines_replace_window_centre(written: Written, selected: str) -> None:
+def test_ms2_precursor_is_read_from_z_lines(written: Written, selected: str) -> None:
     """A spectrum of crux-toolkit: a mass of 2710.4326 with three charges has m/z 904.149."""
     spectra, messages = read(written(f"S\t1\t1\t{selected}\nZ\t3\t2710.4326\n100 1\n"))
     assert spectra.precursor_mz[0] == pytest.approx((2710.4326 + 2 * PROTON) / 3, abs=1e-9)
@@ -50,7 +50,7 @@ def test_ms2_masses_of_z_lines_replace_window_centre(written: Written, selected:
     assert [("S line differs" in message and "line 2" in message) for message in messages] == [True] * (selected == "904.8200")
 
 
-def test_ms2_spectrum_with_two_z_lines_has_two_precursors(written: Written) -> None:
+def test_ms2_spectrum_with_two_z_line_masses_has_two_precursors(written: Written) -> None:
     masses = {2: neutral_mass(500.25, 2), 3: neutral_mass(500.75, 3)}
     spectra, messages = read(written("S\t1\t1\t500.9\n" + "".join(f"Z\t{z}\t{mass!r}\n" for z, mass in masses.items()) + "100 1\n"))
     (first, bits), (second, more) = precursors(spectra, 0)
@@ -58,13 +58,13 @@ def test_ms2_spectrum_with_two_z_lines_has_two_precursors(written: Written) -> N
     assert any("1 spectrum with several precursors" in message for message in messages)
 
 
-def test_ms2_mass_far_from_its_window_is_added(written: Written) -> None:
+def test_ms2_z_line_far_from_the_window_adds_a_precursor(written: Written) -> None:
     spectra, messages = read(written(f"S\t1\t1\t500.25\nZ\t2\t{neutral_mass(700.25, 2)!r}\n100 1\n"))
     assert [mz for mz, _ in precursors(spectra, 0)] == [500.25, pytest.approx(700.25, abs=1e-9)]
     assert any("more than 5 Th" in message for message in messages)
 
 
-def test_ms2_masses_that_agree_change_nothing(written: Written) -> None:
+def test_ms2_z_lines_that_agree_with_the_window_add_no_precursor(written: Written) -> None:
     spectra, messages = read(
         written(f"S\t1\t1\t500.2512\nZ\t2\t{neutral_mass(500.2512, 2):.2f}\nZ\t3\t{neutral_mass(500.2512, 3)!r}\n100 1\n")
     )
@@ -83,7 +83,7 @@ def test_ms2_masses_that_agree_change_nothing(written: Written) -> None:
         ("352.1888 10 0", 0b100, 10),
     ],
 )
-def test_mgf_charge_after_pepmass_overrides(written: Written, text: str, bits: int, height: float) -> None:
+def test_mgf_charge_after_pepmass_overrides_the_default_charge(written: Written, text: str, bits: int, height: float) -> None:
     spectra, _ = read(written(f"CHARGE=2+\nBEGIN IONS\nPEPMASS={text}\n100 1\nEND IONS\n", "a.mgf"))
     assert spectra.precursor_mz.tolist() == [352.1888]
     assert spectra.charge_mask.tolist() == [bits] and spectra.precursor_intensity.tolist() == [height]
@@ -137,13 +137,13 @@ def test_mzml_selected_ions_are_read(
     assert any("several precursors" in message for message in messages) == (len(expected) > 1)
 
 
-def test_mzml_precursors_of_multiplexed_spectrum_compete(make: Any, written: Written) -> None:
+def test_multiplexed_mzml_spectrum_has_several_precursors(make: Any, written: Written) -> None:
     text = precursor(make, "500.5", ion(make, "500.25", "2")) + precursor(make, "600.5", ion(make, "0")) + precursor(make, "700.5")
     spectra, _ = read(written(make.mzml(make.mzml_spectrum(0, precursors=text))))
     assert precursors(spectra, 0) == [(500.25, 0b100), (600.5, 0), (700.5, 0)]
 
 
-def test_mzxml_precursors_of_multiplexed_scan_compete(make: Any, written: Written) -> None:
+def test_multiplexed_mzxml_scan_has_several_precursors(make: Any, written: Written) -> None:
     scan = make.mzxml_scan(1)
     first = scan[scan.index("<precursorMz") : scan.index("</precursorMz>") + len("</precursorMz>")]
     path = written(make.mzxml(scan.replace(first, first + '<precursorMz precursorCharge="2">612.5</precursorMz>')))
@@ -151,7 +151,7 @@ def test_mzxml_precursors_of_multiplexed_scan_compete(make: Any, written: Writte
     assert precursors(spectra, 0)[1:] == [(612.5, 0b100)]
 
 
-def test_spectrum_index_has_query_for_each_precursor(make: Any, written: Written) -> None:
+def test_spectrum_index_has_a_query_for_each_precursor(make: Any, written: Written) -> None:
     peaks = "".join(f"{100 + 20 * k} {k + 1}\n" for k in range(20))
     masses = f"Z\t2\t{neutral_mass(500.25, 2)!r}\nZ\t3\t{neutral_mass(500.75, 3)!r}\n"
     spectra, _ = read(written(f"S\t1\t1\t500.9\n{masses}{peaks}S\t2\t2\t400.5\n{peaks}"))
@@ -162,7 +162,7 @@ def test_spectrum_index_has_query_for_each_precursor(make: Any, written: Written
     assert results == {(spectrum, charge, round(mass, 6)) for spectrum, charge, mass in expected} and index.n_searched == 2
 
 
-def test_unused_precursors_are_counted(make: Any, written: Written) -> None:
+def test_read_spectra_counts_unused_precursors(make: Any, written: Written) -> None:
     text = precursor(make, "500.5", ion(make, "500.25", "2")) + precursor(make, "600.5", ion(make, "0")) + precursor(make, "700.5")
     path = written(make.mzml(make.mzml_spectrum(0, precursors=text), make.mzml_spectrum(1, precursors=text)))
     _, messages = read(path)
@@ -176,7 +176,7 @@ def test_unused_precursors_are_counted(make: Any, written: Written) -> None:
 
 
 @pytest.mark.parametrize("n_precursors", [1, 3])
-def test_spectra_table_has_all_precursors(make: Any, written: Written, tmp_path: Path, n_precursors: int) -> None:
+def test_spectra_table_stores_all_precursors(make: Any, written: Written, tmp_path: Path, n_precursors: int) -> None:
     texts = [precursor(make, f"{500 + 100 * k}", ion(make, f"{500 + 100 * k}.25", str(k + 2))) for k in range(n_precursors)]
     spectra, _ = read(written(make.mzml(make.mzml_spectrum(0), make.mzml_spectrum(1, precursors="".join(texts)), make.mzml_spectrum(2))))
     pq.write_table(spectra_table(spectra), tmp_path / "spectra.parquet")

@@ -60,7 +60,7 @@ def read(path: Path) -> tuple[Any, list[str]]:
 @pytest.mark.parametrize(
     ("value", "unit"), [("1583100", "UO:0000028"), ("2.01", "UO:0000010"), ("2.01", "UO:0000031"), ("0.5", "UO:0000032")]
 )
-def test_mzml_times_have_the_unit_of_the_file(make: Any, written: Written, value: str, unit: str) -> None:
+def test_mzml_retention_times_are_converted_from_the_unit_of_the_file(make: Any, written: Written, value: str, unit: str) -> None:
     """Units of scan times are converted (https://github.com/pymzml/pymzML/pull/288, https://github.com/levitsky/pyteomics/issues/56)."""
     mzml = pytest.importorskip("pyteomics.mzml", reason="pyteomics reads mzML independently")
     path = written(named(make.mzml(make.mzml_spectrum(time=make.term("MS:1000016", value, unit)))), "a.mzML")
@@ -70,7 +70,7 @@ def test_mzml_times_have_the_unit_of_the_file(make: Any, written: Written, value
 
 
 @pytest.mark.parametrize("unit", ["", "UO:0000221"])
-def test_mzml_times_without_a_unit_are_reported(make: Any, written: Written, unit: str) -> None:
+def test_mzml_retention_times_without_unit_are_reported(make: Any, written: Written, unit: str) -> None:
     """Scan times without a unit are not used (https://github.com/chhh/MSFTBX/issues/15)."""
     time = make.term("MS:1000016", "1.5", unit)
     spectra, messages = read(written(make.mzml(make.mzml_spectrum(time=time), make.mzml_spectrum(1)), "a.mzML"))
@@ -79,7 +79,7 @@ def test_mzml_times_without_a_unit_are_reported(make: Any, written: Written, uni
 
 
 @pytest.mark.parametrize("terms", [("MS:1000576", "MS:1002312"), ("MS:1002312", "MS:1000576")])
-def test_mzml_numpress_with_no_compression_term_is_unpacked(make: Any, written: Written, terms: tuple[str, str]) -> None:
+def test_mzml_numpress_with_a_no_compression_term_is_decoded(make: Any, written: Written, terms: tuple[str, str]) -> None:
     """The two compression terms may be combined (https://github.com/OpenMS/OpenMS/issues/1618)."""
     pynumpress = pytest.importorskip("pynumpress", reason="pynumpress packs numbers independently")
     packed = bytes(pynumpress.encode_linear(np.array(make.mz), 100000.0))
@@ -102,7 +102,7 @@ def places(path: Path) -> dict[str, list[tuple[int, int, str]]]:
     }
 
 
-def test_bed_equals_pysam(written: Written) -> None:
+def test_bed_intervals_equal_pysam(written: Written) -> None:
     """Strands, features between two bases, nine columns and sequences named as a header.
 
     https://github.com/GMOD/jbrowse/issues/1479, https://github.com/arq5x/bedtools2/issues/187
@@ -117,7 +117,7 @@ def test_bed_equals_pysam(written: Written) -> None:
 
 
 @pytest.mark.parametrize("blank", [" ", "  ", " \t "])
-def test_bed_with_blanks_between_columns_is_read(written: Written, blank: str) -> None:
+def test_bed_columns_separated_by_blanks_are_read(written: Written, blank: str) -> None:
     """Blanks separate columns (https://github.com/samtools/samtools/issues/142, https://github.com/igvteam/igv.js/issues/1228)."""
     lines = ("chr2\t0\t1\ta\t0\t+\n", "chr2\t2\t3\tb\t0\t-\n")
     expected = places(written("".join(lines), "tabs.bed"))
@@ -219,7 +219,7 @@ def test_fastq_of_several_lines_equals_biopython(written: Written) -> None:
     assert results == expected and len(results) == 3
 
 
-def test_sptxt_terminal_masses_equal_those_of_the_file(written: Written) -> None:
+def test_sptxt_terminal_modifications_have_the_masses_of_the_file(written: Written) -> None:
     """Terminal masses include the hydrogen (https://github.com/msproteomicstools/msproteomicstools/issues/113)."""
     mass = pytest.importorskip("pyteomics.mass", reason="pyteomics weighs peptides independently")
     expected = mass.calculate_mass(sequence="SAIQNLHSF", charge=2) + 42.010565 / 2
@@ -232,7 +232,7 @@ def test_sptxt_terminal_masses_equal_those_of_the_file(written: Written) -> None
     assert library.precursor_mz[0] == pytest.approx(expected, abs=1e-4) and library.mz.tolist() == [175.119, 200.2]
 
 
-def test_msp_time_running_into_another_field_is_reported(written: Written) -> None:
+def test_msp_retention_time_merged_with_next_field_is_reported(written: Written) -> None:
     """An empty retention time runs into the next field (https://github.com/matchms/matchms/issues/421)."""
     text = "NAME: phenazine\nPRECURSORMZ: 224.0\nRETENTIONTIME: CCS: \nNum Peaks: 2\n78.909088\t0.066286\n79.727272\t3e-06\n\n"
     progress = RecordingProgress(Progress())
@@ -242,7 +242,7 @@ def test_msp_time_running_into_another_field_is_reported(written: Written) -> No
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [("", None), ("UO:0000031|minute", 232.266), ("UO:0000010|second", 3.8711)])
-def test_mzspeclib_times_without_a_unit_are_reported(written: Written, unit: str, seconds: float | None) -> None:
+def test_mzspeclib_retention_times_without_unit_are_reported(written: Written, unit: str, seconds: float | None) -> None:
     """Retention times have units (https://github.com/HUPO-PSI/mzSpecLib/pull/71)."""
     time = f"[1]MS:1000894|retention time=3.87110\n[1]UO:0000000|unit={unit}\n" if unit else "MS:1000894|retention time=3.87110\n"
     text = (

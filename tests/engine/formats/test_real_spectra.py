@@ -125,13 +125,13 @@ def test_real_spectra_equal_pyteomics(shared_data: Path, name: str) -> None:
         assert np.array_equal(found_intensity, intensity[positive])
 
 
-def test_mgf_scans_equal_pyteomics(shared_data: Path) -> None:
+def test_mgf_scan_numbers_equal_pyteomics(shared_data: Path) -> None:
     path = shared_data / "spectra" / "bench_hires_2269.mgf"
     with mgf.MGF(str(path), use_header=False) as reader:
         assert read_spectra([path]).scan.tolist() == [int(spectrum["params"]["scans"]) for spectrum in reader]
 
 
-def test_mzml_scans_equal_the_native_ids(shared_data: Path) -> None:
+def test_mzml_scan_numbers_equal_the_native_ids(shared_data: Path) -> None:
     path = shared_data / "spectra" / "SmallCalibratible_Yeast.mzML"
     spectra = read_spectra([path])
     assert spectra.scan.tolist() == [int(name.rpartition("=")[2]) for name in spectra.identifier]
@@ -155,7 +155,7 @@ def same(a: Spectra, b: Spectra) -> None:
 
 
 @pytest.mark.parametrize("name", ["bsa_ltq/BSA1.mzML", "qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML", "known_ids/55merge.mgf"])
-def test_blocks_threads_and_gzip_do_not_change_spectra(
+def test_spectra_are_equal_for_any_block_size_threads_and_gzip(
     shared_data: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = shared_data / "spectra" / name
@@ -169,7 +169,7 @@ def test_blocks_threads_and_gzip_do_not_change_spectra(
     same(read_spectra([path], threads=3), whole)
 
 
-def test_spectra_of_several_files_follow_each_other(shared_data: Path) -> None:
+def test_spectra_of_several_files_are_concatenated(shared_data: Path) -> None:
     paths = [shared_data / "spectra" / name for name in ("known_ids/55merge.mgf", "Ecoli_MS2_small.mzML")]
     both, single = read_spectra(paths), [read_spectra([path]) for path in paths]
     assert both.files == tuple(str(path) for path in paths)

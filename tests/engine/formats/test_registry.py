@@ -46,12 +46,12 @@ def test_new_format_needs_only_its_registry_entry(toy: Path) -> None:
     assert _spectra_called_by(str(toy)) == "scan"
 
 
-def test_command_line_lists_a_new_format(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_lists_a_registered_format(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["identify", "--help"]) == 0
     assert "Toy, mzML, mzXML" in capsys.readouterr().out
 
 
-def test_new_format_is_unknown_without_its_entry(tmp_path: Path) -> None:
+def test_new_format_is_unknown_without_its_registry_entry(tmp_path: Path) -> None:
     path = tmp_path / "run.toy"
     path.write_bytes(HEAD)
     assert find_format(path.name) is None
@@ -59,7 +59,7 @@ def test_new_format_is_unknown_without_its_entry(tmp_path: Path) -> None:
         read_spectra([path])
 
 
-def test_names_suffixes_and_roots_are_unique() -> None:
+def test_format_names_suffixes_and_xml_roots_are_unique() -> None:
     for values in (
         [file_format.name for file_format in FORMATS],
         [suffix for file_format in FORMATS for suffix in file_format.suffixes],
@@ -82,20 +82,20 @@ BEGINNINGS = {
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in BEGINNINGS.items() for text in texts])
-def test_first_matching_text_format_is_the_right_one(name: str, text: bytes) -> None:
+def test_text_formats_are_recognised_by_their_beginnings(name: str, text: bytes) -> None:
     assert (
         next(file_format.name for file_format in FORMATS if file_format.is_like is not None and file_format.is_like(Beginning(text)))
         == name
     )
 
 
-def test_samples_have_the_formats_of_their_names() -> None:
+def test_sample_files_are_recognised_as_the_formats_of_their_names() -> None:
     for name in ("BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"):
         with ByteSource(resources.path("samples", name)) as source:
             assert recognise(source) is find_format(name)
 
 
-def test_registry_loads_no_heavy_modules() -> None:
+def test_format_registry_imports_no_heavy_modules() -> None:
     code = "import proteoscope.engine.formats.registry, sys; print([name for name in ('numpy', 'numba') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
     assert done.stdout.strip() == "[]"
@@ -103,7 +103,7 @@ def test_registry_loads_no_heavy_modules() -> None:
 
 
 @pytest.mark.parametrize("suffix", list_suffixes("structures"))
-def test_search_and_database_use_the_same_files_of_a_folder(tmp_path: Path, suffix: str) -> None:
+def test_structure_search_and_database_use_same_files_of_a_folder(tmp_path: Path, suffix: str) -> None:
     for place in ("b", "a", "deep/er/c", ".hidden"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{place}{suffix}").write_text("x")
@@ -114,7 +114,7 @@ def test_search_and_database_use_the_same_files_of_a_folder(tmp_path: Path, suff
     assert {stem(path) for path in files} == {"a", "b", "c"}
 
 
-def test_files_in_reads_folder_by_content(tmp_path: Path) -> None:
+def test_files_in_selects_structures_of_a_folder_by_content(tmp_path: Path) -> None:
     record = "ATOM      1  CA  ALA A   1      11.104   6.134  -6.504\n"
     for name in ("a.pdb", "b.pdb1", "c", "d.pdbqt", "deep/e.dat"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -133,18 +133,18 @@ def test_files_in_reads_folder_by_content(tmp_path: Path) -> None:
     assert [text for text in shown if text] == [note]
 
 
-def test_files_in_rejects_folder_without_structures(tmp_path: Path) -> None:
+def test_files_in_rejects_a_folder_without_structures(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no structure")
     with pytest.raises(InputError, match=r"holds no files of structures .*but 1 file of other content \(notes.txt\)"):
         files_in(tmp_path)
 
 
-def test_files_in_reads_shared_case(shared_cases: Path) -> None:
+def test_files_in_selects_structures_with_mixed_suffixes(shared_cases: Path) -> None:
     files, note = files_in(shared_cases / "folder_mixed_suffixes" / "mix")
     assert [path.name for path in files] == ["base.pdb", "d1b0ba_"] and not note
 
 
-def test_search_and_database_read_the_same_lists(tmp_path: Path) -> None:
+def test_structure_search_and_database_read_same_list_files(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     for name in ("a.pdb", "more/b.pdb", "more/c.pdb"):
         (tmp_path / name).write_text("HEADER    toy\n")
@@ -153,7 +153,7 @@ def test_search_and_database_read_the_same_lists(tmp_path: Path) -> None:
     assert structure_files([tmp_path / "some.list"]) == [source.path for source in sources_of([tmp_path / "some.list"])] == expected
 
 
-def test_format_names_are_joined_as_a_sentence() -> None:
+def test_format_names_are_joined_with_commas_and_or() -> None:
     assert format_names("spectra") == "mzML, mzXML, MGF, MS2, DTA or PKL" and format_names("reads") == "FASTQ"
 
 

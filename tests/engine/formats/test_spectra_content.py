@@ -15,7 +15,7 @@ from proteoscope.engine.matches.preset_advice import advise, warn_of_misfits
 from proteoscope.engine.searches import search_of_kind
 
 
-def test_orbitrap_with_ion_trap_fragments_is_recognised() -> None:
+def test_spectra_content_recognises_orbitrap_with_ion_trap_fragments() -> None:
     """Its converter names only the orbitrap; its fragments were measured in the linear ion trap."""
     content = spectra_content(Path(str(resources.path("samples", "BSA1.mzML.gz"))))
     assert content is not None
@@ -34,17 +34,17 @@ def test_orbitrap_with_ion_trap_fragments_is_recognised() -> None:
         ("spectra/known_ids/proteometools_171_kuester_test.mgf", "exact"),
     ],
 )
-def test_mass_accuracy_of_real_runs_is_recognised(shared_data: Path, name: str, fragments: str) -> None:
+def test_spectra_content_recognises_mass_accuracy_of_real_runs(shared_data: Path, name: str, fragments: str) -> None:
     content = spectra_content(shared_data / name)
     assert content is not None and content.fragments == fragments and content.precursors == "exact"
 
 
-def test_few_peaks_give_no_mass_accuracy() -> None:
+def test_spectra_content_has_no_mass_accuracy_for_few_peaks() -> None:
     assert fragment_exactness([]) == "" and fragment_exactness([(np.array([100.0, 200.0]), np.array([0, 1, 2]))]) == ""
     assert precursor_exactness(np.array([500.0]), np.array([4], np.uint32)) == ""
 
 
-def test_precursors_at_any_mass_are_of_an_ion_trap() -> None:
+def test_precursors_with_random_mass_defect_are_of_an_ion_trap() -> None:
     random = np.random.default_rng(1)
     nominal, charges = random.integers(800, 2500, 500), np.full(500, 1 << 2, np.uint32)
     exact = (nominal * 1.000495 + random.normal(0, 0.05, 500)) / 2 + 1.00728
@@ -62,7 +62,7 @@ def test_spectra_content_returns_none_for_broken_files(tmp_path: Path) -> None:
     assert spectra_content(tmp_path / "absent.mzML") is None
 
 
-def test_advice_names_a_preset_only_if_settings_conflict() -> None:
+def test_advise_suggests_a_preset_only_if_settings_conflict() -> None:
     search = search_of_kind("identify")
     trap = SpectraContent(fragments="ion trap", precursors="exact", n_ms2=9)
     exact = SpectraContent(fragments="exact", precursors="exact", n_ms2=9)
@@ -104,7 +104,7 @@ def test_advise_compares_ion_series_with_activation(fragmentation: tuple[str, ..
     assert result is None or f"makes ions {', '.join(advised)}, and" in result.sentences[0]
 
 
-def test_advise_names_the_files_of_each_misfit() -> None:
+def test_advise_names_the_files_of_each_conflict() -> None:
     search = search_of_kind("identify")
     traps = [SpectraContent(fragments="ion trap", precursors="exact", name=f"trap{n}.mzML") for n in range(5)]
     exact = SpectraContent(fragments="exact", precursors="exact", name="exact.mzML", label="none")
@@ -162,7 +162,7 @@ def test_spectra_content_detects_labels_of_real_runs(shared_data: Path, name: st
     assert content is not None and content.label == label
 
 
-def test_warn_of_misfits_inspects_every_file(tmp_path: Path, sample_data: Path) -> None:
+def test_warnings_of_unsuitable_settings_inspect_every_file(tmp_path: Path, sample_data: Path) -> None:
     search, warnings = search_of_kind("identify"), list[str]()
     files = [tmp_path / f"exact{n}.mgf" for n in range(4)]
     random = np.random.default_rng(3)

@@ -56,7 +56,7 @@ def test_reading_frames_equal_biopython(written: Callable[..., Path], direction:
     assert len(result) == len(set(result)) and set(result) == expected
 
 
-def test_frame_is_the_translation_of_its_location(shared_data: Path) -> None:
+def test_reading_frame_is_the_translation_of_its_location(shared_data: Path) -> None:
     path = shared_data / "dna" / "dna_lambda.fasta"
     genome = read_proteins([path], with_chromosomes=True).sequence(0)
     proteins = Translation("six-frame", 11, 100).read([path], Progress())
@@ -81,7 +81,7 @@ def test_codons_of_each_genetic_code_equal_biopython() -> None:
             assert next(translated, None) is None
 
 
-def test_uracil_is_read_as_thymine_and_genbank_by_sequence(written: Callable[..., Path]) -> None:
+def test_translation_reads_rna_and_genbank_sequences(written: Callable[..., Path]) -> None:
     path = written(entry_files.GENBANK, "contig.gb")
     result = records(Translation("six-frame", 11, 5).read([path], Progress()))
     assert ("CTG1.1:1-21(+)", "MKWVTFI") in result and ("CTG1.1:34-48(-)", "MQFRA") in [
@@ -91,7 +91,7 @@ def test_uracil_is_read_as_thymine_and_genbank_by_sequence(written: Callable[...
     assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == result
 
 
-def test_protein_file_among_genomes_is_named(written: Callable[..., Path]) -> None:
+def test_translation_error_names_protein_file_among_genomes(written: Callable[..., Path]) -> None:
     genome, proteins = written(">c\n" + "ACGT" * 500, "genome.fasta"), written(entry_files.FASTA_OF_UNIPROT, "p.fasta")
     for files in ([genome, proteins], [proteins, genome]):
         with pytest.raises(InputError, match="the sequences are proteins") as raised:
@@ -108,12 +108,12 @@ def test_translation_rejects_proteins_and_unknown_codes(written: Callable[..., P
         Translation("six-frame", 7, 30)
 
 
-def test_names_without_location_have_none() -> None:
+def test_parse_frame_name_returns_none_without_location() -> None:
     assert [parse_frame_name(name) for name in ("sp|P1|A", "c:0-3(+)", "c:1-3", "c:1-3(.)", "")] == [None] * 5
     place = parse_frame_name("a:b:4-9(-)")
     assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")
 
 
-def test_index_key_has_codons_not_their_number() -> None:
+def test_translation_key_has_codons_instead_of_code_number() -> None:
     contents = [Translation("six-frame", code, 30).content() for code in (1, 2)]
     assert contents[0] != contents[1] and not any(np.isin([1, 2], list(content.values())).any() for content in contents)

@@ -83,7 +83,7 @@ def files_of_makers(folder: Path) -> dict[str, Path]:
     }
 
 
-def test_unsupported_content_is_recognised_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_vendor_content_is_reported_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     for name, path in files_of_makers(tmp_path).items():
@@ -116,7 +116,7 @@ def test_thermo_file_is_read_by_the_installed_converter(tmp_path: Path, play: Ca
     assert not out.exists() and not out.parent.is_relative_to(tmp_path)
 
 
-def test_folders_are_converted_with_their_options(tmp_path: Path, play: Callable[..., Path]) -> None:
+def test_vendor_folders_are_converted_with_their_options(tmp_path: Path, play: Callable[..., Path]) -> None:
     notes = play("msconvert")
     for path in files_of_makers(tmp_path).values():
         assert len(read_spectra([path])) == 1120
@@ -125,7 +125,7 @@ def test_folders_are_converted_with_their_options(tmp_path: Path, play: Callable
         assert ("--combineIonMobilitySpectra" in words) == (path.name == "tims.d")
 
 
-def test_converter_progress_is_shown(tmp_path: Path, play: Callable[..., Path]) -> None:
+def test_progress_of_vendor_converter_is_shown(tmp_path: Path, play: Callable[..., Path]) -> None:
     play("msconvert", "for n in (10, 40, 90):\n    print(f'{n}%', flush=True)\n    time.sleep(0.4)\n" + WRITES)
     shares: list[tuple[int, int]] = []
     read_spectra(
@@ -144,7 +144,7 @@ def test_converter_progress_is_shown(tmp_path: Path, play: Callable[..., Path]) 
         ("pathlib.Path(sys.argv[3], 'converted.mzML').write_text('nonsense')", "is in no known format"),
     ],
 )
-def test_failing_converter_is_reported_in_a_sentence(tmp_path: Path, play: Callable[..., Path], does: str, words: str) -> None:
+def test_failing_vendor_converter_is_reported_in_one_sentence(tmp_path: Path, play: Callable[..., Path], does: str, words: str) -> None:
     play("msconvert", does)
     path = thermo(tmp_path)
     with pytest.raises(InputError, match=words) as raised:
@@ -152,7 +152,7 @@ def test_failing_converter_is_reported_in_a_sentence(tmp_path: Path, play: Calla
     assert raised.value.path == str(path) and "\n" not in str(raised.value)
 
 
-def test_cancel_ends_the_converter_and_its_children(tmp_path: Path, play: Callable[..., Path]) -> None:
+def test_cancel_ends_the_vendor_converter_and_its_child_processes(tmp_path: Path, play: Callable[..., Path]) -> None:
     converter, child = tmp_path / "own", tmp_path / "child"
     play(
         "msconvert",
@@ -190,7 +190,7 @@ def _has_ended(process: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_search_records_the_vendor_file(tmp_path: Path, play: Callable[..., Path], kind: str) -> None:
+def test_run_records_the_vendor_file_as_input(tmp_path: Path, play: Callable[..., Path], kind: str) -> None:
     play("msconvert")
     path = thermo(tmp_path) if kind == "file" else folder_with(tmp_path, "tims.d", "analysis.tdf", "deep/x")
     out, proteins = tmp_path / "project", few_proteins(tmp_path)
@@ -203,7 +203,7 @@ def test_search_records_the_vendor_file(tmp_path: Path, play: Callable[..., Path
     assert main(["export", str(out), "--format", "mzid", "--out", str(tmp_path / "out.mzid")]) == 0
 
 
-def test_folder_digest_covers_names_and_contents(tmp_path: Path) -> None:
+def test_vendor_folder_digest_covers_names_and_contents(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "run.d", "a", "b/c")
     first = file_digest(folder)
     assert file_digest(shutil.copytree(folder, tmp_path / "copy")) == first
@@ -213,7 +213,7 @@ def test_folder_digest_covers_names_and_contents(tmp_path: Path) -> None:
     assert len({first, renamed, file_digest(folder)}) == 3
 
 
-def test_converter_in_the_data_folder_is_not_run(play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vendor_converter_in_the_data_folder_is_not_run(play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play("ThermoRawFileParser")
     file_format = vendor_format(thermo(tmp_path))
     assert file_format is not None and find_converter(file_format) is not None

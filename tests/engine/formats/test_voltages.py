@@ -20,7 +20,7 @@ def minutes(make: Any, time: float) -> str:
     return make.term("MS:1000016", str(time), "UO:0000031")
 
 
-def test_read_ms1_spectra_has_mzml_voltages_in_time_order(make: Any, written: Written) -> None:
+def test_read_ms1_spectra_reads_mzml_faims_voltages_in_time_order(make: Any, written: Written) -> None:
     volts = make.term("MS:1001581", "-45")
     spectra = [
         make.mzml_spectrum(0, level="1", ions="", time=minutes(make, 3), extra=volts),
@@ -39,20 +39,20 @@ def test_read_ms1_spectra_has_mzml_voltages_in_time_order(make: Any, written: Wr
     np.testing.assert_array_equal(result.voltage_of(np.array([0.0, 60.0, 119.9, 121.0, 500.0])), [-60.5, -60.5, -60.5, np.nan, -45.0])
 
 
-def test_read_ms1_spectra_has_no_voltages_without_terms(make: Any, written: Written) -> None:
+def test_read_ms1_spectra_has_no_faims_voltages_without_terms(make: Any, written: Written) -> None:
     spectra = read_ms1_spectra(written(make.mzml(make.mzml_spectrum(0, level="1", ions=""), make.mzml_spectrum(1))))
     assert not len(spectra.voltage) and np.isnan(spectra.voltages).tolist() == [True]
     assert spectra.at_voltage(float("nan")).all() and not spectra.at_voltage(-45.0).any()
     assert np.isnan(spectra.voltage_of(np.array([60.0]))).all()
 
 
-def test_read_ms1_spectra_has_the_voltages_of_mzxml(make: Any, written: Written) -> None:
+def test_read_ms1_spectra_reads_faims_voltages_of_mzxml(make: Any, written: Written) -> None:
     scans = [make.mzxml_scan(i, level=1, attributes=f'compensationVoltage="{volts}"') for i, volts in ((1, "-50.0"), (2, "x"), (3, "-70"))]
     spectra = read_ms1_spectra(written(make.mzxml(*scans)))
     np.testing.assert_array_equal(spectra.voltage, [-50.0, np.nan, -70.0])
 
 
-def test_read_ms1_spectra_rejects_too_many_voltages(make: Any, written: Written) -> None:
+def test_read_ms1_spectra_rejects_too_many_faims_voltages(make: Any, written: Written) -> None:
     spectra = [make.mzml_spectrum(i, level="1", ions="", extra=make.term("MS:1001581", f"-{i}.5")) for i in range(33)]
     with pytest.raises(InputError, match="at 33 FAIMS compensation voltages; at most 32 are expected"):
         read_ms1_spectra(written(make.mzml(*spectra)))

@@ -48,7 +48,7 @@ def spectra() -> Spectra:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_written_spectra_are_read_back_to_the_bit(spectra: Spectra, tmp_path: Path, format: str) -> None:
+def test_written_spectra_round_trip_to_the_bit(spectra: Spectra, tmp_path: Path, format: str) -> None:
     write_spectrum_file(tmp_path / f"out.{format}", spectra, threads=2)
     result = read_spectra([tmp_path / f"out.{format}"], takes_negative=True)
     for name in ("offsets", "mz", "intensity", "precursor_mz"):
@@ -64,7 +64,7 @@ def test_written_spectra_are_read_back_to_the_bit(spectra: Spectra, tmp_path: Pa
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_rows_are_written_in_the_requested_order(spectra: Spectra, tmp_path: Path, format: str) -> None:
+def test_spectra_are_written_in_the_requested_order(spectra: Spectra, tmp_path: Path, format: str) -> None:
     rows = np.array([900, 3, 500, 4])
     out = tmp_path / "out"
     write_spectrum_file(out, spectra, format=format, rows=rows)
@@ -75,7 +75,9 @@ def test_rows_are_written_in_the_requested_order(spectra: Spectra, tmp_path: Pat
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_batches_and_threads_do_not_change_results(spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_written_spectra_are_equal_for_any_batch_size_and_threads(
+    spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_spectrum_file(tmp_path / "whole", spectra, format=format)
     monkeypatch.setattr("proteoscope.engine.formats.writing._PEAKS", 1000)
     write_spectrum_file(tmp_path / "cut", spectra, format=format, threads=3)
@@ -134,7 +136,7 @@ def test_openms_and_pymzml_read_the_written_mzml(spectra: Spectra, tmp_path: Pat
     assert digest == hashlib.sha256(spectra.mz.astype("<f8").tobytes() + spectra.intensity.astype("<f4").tobytes()).hexdigest()
 
 
-def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
+def test_written_mzml_lists_source_files(tmp_path: Path) -> None:
     (tmp_path / "a b.mgf").write_text("BEGIN IONS\nTITLE=x\nPEPMASS=500\nCHARGE=2+\n100 1\nEND IONS\n")
     write_spectrum_file(tmp_path / "out.mzML", read_spectra([tmp_path / "a b.mgf"]))
     (source,) = etree.parse(tmp_path / "out.mzML").iterfind(".//{*}sourceFile")
@@ -164,7 +166,7 @@ def test_pyteomics_reads_the_written_mgf_and_ms2(spectra: Spectra, tmp_path: Pat
             assert sorted(map(int, result["params"].get("charge", []))) == charges
 
 
-def test_ms2_gives_the_mass_of_the_protonated_peptide(tmp_path: Path) -> None:
+def test_written_ms2_has_the_mass_of_the_protonated_peptide(tmp_path: Path) -> None:
     spectra = one_spectrum(charge_mask=np.array([1 << 1 | 1 << 3], np.uint32))
     write_spectrum_file(tmp_path / "out.ms2", spectra)
     lines = [line.split("\t") for line in (tmp_path / "out.ms2").read_text().splitlines() if line.startswith("Z")]
@@ -219,7 +221,7 @@ def several(names: list[str], scans: list[int]) -> Spectra:
         (["frame=1 scan=2", "frame=1 scan=9"], [-1, -1], ["frame=1 scan=2", "frame=1 scan=9"], "Bruker TDF nativeID format"),
     ],
 )
-def test_mzml_identifiers_are_unique(tmp_path: Path, names: list[str], scans: list[int], identifiers: list[str], term: str) -> None:
+def test_written_mzml_identifiers_are_unique(tmp_path: Path, names: list[str], scans: list[int], identifiers: list[str], term: str) -> None:
     write_spectrum_file(tmp_path / "out.mzML", several(names, scans))
     validate(tmp_path / "out.mzML")
     root = etree.parse(tmp_path / "out.mzML").getroot()
@@ -238,7 +240,7 @@ def validate(path: Path) -> None:
     etree.XMLSchema(etree.parse(schema)).assertValid(etree.parse(path))
 
 
-def test_mzml_is_valid_with_correct_index_and_digest(spectra: Spectra, tmp_path: Path) -> None:
+def test_written_mzml_is_valid_with_correct_index_and_digest(spectra: Spectra, tmp_path: Path) -> None:
     out = tmp_path / "out.mzML"
     write_spectrum_file(out, spectra, threads=2)
     validate(out)
@@ -260,12 +262,12 @@ def test_ms2_writer_renumbers_ambiguous_scans(tmp_path: Path) -> None:
     assert "I\tNativeID\tb c\n" in (tmp_path / "out.ms2").read_text()
 
 
-def test_title_of_several_lines_is_written_on_one(tmp_path: Path) -> None:
+def test_written_title_of_several_lines_becomes_one_line(tmp_path: Path) -> None:
     write_spectrum_file(tmp_path / "out.mgf", one_spectrum(identifier=["a\r\nEND IONS\nb"]))
     assert read_spectra([tmp_path / "out.mgf"]).identifier == ["a END IONS b"]
 
 
-def test_cancel_and_full_disk_leave_no_file(spectra: Spectra, tmp_path: Path) -> None:
+def test_writing_of_spectra_leaves_no_file_after_cancel_or_full_disk(spectra: Spectra, tmp_path: Path) -> None:
     progress = Progress(lambda event: progress.cancel() if event.done else None, interval=0)
     out = tmp_path / "out.mgf"
     out.write_text("former content")
@@ -277,7 +279,7 @@ def test_cancel_and_full_disk_leave_no_file(spectra: Spectra, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out.mgf.gz", "out", "mzxml"])
-def test_unknown_written_formats_are_rejected(spectra: Spectra, tmp_path: Path, name: str) -> None:
+def test_writing_of_spectra_rejects_unknown_formats(spectra: Spectra, tmp_path: Path, name: str) -> None:
     with pytest.raises(ParameterError, match=r"expected a name that ends with \.mzml, \.mgf or \.ms2"):
         write_spectrum_file(tmp_path / name, spectra)
     assert not any(tmp_path.iterdir())

@@ -50,7 +50,7 @@ def msp(keys: list[str], gap: str, *, first: int = 0) -> str:
 @pytest.mark.parametrize("gap", ["\n", "", "\n\n\n"])
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("order", list(itertools.permutations(("NAME", "PRECURSORMZ", "INCHIKEY", "FORMULA")))[::3])
-def test_msp_keys_in_any_order_belong_to_their_entry(tmp_path: Path, order: tuple[str, ...], first: int, gap: str) -> None:
+def test_msp_entry_accepts_keys_in_any_order(tmp_path: Path, order: tuple[str, ...], first: int, gap: str) -> None:
     library, messages = read(tmp_path / "a.msp", msp([*order, "CHARGE", "COMMENTS"], gap, first=first))
     assert messages == () and library.name.to_pylist() == [f"Compound {i}" for i in range(4)]
     assert library.inchikey.to_pylist() == [f"KEY-{i}" for i in range(4)] and library.formula.to_pylist() == [
@@ -62,7 +62,7 @@ def test_msp_keys_in_any_order_belong_to_their_entry(tmp_path: Path, order: tupl
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [80, 333, 1 << 20])
-def test_msp_is_cut_between_entries(tmp_path: Path, end: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_msp_file_read_in_blocks_has_complete_entries(tmp_path: Path, end: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
     text = "\n".join(msp(["INCHIKEY", "PRECURSORMZ", "NAME", "FORMULA"], "\n").replace("Compound", f"C{k}") for k in range(5))
     (tmp_path / "a.msp").write_bytes(text.replace("\n", end).encode())
@@ -80,12 +80,12 @@ def test_msp_is_cut_between_entries(tmp_path: Path, end: str, size: int, monkeyp
         "PRECURSORMZ: 5.5\nNAME: a\nNum Peaks: 1\n1x 1\n\nPRECURSORMZ: 6.5\nNAME: b\nNum Peaks: 1\n50 1\n",
     ],
 )
-def test_msp_entry_without_peaks_leaves_the_next_unchanged(tmp_path: Path, text: str) -> None:
+def test_msp_entry_after_an_entry_without_peaks_is_read(tmp_path: Path, text: str) -> None:
     library, _ = read(tmp_path / "a.msp", text)
     assert library.name.to_pylist() == ["b"] and library.precursor_mz.tolist() == [6.5] and library.skipped.n == 1
 
 
-def test_msp_of_matchms_without_name_is_read(shared_cases: Path) -> None:
+def test_matchms_msp_entry_without_name_is_read(shared_cases: Path) -> None:
     library = read_libraries([shared_cases / "msp_name_not_first" / "real_save_as_msp_from_mgf.msp"])
     assert library.name.to_pylist() == ["Dicrotophos"] and library.precursor_mz.tolist() == [238.0844]
     assert library.inchikey.to_pylist() == ["VEENJGZXVHKXNB-UHFFFAOYSA-N"] and len(library.mz) == 5
@@ -113,7 +113,7 @@ PEAK_TEXTS = {
 
 
 @pytest.mark.parametrize("name", PEAK_TEXTS)
-def test_msp_peaks_are_read_with_their_separators(tmp_path: Path, name: str) -> None:
+def test_msp_peaks_are_read_with_any_separator(tmp_path: Path, name: str) -> None:
     head = "Name: {}\nPrecursorMZ: 300.5\nNum Peaks: {}\n"
     text = head.format("a", 4) + PEAK_TEXTS[name] + "\n" + head.format("b", 1) + "50.5 1\n"
     library, messages = read(tmp_path / "a.msp", text)
@@ -121,7 +121,7 @@ def test_msp_peaks_are_read_with_their_separators(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("text", ["70.25 10 76.5 35\n", "70.25 10, 76.5 35\n"])
-def test_msp_peaks_without_count_are_rejected_when_ambiguous(tmp_path: Path, text: str) -> None:
+def test_ambiguous_msp_peaks_without_count_are_rejected(tmp_path: Path, text: str) -> None:
     library, messages = read(tmp_path / "a.msp", f"Name: a\nPrecursorMZ: 300.5\n{text}\nName: b\nPrecursorMZ: 300.5\n50.5 1\n")
     assert library.name.to_pylist() == ["b"] and "read as one peak or as several" in messages[0]
 
@@ -137,7 +137,7 @@ def test_msp_peaks_without_count_are_rejected_when_ambiguous(tmp_path: Path, tex
         (("50.5 1", "50.5 1,158.3"), "a number of a peak has a comma"),
     ],
 )
-def test_msp_entry_that_cannot_be_read_is_counted(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
+def test_unreadable_msp_entry_is_counted(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
     good = "Name: a\nPrecursorMZ: 300.5\nCharge: 2\nNum Peaks: 1\n50.5 1\n\n"
     library, messages = read(tmp_path / "a.msp", good + good.replace(*change) + good)
     assert len(library) == 2 and reason in library.skipped.entries[0].reason and library.skipped.entries[0].line == 7
@@ -147,13 +147,13 @@ def test_msp_entry_that_cannot_be_read_is_counted(tmp_path: Path, change: tuple[
 @pytest.mark.parametrize(
     ("text", "seconds"), [("5.5", 330), ("5.5 min", 330), ("33 s", 33), ("33sec", 33), ("N/A", np.nan), ("-1", np.nan)]
 )
-def test_msp_time_is_read_by_its_unit(tmp_path: Path, text: str, seconds: float) -> None:
+def test_msp_retention_time_is_converted_by_unit(tmp_path: Path, text: str, seconds: float) -> None:
     library, messages = read(tmp_path / "a.msp", f"Name: a\nPrecursorMZ: 300.5\nRETENTIONTIME: {text}\nNum Peaks: 1\n50.5 1\n")
     np.testing.assert_equal(library.retention_time, [seconds])
     assert messages == ()
 
 
-def test_msp_time_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
+def test_unreadable_msp_retention_time_is_counted(tmp_path: Path) -> None:
     library, messages = read(tmp_path / "a.msp", "Name: a\nPrecursorMZ: 300.5\nRT: 4.6 (5.0 in paper)\nNum Peaks: 1\n50.5 1\n")
     assert np.isnan(library.retention_time[0]) and "1 entry, the first in line 1: its retention time cannot be read" in messages[0]
 
@@ -162,7 +162,7 @@ GNPS = "BEGIN IONS\nPEPMASS=336.87\nCHARGE=1\nMSLEVEL=2\nSEQ={seq}\nIONMODE=Posi
 
 
 @pytest.mark.parametrize("seq", ["*..*", "..", "*.*", "", "N/A", "*._.*", "-"])
-def test_gnps_placeholder_is_not_a_peptide(tmp_path: Path, seq: str) -> None:
+def test_gnps_placeholder_sequence_is_read_as_no_peptide(tmp_path: Path, seq: str) -> None:
     library, messages = read(tmp_path / "a.mgf", GNPS.format(seq=seq, name="NAME=Compound 0 M+H\nSMILES=C"))
     assert library.name.to_pylist() == ["Compound 0 M+H"] and library.peptidoform.to_pylist() == [None] and messages == ()
 
@@ -176,7 +176,7 @@ def test_invalid_gnps_sequence_is_counted(tmp_path: Path, name: str, is_read: bo
     assert library.skipped.n == (not is_read)
 
 
-def test_gnps_ms1_spectra_are_counted(tmp_path: Path) -> None:
+def test_gnps_ms1_spectra_are_skipped_and_counted(tmp_path: Path) -> None:
     good = GNPS.format(seq="*..*", name="NAME=a")
     library, messages = read(tmp_path / "a.mgf", good + good.replace("MSLEVEL=2", "MSLEVEL=1"))
     assert len(library) == 1 and "MSLEVEL=1" in messages[0]

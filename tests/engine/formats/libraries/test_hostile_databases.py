@@ -61,12 +61,12 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_entries_with_values_of_other_types_are_left_out(tmp_path: Path, name: str) -> None:
+def test_blib_entries_with_values_of_wrong_type_are_skipped(tmp_path: Path, name: str) -> None:
     library = read_libraries([blib(tmp_path / "a.blib", LEFT_OUT[name])])
     assert len(library) == 1 and library.skipped.n == 2 and library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"]
 
 
-def test_unused_numbers_may_have_any_value(tmp_path: Path) -> None:
+def test_blib_reader_ignores_invalid_optional_numbers(tmp_path: Path) -> None:
     path = blib(tmp_path / "a.blib", "UPDATE RefSpectra SET copies = -3, retentionTime = 'late'; UPDATE Proteins SET accession = 7")
     library = read_libraries([path])
     assert library.n_members.tolist() == [1, 1, 1] and np.isnan(library.retention_time).all()
@@ -93,14 +93,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_non_libraries_are_rejected_in_one_line(tmp_path: Path, name: str) -> None:
+def test_files_other_than_libraries_are_rejected_in_one_line(tmp_path: Path, name: str) -> None:
     then, reason = REFUSED[name]
     with pytest.raises(InputError, match=reason) as error:
         read_libraries([blib(tmp_path / "a.blib", then)])
     assert "\n" not in str(error.value)
 
 
-def test_views_and_triggers_of_a_database_are_not_run(tmp_path: Path) -> None:
+def test_blib_reader_runs_no_views_or_triggers(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS RefSpectraID, 1 AS position, 1.0 AS mass FROM n"
     then = (
         f"DROP TABLE Modifications; CREATE VIEW Modifications AS {endless}; DROP TABLE Proteins; CREATE VIEW Proteins AS {endless};"
@@ -109,7 +109,7 @@ def test_views_and_triggers_of_a_database_are_not_run(tmp_path: Path) -> None:
     assert len(read_libraries([blib(tmp_path / "a.blib", then)])) == 3
 
 
-def test_unread_write_ahead_log_is_reported(tmp_path: Path) -> None:
+def test_blib_reader_warns_of_unread_write_ahead_log(tmp_path: Path) -> None:
     path = blib(tmp_path / "a.blib")
     (tmp_path / "a.blib-wal").write_bytes(b"x")
     messages: list[str] = []
@@ -140,7 +140,7 @@ def measure_memory(path: Path) -> tuple[str, int]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
-def test_peaks_that_unpack_to_gigabytes_stay_within_memory(tmp_path: Path) -> None:
+def test_blib_peaks_that_unpack_to_gigabytes_are_rejected(tmp_path: Path) -> None:
     n = 1 << 20
     peaks = zlib.compress(np.full(n, 100.0).tobytes()), zlib.compress(np.ones(n, np.float32).tobytes())
     message, megabytes = measure_memory(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
@@ -149,7 +149,7 @@ def test_peaks_that_unpack_to_gigabytes_stay_within_memory(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
-def test_json_with_too_many_objects_is_rejected(tmp_path: Path) -> None:
+def test_mzspeclib_json_with_too_many_objects_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a.mzlib.json"
     head = b'{"format_version": "1.0", "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}], "spectra": [{"mzs": ['
     path.write_bytes(head + b"[]," * 12_000_000 + b"1]}]}")
@@ -196,7 +196,7 @@ COLUMNS = {
 }
 
 
-def test_randomly_changed_values_are_read_left_out_or_rejected(tmp_path: Path) -> None:
+def test_blib_with_randomly_changed_values_is_read_or_rejected(tmp_path: Path) -> None:
     """Try two hundred libraries, each with up to four values or column types of another kind."""
     chance, n_read, n_refused = random.Random(33), 0, 0
     whole = blib(

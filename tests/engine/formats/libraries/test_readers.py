@@ -118,7 +118,7 @@ def _blib(path: Path, peaks: bytes, intensity: bytes, n_peaks: int = 2, *, extra
 PACKED = zlib.compress(np.array([100.5, 200.5]).tobytes()), np.array([1, 2], np.float32).tobytes()
 
 
-def test_msp_has_peptides_and_compounds(tmp_path: Path) -> None:
+def test_msp_peptides_and_compounds_are_read(tmp_path: Path) -> None:
     library = _read(tmp_path, "a.msp", MSP)
     assert library.name.to_pylist() == ["ACDM(O)K/2", "Caffeine"]
     assert library.peptidoform.to_pylist() == ["A[Acetyl]C[Carbamidomethyl]DM[Oxidation]K", None]
@@ -130,7 +130,7 @@ def test_msp_has_peptides_and_compounds(tmp_path: Path) -> None:
     assert _peaks(library, 0) == [(100.25, 20), (200, 0.5), (300.5, 10)] and _peaks(library, 1) == [(110.0713, 50), (138.0662, 100)]
 
 
-def test_line_ends_and_encodings_do_not_change_the_library(tmp_path: Path) -> None:
+def test_msp_library_is_equal_for_any_line_end_and_encoding(tmp_path: Path) -> None:
     plain = _read(tmp_path, "a.msp", MSP)
     for name, text in (
         ("b.msp", MSP.replace("\n", "\r\n").encode()),
@@ -144,7 +144,7 @@ def test_line_ends_and_encodings_do_not_change_the_library(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("nothing", ["0", "-3", "1e-60"])
-def test_peaks_without_intensity_are_left_out(tmp_path: Path, nothing: str) -> None:
+def test_library_peaks_without_intensity_are_left_out(tmp_path: Path, nothing: str) -> None:
     """1e-60 is 0 in the 32 bits of an intensity; an entry with only such peaks is skipped."""
     entry = "Name: {}\nPrecursorMZ: 400\nNum Peaks: {}\n{}\n"
     peaks = f"100 {nothing}\n200 5\n300 {nothing}\n"
@@ -153,14 +153,14 @@ def test_peaks_without_intensity_are_left_out(tmp_path: Path, nothing: str) -> N
     assert [skipped.reason for skipped in library.skipped.entries] == ["it has no peak"]
 
 
-def test_mgf_entries_have_peptidoforms_or_names(tmp_path: Path) -> None:
+def test_mgf_library_entries_have_peptidoforms_or_names(tmp_path: Path) -> None:
     library = _read(tmp_path, "a.mgf", MGF)
     assert library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]K", None] and library.name.to_pylist() == ["first", "negative"]
     assert library.charge.tolist() == [2, -1] and library.precursor_mz.tolist() == [200.5, 300.0]
     assert library.retention_time[0] == 12.5 and _peaks(library, 0) == [(90, 2), (100, 1)]
 
 
-def test_mzspeclib_applies_attribute_sets(tmp_path: Path) -> None:
+def test_mzspeclib_attribute_sets_apply_to_entries(tmp_path: Path) -> None:
     library = _read(tmp_path, "a.mzSpecLib.txt", SPECLIB)
     assert library.peptidoform.to_pylist() == ["[Acetyl]-AC[Carbamidomethyl]K", "PEK"]
     assert library.is_decoy.tolist() == [False, True] and library.charge.tolist() == [2, 0]
@@ -254,7 +254,7 @@ def test_blib_is_recognised_in_every_encoding_of_sqlite(tmp_path: Path, encoding
     assert other.peptidoform.equals(plain.peptidoform) and (other.mz == plain.mz).all()
 
 
-def test_blib_reads_full_masses_or_rounded_text(tmp_path: Path) -> None:
+def test_blib_modifications_are_read_from_masses_or_rounded_text(tmp_path: Path) -> None:
     library = read_libraries([_blib(tmp_path / "a.blib", *PACKED)])
     assert library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"] and library.retention_time.tolist() == [90.0]
     assert _peaks(library, 0) == [(100.5, 1), (200.5, 2)] and library.n_members.tolist() == [4]
@@ -269,7 +269,7 @@ def test_blib_reads_full_masses_or_rounded_text(tmp_path: Path) -> None:
         "PrecursorMz\tFragmentMz\tRelativeIntensity\tdecoy\tModifiedPeptide\tPrecursorCharge\tUniProtIds",
     ],
 )
-def test_transitions_give_one_entry_per_peptide_and_charge(tmp_path: Path, head: str) -> None:
+def test_transition_list_gives_one_entry_per_peptide_and_charge(tmp_path: Path, head: str) -> None:
     forms = ("(UniMod:1)AC(UniMod:4)K", "PEK") if "Uniprot" in head else ("_[Acetyl (Protein N-term)]AC[Carbamidomethyl (C)]K_", "_PEK_")
     rows = [
         (400.5, 200.5, 1, 0, forms[0], 2, "P1,P2"),
@@ -282,7 +282,7 @@ def test_transitions_give_one_entry_per_peptide_and_charge(tmp_path: Path, head:
     assert _peaks(library, 0) == [(100.5, 0.5), (200.5, 1)] and library.precursor_mz.tolist() == [400.5, 300.5]
 
 
-def test_several_libraries_follow_one_another(tmp_path: Path) -> None:
+def test_several_library_files_are_concatenated(tmp_path: Path) -> None:
     files = [_written(tmp_path, "a.msp", MSP), _written(tmp_path, "b.mgf", MGF)]
     library = read_libraries(files)
     assert library.sources == tuple(files) and library.source.tolist() == [0, 0, 1, 1] and library.number.tolist() == [1, 2, 1, 2]
@@ -306,7 +306,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_entries_are_left_out_and_reported(tmp_path: Path, name: str) -> None:
+def test_broken_library_entries_are_skipped_and_reported(tmp_path: Path, name: str) -> None:
     text, n_left, reason = BROKEN[name]
     library = _read(tmp_path, "a.msp", text)
     assert len(library) == n_left and library.skipped.n == 2 - n_left
@@ -328,14 +328,14 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_files_without_a_library_are_reported_in_one_line(tmp_path: Path, name: str) -> None:
+def test_files_without_library_entries_are_rejected_in_one_line(tmp_path: Path, name: str) -> None:
     content, reason = HOSTILE[name]
     with pytest.raises(InputError, match=reason) as error:
         _read(tmp_path, "a", content)
     assert "\n" not in str(error.value) and len(str(error.value)) < 1000
 
 
-def test_code_in_an_untrusted_database_is_not_run(tmp_path: Path) -> None:
+def test_code_in_an_untrusted_blib_is_not_run(tmp_path: Path) -> None:
     bomb = zlib.compress(bytes(40_000_000), 9)
     view = "ALTER TABLE RefSpectraPeaks RENAME TO hidden; CREATE VIEW RefSpectraPeaks AS SELECT * FROM hidden;"
     with pytest.raises(InputError, match="cannot be unpacked"):
@@ -388,7 +388,7 @@ def test_libraries_of_other_programs_are_read(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize(("n_attributes", "n_named", "is_read"), [(3, 8000, True), (1000, 1, True), (1001, 1, False)])
-def test_attribute_sets_count_once(tmp_path: Path, n_attributes: int, n_named: int, is_read: bool) -> None:
+def test_mzspeclib_limit_counts_each_attribute_set_once(tmp_path: Path, n_attributes: int, n_named: int, is_read: bool) -> None:
     proteins = "".join(f"MS:1000885|protein accession=P{i}\n" for i in range(n_attributes))
     named = "MS:1003212|library attribute set name=many\n" * n_named
     path = tmp_path / "x.mzlib.txt"

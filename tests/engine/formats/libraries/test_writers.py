@@ -28,7 +28,7 @@ def batches(*parts):
 
 @pytest.mark.parametrize("format", LIBRARY_FORMATS)
 @pytest.mark.parametrize("origin", ["merged", "predicted"])
-def test_written_libraries_are_read_back(format, origin, tmp_path):
+def test_written_libraries_round_trip(format, origin, tmp_path):
     # blib has no termini: modifications of termini are written at the terminal residues.
     parts = [entries(n, seed, origin=origin, ends=format != "blib") for n, seed in ((40, 1), (1, 2), (25, 3))]
     path = tmp_path / f"library{SUFFIX[format]}"
@@ -50,7 +50,7 @@ def test_written_libraries_are_read_back(format, origin, tmp_path):
         np.testing.assert_array_equal(actual.intensity, part.intensity)
 
 
-def test_msp_has_ions_and_q_value(tmp_path):
+def test_written_msp_has_ions_and_q_value(tmp_path):
     part = entries(30, 5)
     write_library(tmp_path / "library.msp", batches(part), "msp", Progress())
     texts = (tmp_path / "library.msp").read_text().split("\n\n")
@@ -69,7 +69,7 @@ def test_msp_has_ions_and_q_value(tmp_path):
             assert float(name[4]) == pytest.approx(part.ions.error[k], abs=5.1e-5)
 
 
-def test_msp_has_precursor_and_charge_in_lines(tmp_path):
+def test_written_msp_has_lines_for_precursor_and_charge(tmp_path):
     part = entries(30, 5)
     write_library(tmp_path / "library.msp", batches(part), "msp", Progress())
     text = (tmp_path / "library.msp").read_text()
@@ -78,7 +78,7 @@ def test_msp_has_precursor_and_charge_in_lines(tmp_path):
     assert [int(charge) for _, charge in result] == part.charge.tolist()
 
 
-def test_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
+def test_written_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
     part = entries(30, 5)
     write_library(tmp_path / "library.mzlib.txt", batches(part), "mzspeclib", Progress())
     text = (tmp_path / "library.mzlib.txt").read_text()
@@ -91,7 +91,7 @@ def test_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
     assert "MS:1003207" not in text  # its value is a term unknown to the program
 
 
-def test_blib_names_the_files_of_its_spectra(tmp_path):
+def test_written_blib_names_the_spectrum_files(tmp_path):
     part = replace(entries(30, 6, origin="best"), files=("a/one.mzML", "b/two.mgf"), file=np.arange(30) % 2)
     write_library(tmp_path / "library.blib", batches(part), "blib", Progress())
     query = "SELECT fileName FROM RefSpectra JOIN SpectrumSourceFiles ON fileID = SpectrumSourceFiles.id ORDER BY RefSpectra.id"
@@ -99,7 +99,7 @@ def test_blib_names_the_files_of_its_spectra(tmp_path):
         assert [name for (name,) in connection.execute(query)] == ["a/one.mzML", "b/two.mgf"] * 15
 
 
-def test_blib_has_the_tables_that_skyline_reads(tmp_path):
+def test_written_blib_has_the_tables_that_skyline_reads(tmp_path):
     part = entries(30, 6)
     write_library(tmp_path / "library.blib", batches(part), "blib", Progress())
     with closing(sqlite3.connect(tmp_path / "library.blib")) as connection:
@@ -117,7 +117,7 @@ def test_blib_has_the_tables_that_skyline_reads(tmp_path):
 
 
 @pytest.mark.parametrize("format", LIBRARY_FORMATS)
-def test_cancelled_library_leaves_the_former_file(format, tmp_path):
+def test_cancelled_library_export_leaves_existing_file_unchanged(format, tmp_path):
     path = tmp_path / f"library{SUFFIX[format]}"
     path.write_text("former content")
     stopped = Progress()
@@ -134,13 +134,13 @@ def test_cancelled_library_leaves_the_former_file(format, tmp_path):
         write_library(tmp_path, batches(entries(2, 9)), format, Progress())
 
 
-def test_formats_are_recognised_by_suffix():
+def test_library_formats_are_recognised_by_suffix():
     assert [library_format(f"a{suffix}") for suffix in SUFFIX.values()] == list(SUFFIX)
     with pytest.raises(ParameterError, match="not a format for writing libraries"):
         library_format("library.sptxt")
 
 
-def test_msp_escapes_commas_and_quotes_of_proteins(tmp_path):
+def test_written_msp_escapes_commas_and_quotes_in_proteins(tmp_path):
     part = replace(entries(3, 6), proteins=pa.array(["a,b", f'"c{PROTEIN_SEPARATOR}d;e', None]))
     progress = RecordingProgress(Progress())
     write_library(tmp_path / "library.msp", batches(part), "msp", progress)
