@@ -160,7 +160,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "Tables (Parquet, TSV), `run.json`": (
         "engine/test_shared_names.py::test_names_include_distinguishing_folders",
         "engine/test_shared_names.py::test_relative_names_do_not_name_the_user",
-        "engine/matches/writers/test_mzidentml.py::test_locations_are_relative_to_export_folder",
+        "engine/matches/writers/test_mzidentml.py::test_mzidentml_file_locations_are_relative_to_export_folder",
     ),
     "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_while_run_writes",),
     "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",),

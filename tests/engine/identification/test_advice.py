@@ -67,14 +67,14 @@ def warnings(folder):
     ]
 
 
-def test_command_line_records_the_advice_step(files, tmp_path, passes):
+def test_identify_records_the_advice_step(files, tmp_path, passes):
     arguments = ["identify", str(files[0]), "--database", str(files[1]), "--out", str(tmp_path / "p"), "--device", "cpu", "--quiet"]
     assert main([*arguments, "--set", "second_pass=false", "--set", "calibrate_tolerance=false", "--advice", "none"]) == 0
     assert record_of(tmp_path / "p")["steps"]["advice"]["seconds"] >= 0.0
     assert passes == [60]
 
 
-def test_command_line_rejects_an_unknown_advice_level(files, tmp_path, capsys):
+def test_identify_rejects_an_unknown_advice_level(files, tmp_path, capsys):
     assert main(["identify", str(files[0]), "--database", str(files[1]), "--out", str(tmp_path / "p"), "--advice", "long"]) == 2
     assert "choose from 'brief'" in capsys.readouterr().err
     request = SearchRequest({}, IdentificationParameters(), options={"advice": "long"})
@@ -82,7 +82,7 @@ def test_command_line_rejects_an_unknown_advice_level(files, tmp_path, capsys):
         advice.advice_level(request)
 
 
-def test_advice_only_counts_without_time(files, tmp_path, passes, monkeypatch):
+def test_advice_only_counts_when_no_time_is_left(files, tmp_path, passes, monkeypatch):
     monkeypatch.setattr(advice, "_SHARE", 0.0)
     summary = searched(files, tmp_path / "p")
     assert passes == [60] and summary.has_low_yield
@@ -91,7 +91,7 @@ def test_advice_only_counts_without_time(files, tmp_path, passes, monkeypatch):
     assert incomplete.startswith(INCOMPLETE)
 
 
-def test_full_advice_probes_in_its_own_step_after_the_tables(files, tmp_path, passes):
+def test_full_advice_is_a_separate_step_after_the_tables(files, tmp_path, passes):
     tables = []
 
     def watch(event):
@@ -107,7 +107,7 @@ def test_full_advice_probes_in_its_own_step_after_the_tables(files, tmp_path, pa
     assert list(steps)[-1] == "advice" and steps["advice"]["seconds"] > 0.0
 
 
-def test_cancel_during_advice_leaves_a_finished_run(files, tmp_path):
+def test_cancel_during_advice_does_not_undo_the_finished_run(files, tmp_path):
     progress = Progress(lambda event: progress.cancel() if event.stage == "Checking the tolerances" else None)
     summary = searched(files, tmp_path / "p", progress, advice="full")
     project = Project.open(tmp_path / "p")
@@ -118,7 +118,7 @@ def test_cancel_during_advice_leaves_a_finished_run(files, tmp_path):
     assert warnings(tmp_path / "p")[-1] == "The advice was stopped; the results are complete"
 
 
-def test_advise_adds_its_warnings_to_a_finished_run(files, tmp_path):
+def test_advise_command_adds_warnings_to_a_finished_run(files, tmp_path):
     summary = searched(files, tmp_path / "p", advice="none")
     assert not warnings(tmp_path / "p")
     parameters = IdentificationParameters.checked(record_of(tmp_path / "p")["parameters"])
@@ -136,7 +136,7 @@ def test_advise_adds_its_warnings_to_a_finished_run(files, tmp_path):
     assert {("warning", text) for text in advised} <= {(entry.level, entry.text) for entry in project.log(summary.run_id)}
 
 
-def test_advise_rejects_a_changed_file(files, tmp_path):
+def test_advise_command_rejects_a_changed_file(files, tmp_path):
     changed = tmp_path / "changed.mgf"
     changed.write_bytes(files[0].read_bytes())
     summary = searched((changed, files[1]), tmp_path / "p", advice="none")
@@ -146,7 +146,7 @@ def test_advise_rejects_a_changed_file(files, tmp_path):
         advice.advise(SearchRequest({"spectra": [changed], "database": [files[1]]}, parameters, tmp_path / "p"), summary.run_id)
 
 
-def test_limited_progress_ends_after_its_time():
+def test_limited_progress_stops_after_the_time_limit():
     now, stages = [0.0], []
     limited = LimitedProgress(Progress(lambda event: stages.append((event.stage, event.message))), 2.0, lambda: now[0])
     limited.stage("one")
@@ -159,7 +159,7 @@ def test_limited_progress_ends_after_its_time():
     assert stages == [("one", "")]
 
 
-def test_limited_progress_passes_on_a_cancel():
+def test_limited_progress_raises_cancelled_after_cancel():
     progress = Progress()
     limited = LimitedProgress(progress)
     limited.check()
@@ -169,7 +169,7 @@ def test_limited_progress_passes_on_a_cancel():
     assert not isinstance(stopped.value, TimeOverError)
 
 
-def test_probe_is_limited_by_the_time(files, tmp_path, passes, monkeypatch):
+def test_advice_probes_fewer_spectra_when_time_is_short(files, tmp_path, passes, monkeypatch):
     monkeypatch.setattr(low_yield, "_MINIMUM_PROBED", 10)
     monkeypatch.setattr(advice, "_SHARE", 1e6)
     monkeypatch.setattr(low_yield_causes, "_RESIDUES_PER_SECOND", 1e-6)  # no time for enzymes

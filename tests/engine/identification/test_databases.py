@@ -74,13 +74,13 @@ def identified(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFa
     return folder / databases[0].suffix, folder / databases[1].suffix
 
 
-def test_uniprot_text_gives_the_tables_of_its_fasta(identified: tuple[Path, Path]) -> None:
+def test_identify_gives_same_tables_for_uniprot_text_and_fasta(identified: tuple[Path, Path]) -> None:
     for name in ("psms", "peptides", "proteins"):
         plain, annotated = ((folder / "exports" / f"{name}.tsv").read_bytes() for folder in identified)
         assert plain == annotated and b"A0A0000000" in plain
 
 
-def test_features_of_identified_proteins_are_stored(identified: tuple[Path, Path]) -> None:
+def test_identify_stores_features_of_identified_proteins(identified: tuple[Path, Path]) -> None:
     bare, annotated = map(open_run, identified)
     assert "features" not in bare.tables.paths
     source = annotated.tables.source("features")
@@ -105,7 +105,7 @@ def test_features_of_identified_proteins_are_stored(identified: tuple[Path, Path
         run.tables.close()
 
 
-def test_known_variant_is_found_only_on_request_and_named(tmp_path: Path) -> None:
+def test_identify_finds_and_names_known_variant_only_on_request(tmp_path: Path) -> None:
     albumin, *others = chosen_proteins()
     at = albumin.index("HLVDEPQNLIK") + 9
     # The database has another residue than the source of the spectra, but lists the variant.
@@ -144,7 +144,7 @@ def test_known_variant_is_found_only_on_request_and_named(tmp_path: Path) -> Non
     assert all(":" not in name for names in proteins_of_peptides[True].values() for name in names)
 
 
-def test_features_of_queries_and_hits_are_stored(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_sequence_search_stores_features_of_queries_and_hits(databases: tuple[Path, Path], tmp_path: Path) -> None:
     query = tmp_path / "query.dat"
     whole = read_proteins([databases[1]]).sequence(0)
     query.write_text(swiss_prot_entry("Q1", "QUERY", whole[60:120], "FT   SITE            5\nFT   REGION          50..60\n"))
@@ -163,7 +163,7 @@ def test_features_of_queries_and_hits_are_stored(databases: tuple[Path, Path], t
     run.tables.close()
 
 
-def test_sequence_search_of_uniprot_text_equals_its_fasta(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_sequence_search_is_equal_for_uniprot_text_and_fasta(databases: tuple[Path, Path], tmp_path: Path) -> None:
     query = tmp_path / "query.fasta"
     query.write_text("".join(databases[0].read_text().splitlines(keepends=True)[:4]))
     tables = []
@@ -197,7 +197,7 @@ CODONS = {
 }
 
 
-def test_peptides_of_nucleotides_are_located_at_their_codons(tmp_path: Path) -> None:
+def test_peptides_of_translated_database_are_located_at_codons(tmp_path: Path) -> None:
     genes = ["".join(CODONS[residue] for residue in sequence if residue in CODONS) for sequence in chosen_proteins()]
     # Albumin on the reverse strand, and half of it on the forward strand of another contig, with ends that shift the frames.
     contigs = {
@@ -256,7 +256,7 @@ def test_peptides_of_nucleotides_are_located_at_their_codons(tmp_path: Path) -> 
     assert ("one", 6, 6 + len(genes[0]) + 2, "-") in [(row["sequence"], row["first"], row["last"], row["strand"]) for row in frames]
 
 
-def test_export_of_positions_requires_translation(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_genome_position_export_requires_translation(databases: tuple[Path, Path], tmp_path: Path) -> None:
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     identify([SAMPLES / "BSA1.mzML.gz"], [databases[0]], tmp_path / "project", parameters, threads=2)
     project = Project.open(tmp_path / "project")

@@ -72,7 +72,7 @@ def test_database_decoys_are_rejected_used_or_left_out(
 
 
 @pytest.mark.parametrize("naming", ["prefix", "none"])
-def test_decoys_among_contaminants_are_rejected(case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_identify_rejects_decoys_among_contaminants(case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]) -> None:
     contaminants = with_decoys(case, tmp_path / "contaminants.fasta", naming, decoys_only=True)
     arguments = ["identify", str(case / "nothing_right.mzML"), "--database", str(case / "target.fasta"), "--out", str(tmp_path / "out")]
     assert main([*arguments, "--set", f"contaminants={contaminants}"]) == 2
@@ -81,7 +81,9 @@ def test_decoys_among_contaminants_are_rejected(case: Path, tmp_path: Path, nami
 
 
 @pytest.mark.parametrize("naming", ["prefix", "none"])
-def test_other_searches_reject_decoys(case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_modified_search_and_prediction_reject_database_with_decoys(
+    case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     database, spectra = str(with_decoys(case, tmp_path / "both.fasta", naming)), str(case / "nothing_right.mzML")
     assert main(["modified", spectra, "--database", database, "--out", str(tmp_path / "out"), "--device", "cpu"]) == 2
     assert MESSAGE.search(capsys.readouterr().err)

@@ -65,7 +65,7 @@ def most_by_chance(expected):
     return most
 
 
-def test_foreign_peptides_respect_the_error_rate(shared_data, known_peptides, tmp_path):
+def test_few_foreign_peptides_are_accepted_at_1_percent_fdr(shared_data, known_peptides, tmp_path):
     """Foreign peptides are few among the matches at 1 % FDR of all four samples, searched in five proteomes and the known peptides.
 
     The known peptides of another test are included so that both tests share one index.
@@ -117,7 +117,7 @@ def seen_copies(monkeypatch):
     return counts
 
 
-def test_five_copies_of_a_run_add_no_false_matches(shared_data, tmp_path, seen_copies):
+def test_few_entrapment_peptides_are_accepted_in_five_replicates(shared_data, tmp_path, seen_copies):
     """Replicates: a model trained on a spectrum of one copy must not score the same spectrum of another copy.
 
     Each peptide of the sample has one entrapment partner with shuffled residues. Twice as many matches as fall on partners are false.
@@ -185,7 +185,7 @@ def known_peptides(shared_data, tmp_path_factory):
     return folder / "known.mgf", folder / "known.fasta", peptides
 
 
-def test_accepted_peptides_are_the_known_ones(known_peptides, tmp_path):
+def test_accepted_peptides_agree_with_known_peptides(known_peptides, tmp_path):
     """Spectra of known peptides are searched in five proteomes with these peptides.
 
     The reference is the result of another program and may be wrong too. A fourth of the spectra of one file carry modifications that are

@@ -101,7 +101,7 @@ def rows_of(folder, columns=None):
     return rows if columns is None else sorted(tuple(row[name] for name in columns) for row in rows)
 
 
-def test_spectra_of_each_activation_are_identified(simulation, spectra, database, tmp_path):
+def test_identify_uses_the_ion_series_of_each_activation(simulation, spectra, database, tmp_path):
     summary = identify([spectra / "mixed.mzML"], [database], tmp_path / "project", IdentificationParameters(), threads=2)
     psms = accepted(rows_of(tmp_path / "project"))
     titles = dict(zip(read_spectra([spectra / "mixed.mzML"]).identifier, read_spectra([spectra / "unnamed.mgf"]).identifier, strict=True))
@@ -116,7 +116,7 @@ def test_spectra_of_each_activation_are_identified(simulation, spectra, database
     assert "60 spectra ETD: c, z; 60 spectra EThcD: b, y, c, z; 60 spectra HCD: b, y" in summary.passes[0].sentence()
 
 
-def test_intensities_are_predicted_for_b_and_y_ions(spectra, database, tmp_path):
+def test_intensities_are_predicted_only_for_spectra_of_b_and_y_ions(spectra, database, tmp_path):
     summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "project", IdentificationParameters(), threads=2)
     assert any("none predicted for" in message and "spectra without b and y ions" in message for message in summary.messages)
     table = parquet.read_table(next((tmp_path / "project").rglob("psms.parquet")))
@@ -130,7 +130,7 @@ def test_intensities_are_predicted_for_b_and_y_ions(spectra, database, tmp_path)
         assert column[~is_etd].min() < value < column[~is_etd].max()
 
 
-def test_mixed_file_gives_the_psms_of_its_parts(spectra, database, tmp_path):
+def test_psms_of_mixed_activations_equal_those_of_separate_files(spectra, database, tmp_path):
     """The scores equal those of each part searched with its series."""
     identify([spectra / "mixed.mgf"], [database], tmp_path / "mixed", plain(hits_per_spectrum=2), threads=2)
     expected = []
@@ -148,7 +148,7 @@ def test_explicit_ion_series_apply_to_all_spectra(spectra, database, tmp_path):
     assert mixed == unnamed
 
 
-def test_unnamed_activations_are_searched_for_b_and_y(spectra, database, tmp_path):
+def test_spectra_without_activation_are_searched_for_b_and_y_ions(spectra, database, tmp_path):
     for name, changes in (("default", {}), ("explicit", {"ion_series": "by"})):
         summary = identify([spectra / "unnamed.mgf"], [database], tmp_path / name, plain(**changes), threads=2)
         assert summary.passes[0].sentence().endswith("; ions b, y")
@@ -157,7 +157,7 @@ def test_unnamed_activations_are_searched_for_b_and_y(spectra, database, tmp_pat
         assert by_default == explicit
 
 
-def test_mixed_file_is_independent_of_threads(spectra, database, tmp_path):
+def test_psms_of_mixed_activations_do_not_depend_on_threads(spectra, database, tmp_path):
     tables = []
     for threads in (1, 3):
         identify([spectra / "mixed.mgf"], [database], tmp_path / str(threads), IdentificationParameters(), threads=threads)
@@ -166,7 +166,7 @@ def test_mixed_file_is_independent_of_threads(spectra, database, tmp_path):
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "")
-def test_gpu_gives_the_tables_of_mixed_files(spectra, database, tmp_path, monkeypatch):
+def test_psms_of_mixed_activations_are_equal_on_gpu_and_cpu(spectra, database, tmp_path, monkeypatch):
     identify([spectra / "mixed.mgf"], [database], tmp_path / "cpu", plain(), threads=2)
     chosen = Device("cuda:0", "a GPU", 1 << 33, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
@@ -176,7 +176,7 @@ def test_gpu_gives_the_tables_of_mixed_files(spectra, database, tmp_path, monkey
     assert rows_of(tmp_path / "gpu") == rows_of(tmp_path / "cpu")
 
 
-def test_modified_search_of_a_mixed_file_equals_its_parts(spectra, database, tmp_path):
+def test_modified_search_of_mixed_activations_equals_separate_files(spectra, database, tmp_path):
     columns = ("spectrum_id", "sequence", "charge", "matched_ions", "hyperscore", "shift_kind")
     parameters = ModifiedSearchParameters(rescoring="off")
     find_modified([spectra / "mixed.mgf"], [database], tmp_path / "mixed", parameters, threads=2)
@@ -190,7 +190,7 @@ def test_modified_search_of_a_mixed_file_equals_its_parts(spectra, database, tmp
     assert n_same >= 2.5 * N_EACH
 
 
-def test_spectrum_is_shown_with_ions_of_its_activation(spectra, database, tmp_path):
+def test_shown_spectrum_has_ions_of_its_activation(spectra, database, tmp_path):
     identify([spectra / "mixed.mgf"], [database], tmp_path / "project", plain(), threads=2)
     shown = {}
     with open_run(Project.open(tmp_path / "project")) as run:

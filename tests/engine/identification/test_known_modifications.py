@@ -68,7 +68,7 @@ def projects(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFact
     return folder / "plain", folder / "planted"
 
 
-def test_known_modification_scores_as_the_same_masses(projects: tuple[Path, Path]) -> None:
+def test_known_modification_scores_like_a_residue_of_equal_mass(projects: tuple[Path, Path]) -> None:
     plain, planted = ({row["spectrum"]: row for row in rows_of(folder, "psms") if row["q_value"] <= 0.01} for folder in projects)
     both = [(plain[spectrum], planted[spectrum]) for spectrum in plain.keys() & planted.keys()]
     assert len(both) > 40
@@ -96,14 +96,14 @@ def test_tables_name_known_modifications_by_protein_residue(projects: tuple[Path
     assert "known_modifications" in header.split("\t") and any(f"N{at} Deamidated" in line for line in lines)
 
 
-def test_variable_modification_at_known_residue_is_one_form(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_variable_and_known_modification_of_residue_are_one_form(databases: tuple[Path, Path], tmp_path: Path) -> None:
     settings = parameters(variable_modifications=("Deamidated (N)",))
     identify([SAMPLES / "BSA1.mzML.gz"], [databases[1]], tmp_path / "project", settings, threads=2)
     rows = {row["peptide"]: row for row in rows_of(tmp_path / "project", "psms") if row["rank"] == 1}
     assert rows["HLVN[Deamidated]EPQNLIK"]["known_modifications"]
 
 
-def test_variant_with_known_modification_uses_variant_residues(tmp_path: Path) -> None:
+def test_variant_with_known_modification_has_variant_residues(tmp_path: Path) -> None:
     albumin, *others = chosen_proteins()
     at = albumin.index("DLGEEHFK") + 1
     annotation = (
@@ -135,7 +135,7 @@ def test_second_pass_searches_known_modifications(databases: tuple[Path, Path], 
     assert "HLVN[Deamidated]EPQNLIK" in {row["peptide"] for row in rows if row["q_value"] is not None and row["q_value"] <= 0.01}
 
 
-def test_known_modifications_without_capacity_are_reported(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_identify_reports_known_modifications_beyond_capacity(databases: tuple[Path, Path], tmp_path: Path) -> None:
     messages: list[str] = []
 
     class MessageRecorder(Progress):
@@ -149,7 +149,9 @@ def test_known_modifications_without_capacity_are_reported(databases: tuple[Path
     assert not any("[Deamidated]" in row["peptide"] for row in rows_of(tmp_path, "psms"))
 
 
-def test_database_without_annotations_changes_no_table(databases: tuple[Path, Path], projects: tuple[Path, Path], tmp_path: Path) -> None:
+def test_known_modifications_without_annotations_change_no_table(
+    databases: tuple[Path, Path], projects: tuple[Path, Path], tmp_path: Path
+) -> None:
     identify([SAMPLES / "BSA1.mzML.gz"], [databases[0]], tmp_path, parameters().changed(known_modifications=False), threads=2)
     for name in ("psms", "peptides", "proteins"):
         assert (projects[0] / "exports" / f"{name}.tsv").read_bytes() == (tmp_path / "exports" / f"{name}.tsv").read_bytes()
@@ -166,7 +168,7 @@ def test_exports_list_searched_known_modifications(projects: tuple[Path, Path], 
     assert '<aminoacid_modification aminoacid="N" massdiff="+0.984016"' in pepxml
 
 
-def test_coverage_shows_found_known_modifications(projects: tuple[Path, Path]) -> None:
+def test_protein_coverage_marks_identified_known_modifications(projects: tuple[Path, Path]) -> None:
     run = open_run(projects[1])
     proteins = run.tables.source("proteins")
     query = "SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, 'sp|A0A0000000|P0_BOVIN')"

@@ -40,7 +40,7 @@ def low_yield_messages(summary):
 
 
 @pytest.mark.parametrize("requested", ["10 ppm", "0.01 Da"])
-def test_advice_names_a_covering_precursor_tolerance(requested, proteins, database, tmp_path):
+def test_advice_suggests_a_sufficient_precursor_tolerance(requested, proteins, database, tmp_path):
     path = spectra_of(OutOfTune(21, 4, 10), proteins, tmp_path / "tune.mgf")
     summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", precursor_tolerance=requested)
     assert len(accepted(rows)) < 10
@@ -53,7 +53,7 @@ def test_advice_names_a_covering_precursor_tolerance(requested, proteins, databa
     assert not low_yield_messages(again)
 
 
-def test_advice_names_the_errors_of_a_miscalibrated_run(tmp_path):
+def test_advice_reports_mass_errors_of_a_miscalibrated_run(tmp_path):
     samples = REPOSITORY / "resources" / "samples"
     assert main(["convert", str(samples / "BSA1.mzML.gz"), "--out", str(tmp_path / "bsa.mgf"), "--quiet"]) == 0
     text = re.sub(r"PEPMASS=([\d.]+)", lambda mz: f"PEPMASS={float(mz[1]) * (1 - 60e-6):.6f}", (tmp_path / "bsa.mgf").read_text())
@@ -64,7 +64,7 @@ def test_advice_names_the_errors_of_a_miscalibrated_run(tmp_path):
     assert "errors of precursors lie near -60 ppm" in message and "set the precursor tolerance to 65 ppm, or calibrate" in message
 
 
-def test_advice_names_the_fragment_tolerance_of_an_ion_trap(proteins, database, tmp_path):
+def test_advice_suggests_fragment_tolerance_for_ion_trap_spectra(proteins, database, tmp_path):
     path = spectra_of(Simulation(5, 4, 300), proteins, tmp_path / "trap.mgf")
     summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", fragment_tolerance="5 ppm")
     assert len(accepted(rows)) < 10
@@ -73,7 +73,7 @@ def test_advice_names_the_fragment_tolerance_of_an_ion_trap(proteins, database, 
     assert "errors of precursors" not in message
 
 
-def test_advice_reports_no_common_error_for_other_proteins(proteins, database, tmp_path):
+def test_advice_reports_no_common_mass_error_for_other_proteins(proteins, database, tmp_path):
     simulation = Simulation(6, 4, 10)
     for number, sequence in enumerate(tryptic(proteins, 22, 60)):
         simulation.add(sequence[:-1][::3] + sequence[:-1][1::3] + sequence[:-1][2::3] + sequence[-1], 2 + number % 2, fixed(sequence))
@@ -83,7 +83,7 @@ def test_advice_reports_no_common_error_for_other_proteins(proteins, database, t
     assert "60 spectra show no common error" in message
 
 
-def test_find_error_cluster_returns_none_for_uniform_errors():
+def test_find_error_cluster_returns_none_for_uniform_mass_errors():
     random = np.random.default_rng(1)
     assert not any(find_error_cluster(random.uniform(-200, 200, 12), 200.0) for _ in range(300))
     cluster = find_error_cluster(np.append(random.normal(-61, 3, 40), random.uniform(-200, 200, 4)), 200.0)

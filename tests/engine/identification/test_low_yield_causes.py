@@ -26,7 +26,7 @@ def before_aspartate(proteins, n):
     return [peptide for peptide in peptides if not set(peptide) - set("ACDEFGHIKLMNPQRSTVWY") and peptide[-1] not in "KR"][::7][:n]
 
 
-def test_advice_names_the_enzyme_of_the_peptides(proteins, database, tmp_path):
+def test_advice_suggests_the_enzyme_of_the_peptides(proteins, database, tmp_path):
     simulation = Simulation(3, 4, 10)
     for number, sequence in enumerate(before_aspartate(proteins, 80)):
         simulation.add(sequence, 2 + number % 2, fixed(sequence))
@@ -51,7 +51,7 @@ def test_advice_reports_precursors_outside_the_searched_masses(proteins, databas
     assert message.startswith("40 of 40 precursors weigh less than 3000 Da")
 
 
-def test_advice_names_the_ion_series_of_electron_transfer(shared_cases, tmp_path):
+def test_advice_suggests_ion_series_for_electron_transfer_spectra(shared_cases, tmp_path):
     folder = shared_cases / "etd_not_noticed"
     files = folder / "etd.mzML", folder / "small.fasta"
     summary, rows = search(*files, tmp_path / "lost", "high-resolution", advice="full", ion_series="by")

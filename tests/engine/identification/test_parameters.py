@@ -24,7 +24,7 @@ def preset(name):
     return IdentificationParameters.checked(read_preset("identify", name))
 
 
-def test_every_parameter_has_title_group_help_and_bounds():
+def test_identification_parameters_have_title_group_help_and_bounds():
     for parameter in IdentificationParameters.describe():
         assert parameter.title, parameter.name
         assert parameter.group, parameter.name
@@ -37,7 +37,7 @@ def test_every_parameter_has_title_group_help_and_bounds():
             assert parameter.default in parameter.choices, parameter.name
 
 
-def test_defaults_are_valid_and_differ_from_high_resolution():
+def test_default_parameters_are_high_resolution_without_slow_steps():
     default = IdentificationParameters()
     assert IdentificationParameters.checked(default.model_dump()) == default
     assert IdentificationParameters.checked(default.model_dump(mode="json")) == default
@@ -45,19 +45,19 @@ def test_defaults_are_valid_and_differ_from_high_resolution():
     assert preset("high-resolution") == default.changed(calibrate_tolerance=True, second_pass=True)
 
 
-def test_all_documented_presets_exist():
+def test_documented_identification_presets_exist():
     assert set(PRESETS) <= set(preset_names("identify"))
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_preset_has_the_tolerances_of_its_type_of_data(name):
+def test_preset_has_tolerances_of_the_named_instrument_type(name):
     parameters = preset(name)
     precursor, fragment = PRESETS[name]
     for tolerance, expected in ((parameters.precursor_tolerance, precursor), (parameters.fragment_tolerance, fragment)):
         assert (tolerance.value, tolerance.unit) == (float(expected.split()[0]), expected.split()[1])
 
 
-def test_presets_match_their_names():
+def test_presets_have_settings_that_their_names_say():
     assert preset("maldi-tof-tof").minimum_charge == preset("maldi-tof-tof").maximum_charge == 1
     assert "Phospho (STY)" in preset("phospho").variable_modifications
     assert {"TMT6plex (K)", "TMT6plex (N-term)", "Carbamidomethyl (C)"} == set(preset("tmt").fixed_modifications)
@@ -100,12 +100,12 @@ def test_invalid_value_error_names_field_value_and_range(setting, expected):
 
 
 @pytest.mark.parametrize("setting", ["fragment_tolerance=10000 ppm", "fragment_tolerance=10 Da", "precursor_tolerance=10000 Da"])
-def test_widest_tolerances_are_allowed(setting):
+def test_widest_documented_tolerances_are_valid(setting):
     name, value = setting.split("=")
     assert str(getattr(IdentificationParameters().changed([setting]), name)) == value
 
 
-def test_names_are_normalised():
+def test_parameter_texts_are_normalised():
     parameters = IdentificationParameters().changed(
         ["enzyme=trypsin/p", "variable_modifications=oxidation (m); PHOSPHO (STY)", "precursor_tolerance=10ppm", "isotope_errors=2,0,2"]
     )
@@ -115,6 +115,6 @@ def test_names_are_normalised():
     assert parameters.isotope_errors == (0, 2)
 
 
-def test_custom_modifications_are_stored_and_read_back():
+def test_custom_modifications_in_parameters_round_trip():
     parameters = IdentificationParameters().changed(["variable_modifications=Label:+8.0142 (K), +15.9949 (M)"])
     assert IdentificationParameters.checked(parameters.model_dump(mode="json")) == parameters

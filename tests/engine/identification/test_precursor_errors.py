@@ -48,7 +48,7 @@ def by_definition(errors, files, n_files, requested, spreads):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_calibrated_tolerances_equal_their_definition(seed):
+def test_calibrated_tolerances_equal_the_definition(seed):
     random = np.random.default_rng(seed)
     n, n_files = int(random.integers(30, 300)), int(random.integers(1, 5))
     files = random.integers(0, n_files, n)
@@ -62,14 +62,14 @@ def test_calibrated_tolerances_equal_their_definition(seed):
     assert calibration.n_matches == n
 
 
-def test_calibrated_tolerance_is_bounded():
+def test_calibrated_tolerance_is_between_requested_and_20_ppm():
     exact, wild = np.full(100, 0.1), np.random.default_rng(1).uniform(-20, 20, 400)
     of_exact, of_wild = (errors_of_matches(errors, np.zeros(len(errors), int), 1, REQUESTED) for errors in (exact, wild))
     assert of_exact.tolerance == of_exact.of_second == REQUESTED
     assert str(of_wild.tolerance) == str(of_wild.of_second) == "20 ppm"
 
 
-def test_miscalibrated_run_needs_no_wider_window():
+def test_calibration_of_shifted_errors_keeps_requested_tolerance():
     """The number of candidates equals that of a calibrated run."""
     errors = np.random.default_rng(2).normal(6, 1, 400)
     calibration = errors_of_matches(errors, np.zeros(400, int), 1, REQUESTED)
@@ -77,7 +77,7 @@ def test_miscalibrated_run_needs_no_wider_window():
     assert (np.abs(errors - calibration.medians[0]) < REQUESTED.value).all()
 
 
-def test_too_few_matches_leave_the_requested_tolerance():
+def test_calibration_keeps_requested_tolerance_for_too_few_matches():
     errors = np.linspace(5, 9, 30)
     assert errors_of_matches(errors, np.zeros(30, int), 1, REQUESTED).medians.tolist() == [7.0]
     calibration = errors_of_matches(errors[:29], np.zeros(29, int), 1, REQUESTED)
@@ -100,7 +100,7 @@ def test_calibration_is_robust_to_some_wrong_matches():
     assert abs(clean.medians[0] - mixed.medians[0]) < 0.1
 
 
-def test_errors_are_measured_about_the_median_of_each_file():
+def test_calibration_uses_the_median_error_of_each_file():
     """The distance between two files with opposite mean errors is not scatter."""
     errors = np.random.default_rng(4).normal(0, 0.5, 200) + np.repeat([-6, 6], 100)
     apart = errors_of_matches(errors, np.repeat([0, 1], 100), 2, REQUESTED)
@@ -129,7 +129,7 @@ def spectra_of_files(numbers):
     )
 
 
-def test_first_search_samples_large_files_evenly():
+def test_calibration_samples_spectra_of_large_files_evenly():
     spectra = spectra_of_files([40, 30_000, 0, 700])
     rows = _sample_each_file(spectra)
     of_file = [rows[spectra.file[rows] == number] for number in range(4)]
@@ -234,7 +234,7 @@ def test_calibrated_search_equals_search_of_corrected_masses(miscalibrated, data
     assert peptides[0] == peptides[1]
 
 
-def test_threads_and_gpus_calibrate_and_identify_alike(miscalibrated, database, tmp_path):
+def test_calibrated_search_is_equal_on_any_threads_and_gpus(miscalibrated, database, tmp_path):
     """The tables of two passes are byte-identical."""
 
     def identified(threads, device="cpu"):
@@ -255,7 +255,7 @@ def test_threads_and_gpus_calibrate_and_identify_alike(miscalibrated, database, 
     assert all(tables_of(summary) == expected for summary in summaries[1:])
 
 
-def test_second_pass_searches_near_isotopes_one_modification(miscalibrated, database, tmp_path, monkeypatch):
+def test_second_pass_uses_narrow_isotope_range_and_one_modification(miscalibrated, database, tmp_path, monkeypatch):
     searched = []
 
     def noted(spectra, peptides, modifications, parameters, *more):
@@ -296,7 +296,7 @@ def test_second_pass_searches_near_isotopes_one_modification(miscalibrated, data
         ({"decoys": "none"}, "only with decoys"),
     ],
 )
-def test_uncalibratable_search_uses_requested_tolerance(changes, reason, miscalibrated, database, tmp_path, monkeypatch):
+def test_calibration_is_skipped_for_unsuitable_settings(changes, reason, miscalibrated, database, tmp_path, monkeypatch):
     """No first search is run."""
     searches = []
     monkeypatch.setattr(passes, "plan_by_series", lambda *of: (searches.append(of), plan_by_series(*of))[1])
@@ -308,7 +308,7 @@ def test_uncalibratable_search_uses_requested_tolerance(changes, reason, miscali
     assert any(reason in message for message in summary.messages)
 
 
-def test_second_pass_reports_the_false_share_of_additions(shared_data, tmp_path):
+def test_second_pass_reports_false_matches_among_additional_psms(shared_data, tmp_path):
     """Counted by definition: the additions include accepted matches of forms that only the second pass searches."""
     spectra = shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"
     summary, rows = search(spectra, shared_data / "proteomes" / "shew.fasta", tmp_path / "project", "high-resolution", second_pass=True)
@@ -330,7 +330,7 @@ def test_second_pass_reports_the_false_share_of_additions(shared_data, tmp_path)
     assert any(f"adds {additions['targets']} PSMs" in message for message in summary.messages)
 
 
-def test_files_without_own_error_are_reported() -> None:
+def test_calibration_reports_files_with_too_few_matches() -> None:
     errors, files = np.linspace(1.0, 9.0, 101), np.zeros(101, int)
     assert "files" not in errors_of_matches(errors, files, 1, REQUESTED).message
     assert "files" not in errors_of_matches(np.tile(errors, 2), np.repeat([0, 1], 101), 2, REQUESTED).message

@@ -161,7 +161,7 @@ def assert_same(actual: tuple[HitArrays, Matches], expected: tuple[HitArrays, Ma
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_threads_gpus_and_both_together_give_one_answer(preset, score, prepared, monkeypatch):
+def test_identify_is_equal_on_any_threads_gpus_and_both(preset, score, prepared, monkeypatch):
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     assert expected[0].n_candidates.sum() > 80
     assert len(expected[1]) >= 10
@@ -177,7 +177,7 @@ def test_threads_gpus_and_both_together_give_one_answer(preset, score, prepared,
 
 @pytest.mark.parametrize("score", DENSE)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_dense_windows_give_the_same_answer(preset, score, prepared, monkeypatch):
+def test_identify_with_dense_precursor_windows_is_equal_on_gpu(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(SpectrumSearch, "minimum_sharing", 0.0)
     expected, gpus = answer(preset, score, prepared, monkeypatch, 2, []), shim_gpus(1)
     assert_same(answer(preset, score, prepared, monkeypatch, 2, gpus), expected)
@@ -185,7 +185,7 @@ def test_dense_windows_give_the_same_answer(preset, score, prepared, monkeypatch
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_spectra_too_large_for_a_gpu_are_searched_by_threads(score, prepared, monkeypatch):
+def test_spectra_too_large_for_a_gpu_are_searched_on_the_cpu(score, prepared, monkeypatch):
     preset = "low-resolution"
     expected, spectra = answer(preset, score, prepared, monkeypatch, 1, []), prepared(preset)[1]
     middle = int(np.median(np.diff(spectra.offsets))) - 3
@@ -197,7 +197,7 @@ def test_spectra_too_large_for_a_gpu_are_searched_by_threads(score, prepared, mo
 
 @pytest.mark.parametrize("preset", ["open", "high-resolution", "ion-trap"])
 @pytest.mark.parametrize("score", DENSE)
-def test_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch):
+def test_identify_with_fragment_index_is_equal_on_gpus(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(FragmentIndexSearch, "is_worthwhile", lambda *_: True)
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     for threads in (2, 16):
@@ -210,7 +210,7 @@ def test_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch):
 
 
 @pytest.mark.parametrize("factor", [0.05, 1.0, 20.0])
-def test_use_of_the_fragment_index_depends_only_on_counts(factor, prepared, monkeypatch):
+def test_fragment_index_is_chosen_by_candidate_counts_only(factor, prepared, monkeypatch):
     """The choice is the same with GPUs, threads and memory, near the break-even point and far from it."""
     peptides, spectra = prepared("open")
     parameters = IdentificationParameters.checked(read_preset("identify", "open")).changed(minimum_peaks=5)

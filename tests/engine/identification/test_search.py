@@ -104,7 +104,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("preset", CASES)
-def test_preset_identifies_its_type_of_data(preset, proteins, database, tmp_path):
+def test_each_preset_identifies_spectra_of_its_instrument_type(preset, proteins, database, tmp_path):
     simulation = Simulation(3, *CASES[preset][:2], relative=CASES[preset][2])
     charges = (1,) if preset == "maldi-tof-tof" else (2, 3)
     # TOF/TOF peak lists seldom have charges.
@@ -152,7 +152,7 @@ def plain(proteins, tmp_path_factory):
     return simulation, simulation.write(tmp_path_factory.mktemp("plain") / "plain.mgf")
 
 
-def test_spectra_without_charge_are_searched_with_several(plain, database, tmp_path):
+def test_spectra_without_charge_are_searched_at_several_charges(plain, database, tmp_path):
     simulation, path = plain
     lines = [line for line in path.read_text().splitlines() if not line.startswith("CHARGE")]
     (tmp_path / "none.mgf").write_text("\n".join(lines))
@@ -164,7 +164,7 @@ def test_spectra_without_charge_are_searched_with_several(plain, database, tmp_p
     assert all(len([row for row in rows if row["spectrum_id"] == identifier]) == 1 for identifier in simulation.known)
 
 
-def test_several_hits_are_ranked_with_the_same_best(plain, database, tmp_path):
+def test_hits_per_spectrum_do_not_change_the_best_hit(plain, database, tmp_path):
     _, path = plain
     _, single = search(path, database, tmp_path / "project", "high-resolution")
     _, several = search(path, database, tmp_path / "project", "high-resolution", hits_per_spectrum=3)
@@ -185,7 +185,7 @@ def test_several_hits_are_ranked_with_the_same_best(plain, database, tmp_path):
             assert float(rows[0]["delta_score"]) == pytest.approx(scores[0] - scores[1], abs=1e-4)
 
 
-def test_existing_decoys_equal_generated_ones(plain, proteins, database, tmp_path):
+def test_existing_decoys_give_the_results_of_generated_decoys(plain, proteins, database, tmp_path):
     _, path = plain
     both = tmp_path / "both.fasta"
     decoys = "".join(f">REV_{name} a protein\n{sequence[::-1]}\n" for name, sequence in proteins.items())
@@ -197,7 +197,7 @@ def test_existing_decoys_equal_generated_ones(plain, proteins, database, tmp_pat
     assert [sorted(row["proteins"].split(";")) for row in made] == [sorted(row["proteins"].split(";")) for row in brought]
 
 
-def test_incomplete_decoys_are_counted_and_weighted(plain, proteins, database, tmp_path):
+def test_q_values_are_scaled_for_incomplete_decoys(plain, proteins, database, tmp_path):
     _, path = plain
     half = tmp_path / "half.fasta"
     decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::2])
@@ -216,7 +216,7 @@ def test_incomplete_decoys_are_counted_and_weighted(plain, proteins, database, t
     np.testing.assert_allclose([float(row["q_value"]) for row in ranked], least, atol=1e-4)
 
 
-def test_too_few_existing_decoys_are_rejected(plain, proteins, database, tmp_path):
+def test_identify_rejects_database_with_too_few_decoys(plain, proteins, database, tmp_path):
     _, path = plain
     few = tmp_path / "few.fasta"
     decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::10])
@@ -225,7 +225,7 @@ def test_too_few_existing_decoys_are_rejected(plain, proteins, database, tmp_pat
         search(path, few, tmp_path / "few", "high-resolution", decoys="existing", decoy_prefix="REV_")
 
 
-def test_e_values_are_empty_for_few_candidates(plain, database, tmp_path):
+def test_psm_e_values_are_empty_for_few_candidates(plain, database, tmp_path):
     _, path = plain
     search(path, database, tmp_path / "project", "high-resolution", second_pass=False)
     (table,) = (tmp_path / "project" / "results").glob("*/psms.parquet")
@@ -235,7 +235,7 @@ def test_e_values_are_empty_for_few_candidates(plain, database, tmp_path):
     assert [row["expectation"] is None for row in rows] == few
 
 
-def test_search_without_decoys_reports_no_error_rate(plain, database, tmp_path):
+def test_identify_without_decoys_reports_no_error_rate(plain, database, tmp_path):
     _, path = plain
     summary, rows = search(path, database, tmp_path / "project", "high-resolution", decoys="none", fdr=0.5)
     assert {(row["q_value"], row["posterior_error_probability"], row["is_decoy"]) for row in rows} == {("", "", "false")}
@@ -244,7 +244,7 @@ def test_search_without_decoys_reports_no_error_rate(plain, database, tmp_path):
     assert {(certainty["false_share_low"], certainty["false_share_high"]) for certainty in summary.certainty.values()} == {(0, 1)}
 
 
-def test_contaminants_are_searched_and_named(plain, proteins, database, tmp_path):
+def test_identify_searches_and_labels_contaminants(plain, proteins, database, tmp_path):
     simulation, path = plain
     names = sorted(proteins)
     half, other = tmp_path / "half.fasta", tmp_path / "other.fasta"
@@ -261,7 +261,7 @@ def test_contaminants_are_searched_and_named(plain, proteins, database, tmp_path
     assert kinds == ["spectra", "database", "contaminants"]
 
 
-def test_several_files_are_one_search(plain, database, tmp_path):
+def test_identify_joins_several_files_in_one_search(plain, database, tmp_path):
     simulation, path = plain
     text = path.read_text().split("\n\n")
     first, second = tmp_path / "one.mgf", tmp_path / "other.mgf"
@@ -274,7 +274,7 @@ def test_several_files_are_one_search(plain, database, tmp_path):
     assert_found(simulation, parts, 0.8)
 
 
-def test_broken_spectra_are_rejected_in_strict_mode(plain, database, tmp_path):
+def test_identify_rejects_broken_spectra_in_strict_mode(plain, database, tmp_path):
     simulation, path = plain
     broken = tmp_path / "broken.mgf"
     broken.write_text(path.read_text().replace("TITLE=known 4\n", "TITLE=known 4\n100.5 not_a_number\n"))
@@ -287,7 +287,7 @@ def test_broken_spectra_are_rejected_in_strict_mode(plain, database, tmp_path):
     assert len(simulation.known) == N_KNOWN
 
 
-def test_both_passes_compete_in_one_list(shared_data, tmp_path):
+def test_second_pass_and_first_pass_share_one_q_value_list(shared_data, tmp_path):
     """The second pass finds more; q-values equal those of a loop over the best matches of the spectra of both passes.
 
     Results of the first pass remain unless the second pass has a better match of that spectrum.
@@ -329,7 +329,7 @@ def test_both_passes_compete_in_one_list(shared_data, tmp_path):
         assert all(accession.removeprefix("DECOY_") in before for accession in row["proteins"].split(";"))
 
 
-def test_messages_of_gpus_are_recorded(plain, database, tmp_path, monkeypatch):
+def test_run_records_messages_of_gpus(plain, database, tmp_path, monkeypatch):
     """Messages from a background step and from deep in the search are recorded too."""
 
     def gpus(device, progress, **_):
@@ -357,7 +357,7 @@ class LimitedGpu(ShimGpu):
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_lost_gpu_is_reported_once_and_not_used_again(plain, database, tmp_path, monkeypatch):
+def test_identify_reports_lost_gpu_once_and_stops_using_it(plain, database, tmp_path, monkeypatch):
     """In a run with two passes, the record names the device that was used in the end."""
     chosen = Device("cuda:0", "a GPU", 1 << 33, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
@@ -378,7 +378,7 @@ def features_of(summary):
     return {name: table[name].to_numpy() for name in table.column_names if name.startswith("feature_")}, table
 
 
-def test_predicted_intensities_are_optional_features(plain, database, tmp_path):
+def test_predicted_intensity_features_can_be_disabled(plain, database, tmp_path):
     _, path = plain
     on, _ = search(path, database, tmp_path / "on", "high-resolution", rescoring="off")
     off, _ = search(path, database, tmp_path / "off", "high-resolution", rescoring="off", predicted_intensities=False)
@@ -398,14 +398,14 @@ def test_predicted_intensities_are_optional_features(plain, database, tmp_path):
     assert names <= set((tmp_path / "out.pin").read_text().split("\n", 1)[0].split("\t"))
 
 
-def test_charge_changing_labels_have_no_predicted_intensities(plain, database, tmp_path):
+def test_intensities_are_not_predicted_for_peptides_with_tmt_label(plain, database, tmp_path):
     _, path = plain
     summary, _ = search(path, database, tmp_path / "project", "high-resolution", variable_modifications=("TMT6plex (K)",))
     assert not any("intensity" in name for name in features_of(summary)[0])
     assert any("fragment intensities are not predicted: the label TMT6plex" in message for message in summary.messages)
 
 
-def test_label_of_second_pass_disables_predicted_intensities(plain, database, tmp_path):
+def test_label_in_second_pass_disables_predicted_intensities(plain, database, tmp_path):
     """Matches of both passes are scored by a model trained on those of the first."""
     _, path = plain
     changes = {"second_pass": True, "second_pass_modifications": ("TMT6plex (K)",)}
@@ -423,7 +423,7 @@ def test_second_pass_has_predicted_intensities(plain, database, tmp_path):
     assert len(features["feature_intensity_cosine"]) == len(table)
 
 
-def test_variable_modifications_replace_fixed_labels(shared_cases, tmp_path):
+def test_variable_modification_replaces_fixed_label_at_same_site(shared_cases, tmp_path):
     """Scans 1000 to 1007 have termini and lysines with and without the label below another modification; only possible forms are found."""
     folder = shared_cases / "variable_on_top_of_fixed_label"
     parameters = IdentificationParameters(
@@ -444,7 +444,7 @@ def test_variable_modifications_replace_fixed_labels(shared_cases, tmp_path):
     assert not any(both in peptide for peptide in peptides.values() for both in ("[Acetyl][TMT6plex]", "[TMT6plex][Acetyl]"))
 
 
-def test_identical_files_are_reported(shared_cases, tmp_path):
+def test_identify_reports_identical_spectrum_files(shared_cases, tmp_path):
     folder = shared_cases / "only_first_selected_ion"
     files = [tmp_path / name for name in ("r1.mzML", "r2.mzML")]
     for file in files:

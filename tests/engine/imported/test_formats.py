@@ -58,7 +58,7 @@ def with_database(spectra, database, tmp_path_factory) -> Callable[[str], tuple[
 
 
 @each
-def test_import_gives_the_same_psms_for_every_format(name, with_database):
+def test_import_gives_equal_psms_for_every_format(name, with_database):
     expected = {match.scan: match for match in TRUTH if not (match.is_decoy and name in WITHOUT_DECOYS)}
     summary, psms = with_database(name)
     assert psms.keys() == expected.keys()
@@ -80,7 +80,7 @@ def test_import_gives_the_same_psms_for_every_format(name, with_database):
 
 
 @each
-def test_import_places_peptides_when_a_database_is_given(name, spectra, with_database, tmp_path):
+def test_import_locates_peptides_in_the_given_database(name, spectra, with_database, tmp_path):
     row = with_database(name)[1][12]
     assert row["protein_starts"] == [11, 9] and row["residues_before"] == ["R", "R"] and row["residues_after"] == ["-", "W"]
     import_results([write_results(name, tmp_path)], [spectra], tmp_path / "without")
@@ -88,7 +88,7 @@ def test_import_places_peptides_when_a_database_is_given(name, spectra, with_dat
     assert row["proteins"] == ["P1", "P2"] and row["protein_starts"] == [None, None] and row["residues_before"] == [None, None]
 
 
-def test_scores_of_engines_are_stored_and_exported(spectra, tmp_path):
+def test_import_stores_and_exports_scores_of_search_engines(spectra, tmp_path):
     import_results([write_results("comet", tmp_path)], [spectra], tmp_path / "project")
     row = psms_of(tmp_path / "project")[12]
     assert (row["score_e_value"], row["score_xcorr"], row["score_matched_ions"]) == (1e-5, 3.0, 10.0)
@@ -222,7 +222,7 @@ def test_read_identifications_accepts_missing_last_cells(tmp_path):
         read_identifications([path])
 
 
-def test_maxquant_decoys_without_protein_get_their_group(spectra, tmp_path):
+def test_maxquant_decoys_without_protein_are_named_by_group(spectra, tmp_path):
     path = write_results("maxquant", tmp_path)
     header, *rows = path.read_text().splitlines()
     lines = [f"{row.replace('DECOY_P1', '')}\t{i};{i + 1}" for i, row in enumerate(rows)]
@@ -233,7 +233,7 @@ def test_maxquant_decoys_without_protein_get_their_group(spectra, tmp_path):
     assert summary.source_of["psms"] == "decoys" and not summary.left_out
 
 
-def test_percolator_psms_named_as_spectra_are_assigned(spectra, tmp_path):
+def test_percolator_psms_are_assigned_by_spectrum_name(spectra, tmp_path):
     path = write_results("percolator", tmp_path)
     path.write_text(re.sub(r"run_(\d+)_\d_1", r"controllerType=0 controllerNumber=1 scan=\1", path.read_text()))
     summary = import_results([path], [spectra], tmp_path / "project")
@@ -282,7 +282,7 @@ def test_read_identifications_joins_files_of_a_format(tmp_path):
     assert len(both) == 2 * len(TRUTH) and len(both.peptides) == len(TRUTH) and set(both.file.tolist()) == {0, 1}
 
 
-def test_spectra_and_results_are_not_confused(spectra, tmp_path):
+def test_readers_reject_spectra_as_results_and_results_as_spectra(spectra, tmp_path):
     with pytest.raises(InputError, match="is MGF, where results of a search engine belong"):
         read_identifications([spectra])
     from proteoscope.engine.formats import read_spectra
@@ -291,7 +291,7 @@ def test_spectra_and_results_are_not_confused(spectra, tmp_path):
         read_spectra([write_results("pepxml", tmp_path)])
 
 
-def test_parquet_report_of_dia_nn_equals_its_text(spectra, database, tmp_path):
+def test_dia_nn_parquet_and_text_reports_give_equal_psms(spectra, database, tmp_path):
     psms = {}
     for name, path in (("text", write_results("dia-nn", tmp_path)), ("parquet", write_parquet_report(tmp_path / "report.parquet"))):
         summary = import_results([path], [spectra], tmp_path / name, [database])
@@ -312,7 +312,7 @@ def test_foreign_parquet_table_is_rejected_with_missing_column(tmp_path):
         read_identifications([tmp_path / "results.sage.parquet"])
 
 
-def test_nested_packed_or_endless_parquet_reports_are_rejected(tmp_path):
+def test_nested_or_oversized_parquet_reports_are_rejected(tmp_path):
     n = len(TRUTH) - 1
     nested = write_parquet_report(tmp_path / "nested.parquet", **{"Q.Value": pa.array([[0.1]] * n)})
     with pytest.raises(InputError, match="holds lists of numbers where it should hold numbers"):
@@ -402,7 +402,7 @@ def test_read_identifications_warns_of_missing_last_column(name, tmp_path):
     assert not any("cut off" in message for message in progress.messages)
 
 
-def test_single_quotes_of_cells_belong_to_their_text(tmp_path: Path) -> None:
+def test_read_identifications_keeps_unpaired_quotes_in_cells(tmp_path: Path) -> None:
     text = FORMATS["maxquant"][1]()
     path = tmp_path / "msms.txt"
     path.write_text(text.replace("\tP3\t", '\t"P3\t').replace("\tP2\t", '\t"P""2"\t'))

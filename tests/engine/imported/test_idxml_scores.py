@@ -13,7 +13,7 @@ HIT = (
 )
 
 
-def test_user_parameter_equal_to_score_is_ignored(tmp_path):
+def test_idxml_user_parameter_equal_to_the_score_is_ignored(tmp_path):
     path = tmp_path / "x.idXML"
     path.write_text(HIT)
     scores = {name: values.tolist() for name, values in read_identifications([path]).scores.items()}

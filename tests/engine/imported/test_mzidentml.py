@@ -61,13 +61,13 @@ def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str
         ("SAMPLEK", ACETYL.format(' location="0" '), "", 0),
     ],
 )
-def test_modifications_get_their_only_possible_site(tmp_path, sequence, written, searched, position):
+def test_mzidentml_modification_gets_its_only_possible_site(tmp_path, sequence, written, searched, position):
     identifications = read_identifications([write(tmp_path / "x.mzid", (sequence, written), searched=searched)])
     assert [modification.position for modification in identifications.peptides[0].modifications] == [position]
     assert not len(identifications.unread) and identifications.scan.tolist() == [7]
 
 
-def test_modifications_without_a_site_are_listed(tmp_path):
+def test_mzidentml_modifications_without_site_are_listed(tmp_path):
     rows = [
         ("SAMSLEK", PHOSPHO.format(' residues="S" '), "no location"),
         ("SAMPLEK", PHOSPHO.format(" "), "no location"),
@@ -90,18 +90,18 @@ def test_import_warns_of_modifications_without_a_site(tmp_path):
     assert [text for text in progress.messages if "1 peptides have a modification without a location" in text]
 
 
-def test_mzidentml_substitutions_give_the_observed_sequence(tmp_path):
+def test_mzidentml_substitution_gives_the_observed_sequence(tmp_path):
     path = write(tmp_path / "x.mzid", ("SAXPLEK", REPLACED.format(3, "X", "W")), ("SAWPLEK", REPLACED.format(3, "M", "W")))
     assert [peptide.sequence for peptide in read_identifications([path]).peptides] == ["SAWPLEK"]
 
 
 @pytest.mark.parametrize("scan", [" " * 15, "9" * 5000, "12.5", "- 3", "²" * 5])
-def test_unusable_scan_numbers_are_not_stored(tmp_path, scan):
+def test_invalid_mzidentml_scan_numbers_are_not_stored(tmp_path, scan):
     assert read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ""), scan=scan)]).scan.tolist() == [-1]
 
 
 @pytest.mark.parametrize(("case", "file"), [("no_location", "noloc.mzid"), ("substitution", "sub.mzid")])
-def test_shared_cases_have_the_measured_masses(shared_cases, tmp_path, case, file):
+def test_imported_mzidentml_peptides_have_the_measured_masses(shared_cases, tmp_path, case, file):
     folder = shared_cases / f"import_mzidentml_{case}"
     summary = import_results([folder / file], [folder / "imp.mzML"], tmp_path / "project")
     assert (summary.n_imported, summary.left_out) == (120, {})
@@ -111,7 +111,7 @@ def test_shared_cases_have_the_measured_masses(shared_cases, tmp_path, case, fil
         assert row["calculated_mass"] == pytest.approx(expected, abs=1e-3) and abs(row["mass_error_ppm"]) < 20
 
 
-def test_unread_rows_of_tables_are_listed(tmp_path):
+def test_import_lists_unreadable_table_rows(tmp_path):
     from tests.engine.imported.small_results import TRUTH, write_results, write_spectra
 
     path = write_results("maxquant", tmp_path)
@@ -127,7 +127,7 @@ def test_unread_rows_of_tables_are_listed(tmp_path):
     assert summary.n_imported == len(TRUTH) - 1 and sum(summary.left_out.values()) == 1
 
 
-def test_spectrum_files_of_equal_name_differ_by_folder(tmp_path):
+def test_import_distinguishes_spectrum_files_of_equal_name_by_folder(tmp_path):
     import numpy as np
 
     zeros = np.zeros(2)
@@ -166,13 +166,13 @@ def test_spectrum_files_of_equal_name_differ_by_folder(tmp_path):
         assert find_spectra(collected.finish(), spectra).spectrum.tolist() == [row], name
 
 
-def test_files_without_a_match_report_the_reason(tmp_path):
+def test_mzidentml_without_readable_match_is_rejected_with_reason(tmp_path):
     with pytest.raises(InputError, match="no location"):
         read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", PHOSPHO.format(" ")))])
 
 
 @pytest.mark.parametrize("name", ["comet", "percolator", "mokapot", "sage", "msfragger", "dia-nn", "mztab", "pepxml", "xtandem", "idxml"])
-def test_unreadable_peptides_are_listed_in_every_format(tmp_path, name):
+def test_import_lists_unreadable_peptides_of_every_format(tmp_path, name):
     from tests.engine.imported.small_results import write_results
 
     path = write_results(name, tmp_path)

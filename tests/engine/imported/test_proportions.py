@@ -28,12 +28,12 @@ def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[s
         (NotedPeptide("PEPTIDEK"), ["P1"], {f"score_{i}": 1.0 for i in range(501)}),
     ],
 )
-def test_collector_rejects_matches_that_refer_to_long_lists(peptide, accessions, scores):
+def test_import_rejects_many_matches_with_long_lists(peptide, accessions, scores):
     with pytest.raises(InputError, match=r"x\.mzid, match \d+: unfolds to more than [\d,]+ .*, the most that its 2,500,000 bytes may"):
         collect(5000, peptide, accessions, scores)
 
 
-def test_collector_accepts_matches_of_real_searches():
+def test_import_accepts_list_lengths_of_real_searches():
     peptide = NotedPeptide("A" * 50, tuple(NotedModification(i, "Acetyl") for i in range(50)))
     matches = collect(20_000, peptide, [f"sp|P{i:05}|NAME_HUMAN" for i in range(100)], {f"score_{i}": 1.0 for i in range(20)})
     assert len(matches.finish()) == 20_000

@@ -51,7 +51,7 @@ def idxml(path: Path, sequence: str) -> Path:
         ("PEPK.(Amidated)", "PEPK", -0.984016),
     ],
 )
-def test_idxml_peptides_have_the_stated_masses(tmp_path: Path, written: str, sequence: str, added: float) -> None:
+def test_imported_idxml_peptides_have_the_stated_masses(tmp_path: Path, written: str, sequence: str, added: float) -> None:
     """Check reports on OpenMS.
 
     https://github.com/OpenMS/OpenMS/issues/10029, 10006, 2445 and https://github.com/OpenMS/OpenMS/pull/3957
@@ -137,7 +137,7 @@ def mztab(path: Path, modifications: str, reference: str = "ms_run[1]:scan=1", t
         ("6-UNIMOD:21|[MS,MS:1001524,neutral loss,97.97]", PHOSPHO),
     ],
 )
-def test_mztab_modifications_have_the_stated_masses(tmp_path: Path, modifications: str, added: float) -> None:
+def test_imported_mztab_modifications_have_the_stated_masses(tmp_path: Path, modifications: str, added: float) -> None:
     """Check reports on OpenMS.
 
     https://github.com/OpenMS/OpenMS/issues/2017, https://github.com/OpenMS/OpenMS/issues/2779
@@ -147,7 +147,7 @@ def test_mztab_modifications_have_the_stated_masses(tmp_path: Path, modification
 
 
 @pytest.mark.parametrize("modifications", ["UNIMOD:4", "null-UNIMOD:4", "1-UNIMOD:4,UNIMOD:21", "99-UNIMOD:4"])
-def test_mztab_modifications_without_a_site_are_not_lost(tmp_path: Path, modifications: str) -> None:
+def test_mztab_modifications_without_site_are_rejected(tmp_path: Path, modifications: str) -> None:
     """Check a report on OpenMS.
 
     https://github.com/OpenMS/OpenMS/issues/4835
@@ -157,7 +157,7 @@ def test_mztab_modifications_without_a_site_are_not_lost(tmp_path: Path, modific
 
 
 @pytest.mark.parametrize("separator", ["|", " | "])
-def test_mztab_first_of_several_spectra_is_used(tmp_path: Path, separator: str) -> None:
+def test_import_uses_first_of_several_mztab_spectra(tmp_path: Path, separator: str) -> None:
     """Check a report on mzTab.
 
     https://github.com/HUPO-PSI/mzTab/issues/178
@@ -173,7 +173,7 @@ def test_mztab_first_of_several_spectra_is_used(tmp_path: Path, separator: str) 
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [("UO:0000031", 3063.0186), ("UO:0000010", 51.05031)])
-def test_mzidentml_times_have_the_unit_of_the_file(tmp_path: Path, unit: str, seconds: float) -> None:
+def test_mzidentml_retention_times_have_the_unit_of_the_file(tmp_path: Path, unit: str, seconds: float) -> None:
     """Check reports on MS-GF+ and OpenMS.
 
     https://github.com/MSGFPlus/msgfplus/issues/2, https://github.com/OpenMS/OpenMS/issues/2127

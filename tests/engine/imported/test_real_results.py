@@ -43,7 +43,7 @@ def omssa(shared_data, tmp_path_factory):
     return project, import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], project, [database])
 
 
-def test_openms_omssa_result_is_matched_by_time_and_mz(omssa, shared_data):
+def test_omssa_psms_are_assigned_by_retention_time_and_mz(omssa, shared_data):
     folder = shared_data / "spectra" / "bsa_ltq"
     project, summary = omssa
     with idxml.read(str(folder / "BSA1_OMSSA.idXML")) as reader:
@@ -63,7 +63,7 @@ def test_openms_omssa_result_is_matched_by_time_and_mz(omssa, shared_data):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics leaves the file of its vocabulary open.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
+def test_imported_x_tandem_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
     folder = shared_data / "spectra" / "known_ids"
     import_results([folder / "55merge_tandem.mzid"], [folder / "55merge.mgf"], tmp_path / "p")
     rows = rows_of(tmp_path / "p")
@@ -89,7 +89,7 @@ def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
         assert row["proteins"] == list(dict.fromkeys(evidence["accession"] for evidence in item["PeptideEvidenceRef"]))
 
 
-def test_peptideshaker_report_is_matched_by_titles(shared_data, tmp_path):
+def test_peptideshaker_psms_are_assigned_by_spectrum_title(shared_data, tmp_path):
     folder = shared_data / "spectra" / "metaproteome_qe"
     results = folder / "reference_psms_peptideshaker.tsv"
     summary = import_results([results], [folder / "2016_Jan_12_QE2_47_trimmed.mzML"], tmp_path / "p", [folder / "metapeptides.fasta"])
@@ -110,13 +110,13 @@ def test_peptideshaker_report_is_matched_by_titles(shared_data, tmp_path):
     assert sorted(row["matched_ions"] / (len(row["sequence"]) - 1) for row in rows)[len(rows) // 2] > 0.5
 
 
-def test_import_reports_unsearched_spectra(shared_data, tmp_path):
+def test_import_rejects_spectrum_file_other_than_the_searched_file(shared_data, tmp_path):
     folder = shared_data / "spectra"
     with pytest.raises(InputError, match="none of its 44 matches can be taken; of the first, its spectrum is in none of the files"):
         import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")
 
 
-def test_imported_run_can_be_explained(omssa, tmp_path):
+def test_explain_accepts_an_imported_run(omssa, tmp_path):
     from proteoscope.engine.clustering.parameters import ExplanationParameters
 
     project, summary = omssa
@@ -126,7 +126,7 @@ def test_imported_run_can_be_explained(omssa, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["mzid", "pepxml"])
-def test_exported_result_is_equal_after_import(format, omssa, shared_data, tmp_path):
+def test_exported_import_is_equal_after_import(format, omssa, shared_data, tmp_path):
     folder = shared_data / "spectra" / "bsa_ltq"
     database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
     project, first = omssa

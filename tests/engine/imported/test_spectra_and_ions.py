@@ -29,7 +29,7 @@ from tests.searching import import_results
 
 
 @pytest.mark.parametrize("flags", [("--spectra", "{0}", "{1}"), ("--spectra", "{0}", "--spectra", "{1}")])
-def test_spectra_option_accepts_lists_and_repeats(flags, tmp_path):
+def test_import_spectra_option_accepts_lists_and_repeats(flags, tmp_path):
     from proteoscope.engine.command_line.main import main
 
     spectra = [write_spectra(tmp_path / name) for name in ("run.mgf", "other.mgf")]
@@ -41,7 +41,7 @@ def test_spectra_option_accepts_lists_and_repeats(flags, tmp_path):
     assert list(map(str, recorded)) == list(map(str, spectra))
 
 
-def test_script_of_one_search_lists_identification_runs(tmp_path):
+def test_script_that_imports_one_search_lists_imported_runs(tmp_path):
     folder = tmp_path / "p"
     import_results([write_results("sage", tmp_path)], [write_spectra(tmp_path / "run.mgf")], folder)
     script = (
@@ -66,14 +66,14 @@ def found_by(runs, tmp_path, **fields) -> tuple[int, str]:
     return int(spectra.spectrum[0]), WAYS[spectra.way[0]] if spectra.way[0] >= 0 else ""
 
 
-def test_scan_is_assigned_to_the_named_file(runs, tmp_path):
+def test_imported_scan_is_assigned_to_the_named_file(runs, tmp_path):
     assert found_by(runs, tmp_path, scan=12, run="/data/run.mzML") == (1, "scan")
     assert found_by(runs, tmp_path, scan=12, run="C:\\data\\Other.raw") == (len(TRUTH) + 1, "scan")
     assert found_by(runs, tmp_path, scan=12)[0] == AMBIGUOUS
     assert found_by(runs, tmp_path, scan=12, run="third")[0] == found_by(runs, tmp_path, scan=99, run="run")[0] == UNKNOWN
 
 
-def test_native_id_precedes_scan_and_scan_precedes_title(runs, tmp_path):
+def test_import_assigns_spectra_by_native_id_then_scan_then_title(runs, tmp_path):
     first, second = runs.identifier[0], runs.identifier[1]
     assert found_by(runs, tmp_path, run="run", native_id=first, scan=12, title=second) == (0, "native id")
     assert found_by(runs, tmp_path, run="run", native_id="scan=13", title=first) == (2, "scan")
@@ -84,7 +84,7 @@ def test_native_id_precedes_scan_and_scan_precedes_title(runs, tmp_path):
     assert found_by(runs, tmp_path, **where)[0] == AMBIGUOUS
 
 
-def test_matches_without_spectrum_are_counted_and_listed(tmp_path):
+def test_import_counts_and_lists_matches_without_spectrum(tmp_path):
     name, make = FORMATS["comet"]
     (tmp_path / name).write_text(make().replace("\n12\t", "\n99\t"))
     summary = import_results([tmp_path / name], [write_spectra(tmp_path / "run.mgf")], tmp_path / "project")
@@ -110,7 +110,7 @@ def test_import_warns_of_unlisted_fixed_modifications(tmp_path):
 
 
 @pytest.mark.parametrize("series", ["by", "cz", "abcxyz"])
-def test_ion_counts_equal_the_annotation(series):
+def test_imported_ion_counts_equal_annotated_ions(series):
     generator = np.random.default_rng(5)
     sequences = ["".join(generator.choice(list("ACDEFGHIKLMNPQRSTVWY"), generator.integers(5, 20))) for _ in range(60)]
     from proteoscope.engine.spectra.columns import Spectra
@@ -145,7 +145,7 @@ def test_ion_counts_equal_the_annotation(series):
         assert (matched[i], total[i]) == (len(annotate(mz, intensity, ions, tolerance)), len(ions))
 
 
-def test_ion_counts_use_the_activation_of_each_spectrum(tmp_path):
+def test_imported_ion_counts_use_the_activation_of_each_spectrum(tmp_path):
     spectra = read_spectra([write_spectra(tmp_path / "run.mgf")])
     kinds = (Activation.UNKNOWN, Activation.ETD, Activation.ETHCD)
     spectra = replace(spectra, activation=np.array([kinds[i % 3] for i in range(len(spectra))], np.uint8))
@@ -178,13 +178,13 @@ def test_ion_counts_use_the_activation_of_each_spectrum(tmp_path):
         ("PEG[+12.3456]K", [(3, "+12.3456")]),
     ],
 )
-def test_modification_notations_agree_with_engines(text, expected):
+def test_modification_notations_of_engines_get_the_same_names(text, expected):
     namer, peptide = Namer(), parse_peptide(text)
     placed = namer.place_modifications(peptide)
     assert [(position, namer.modifications[number].name) for position, number in placed] == expected
 
 
 @pytest.mark.parametrize("text", ["PEPpK", "PEPp", "pp", "PEPpSxK", "PEP.pS"])
-def test_peptide_rejects_unknown_lower_case_residues(text):
+def test_parse_peptide_rejects_unknown_lower_case_residues(text):
     with pytest.raises(ValueError):
         parse_peptide(text)

@@ -55,7 +55,7 @@ def rows_of(identifications: Identifications) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize(("format", "text", "wrong", "reason", "value"), CHANGES)
-def test_record_with_unreadable_number_is_skipped(tmp_path: Path, format: str, text: str, wrong: str, reason: str, value: str) -> None:
+def test_import_skips_record_with_unreadable_number(tmp_path: Path, format: str, text: str, wrong: str, reason: str, value: str) -> None:
     path = write_results(format, tmp_path)
     whole, content = read_identifications([path]), path.read_text()
     path.write_text(content.replace(text, wrong, 1))
@@ -71,14 +71,14 @@ def test_record_with_unreadable_number_is_skipped(tmp_path: Path, format: str, t
 @pytest.mark.parametrize(
     ("format", "name"), [("pepxml", "assumed_charge"), ("mzidentml", "chargeState"), ("idxml", "MZ"), ("xtandem", "mh")]
 )
-def test_file_without_a_readable_record_is_rejected(tmp_path: Path, format: str, name: str) -> None:
+def test_import_rejects_file_without_a_readable_record(tmp_path: Path, format: str, name: str) -> None:
     path = write_results(format, tmp_path)
     path.write_text(re.sub(rf' {name}="', f' {name}="?', path.read_text()))
     with pytest.raises(InputError, match=rf"match 1: holds no match .*{name} is not a number \('\?"):
         read_identifications([path])
 
 
-def test_column_without_numbers_is_rejected(tmp_path: Path) -> None:
+def test_import_rejects_column_without_numbers(tmp_path: Path) -> None:
     path = write_results("sage", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     for row in rows:
@@ -88,7 +88,7 @@ def test_column_without_numbers_is_rejected(tmp_path: Path) -> None:
         read_identifications([path])
 
 
-def test_table_is_read_when_only_value_of_column_is_wrong(tmp_path: Path) -> None:
+def test_import_accepts_table_whose_only_value_of_a_column_is_invalid(tmp_path: Path) -> None:
     path = write_results("sage", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     for row in rows:
@@ -99,7 +99,7 @@ def test_table_is_read_when_only_value_of_column_is_wrong(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("n_cells", [3, 18])
-def test_row_with_wrong_number_of_cells_is_skipped(tmp_path: Path, n_cells: int) -> None:
+def test_import_skips_row_with_wrong_number_of_cells(tmp_path: Path, n_cells: int) -> None:
     path = write_results("sage", tmp_path)
     whole = read_identifications([path])
     lines = path.read_text().splitlines()
@@ -111,7 +111,7 @@ def test_row_with_wrong_number_of_cells_is_skipped(tmp_path: Path, n_cells: int)
     assert set(rows_of(identifications)) < set(rows_of(whole)) and len(identifications) == len(TRUTH) - 1
 
 
-def test_feature_with_wrong_number_loses_only_one_row(tmp_path: Path) -> None:
+def test_invalid_pin_feature_skips_only_one_row(tmp_path: Path) -> None:
     path = write_results("pin", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     feature = next(i for i, name in enumerate(head) if name.lower() in ("xcorr", "hyperscore", "lnexpect"))
@@ -122,7 +122,7 @@ def test_feature_with_wrong_number_loses_only_one_row(tmp_path: Path) -> None:
     assert identifications.scores.keys() == whole.scores.keys() and identifications.unread["value"].to_pylist() == ["?"]
 
 
-def test_wrong_mztab_retention_time_changes_no_other(tmp_path: Path) -> None:
+def test_invalid_mztab_retention_time_affects_only_one_row(tmp_path: Path) -> None:
     path = write_results("mztab", tmp_path)
     whole = read_identifications([path])
     line = next(line for line in path.read_text().splitlines() if line.startswith("PSM\t"))
@@ -139,7 +139,7 @@ def test_wrong_mztab_retention_time_changes_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["pepxml", "mzidentml", "idxml", "xtandem"])
-def test_xml_decimal_commas_are_read_when_consistent(tmp_path: Path, format: str) -> None:
+def test_import_reads_consistent_decimal_commas_in_xml(tmp_path: Path, format: str) -> None:
     path = write_results(format, tmp_path)
     whole = read_identifications([path])
     number = r'="([+-]?\d+)\.(\d+(?:[eE][+-]?\d+)?)"'
@@ -155,7 +155,7 @@ def test_xml_decimal_commas_are_read_when_consistent(tmp_path: Path, format: str
     assert [message for message in progress.messages if "have a comma" in message]
 
 
-def test_first_three_places_are_shown_and_all_listed(tmp_path: Path) -> None:
+def test_import_shows_three_invalid_values_and_lists_all(tmp_path: Path) -> None:
     path = write_results("idxml", tmp_path)
     path.write_text(path.read_text().replace(' charge="2"', ' charge="2+"'))
     progress = RecordingProgress(Progress())
@@ -168,7 +168,7 @@ def test_first_three_places_are_shown_and_all_listed(tmp_path: Path) -> None:
         assert [row["value"] for row in csv.DictReader(file, delimiter="\t")] == ["2+"] * n
 
 
-def test_match_of_unknown_peptide_is_skipped(tmp_path: Path) -> None:
+def test_import_skips_match_of_unknown_peptide(tmp_path: Path) -> None:
     path = write_results("mzidentml", tmp_path)
     path.write_text(re.sub(r'(<SpectrumIdentificationItem[^>]* peptide_ref=")[^"]*"', r'\1nowhere"', path.read_text(), count=1))
     identifications = read_identifications([path])
@@ -176,7 +176,7 @@ def test_match_of_unknown_peptide_is_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mzid_scan_of_spaces.mzid", "idxml_merge_index_5000_digits.idXML"])
-def test_shared_cases_of_tracebacks_are_imported(shared_cases: Path, tmp_path: Path, name: str) -> None:
+def test_import_accepts_invalid_scan_and_merge_index(shared_cases: Path, tmp_path: Path, name: str) -> None:
     folder = shared_cases / "import_tracebacks"
     summary = import_results([folder / name], [next(folder.glob("*.mgf"))], tmp_path / "project")
     assert summary.n_imported

@@ -5,7 +5,7 @@ import pytest
 from proteoscope.engine.jobs.progress import PASSING, Cancelled, Progress, ProgressEvent, RecordingProgress
 
 
-def test_messages_are_stored_and_logged_also_earlier_ones() -> None:
+def test_recording_progress_stores_and_logs_all_messages() -> None:
     shown: list[str] = []
     logged: list[tuple[str, str]] = []
     recording = RecordingProgress(Progress(lambda event: shown.append(event.message)))
@@ -35,7 +35,7 @@ def test_recording_progress_forwards_stages_steps_and_cancels() -> None:
     assert wrapped.is_cancelled
 
 
-def test_passing_message_is_shown_but_not_stored():
+def test_recording_progress_shows_passing_message_without_storing():
     """Waiting for the compilation of kernels is not a property of the run."""
     shown, logged = list[str](), list[str]()
     recording = RecordingProgress(Progress(lambda event: shown.append(event.message)))

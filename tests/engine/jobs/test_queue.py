@@ -41,7 +41,7 @@ class Gate:
         return "through"
 
 
-def test_jobs_run_singly_in_the_order_added(queue: JobQueue) -> None:
+def test_queue_runs_one_job_at_a_time_in_order(queue: JobQueue) -> None:
     running, most, order = [0], [0], []
 
     def work(number: int, progress: Progress) -> int:
@@ -59,7 +59,7 @@ def test_jobs_run_singly_in_the_order_added(queue: JobQueue) -> None:
     assert {job.state for job in jobs} == {"done"}
 
 
-def test_jobs_run_in_the_background_thread(queue: JobQueue) -> None:
+def test_queue_runs_jobs_in_the_background_thread(queue: JobQueue) -> None:
     job = queue.add("who", lambda progress: threading.current_thread())
     assert queue.wait(5)
     assert job.result is not threading.current_thread()
@@ -103,7 +103,7 @@ def test_job_cancelled_while_queued_never_starts(queue: JobQueue, events: list[t
     assert [kind for kind, number in events if number == second.id] == ["added", "finished"]
 
 
-def test_job_cancelled_with_a_reason_has_failed(queue: JobQueue) -> None:
+def test_job_cancelled_with_an_error_has_status_failed(queue: JobQueue) -> None:
     first, second, third = Gate(), Gate(), Gate()
     running, waiting, wanted = (queue.add(str(i), work) for i, work in enumerate((first, second, third)))
     reason, later = StorageError("the disk is gone"), StorageError("too late")
@@ -119,7 +119,7 @@ def test_job_cancelled_with_a_reason_has_failed(queue: JobQueue) -> None:
     assert (wanted.state, wanted.error) == ("cancelled", None), "a job cancelled by the user stays cancelled"
 
 
-def test_cancel_after_the_end_changes_nothing(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_cancel_of_a_finished_job_changes_nothing(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     job = queue.add("quick", lambda progress: 1)
     assert queue.wait(5)
     before = list(events)
@@ -127,7 +127,7 @@ def test_cancel_after_the_end_changes_nothing(queue: JobQueue, events: list[tupl
     assert job.state == "done" and events == before
 
 
-def test_unexpected_exception_fails_only_its_job_with_report(queue: JobQueue) -> None:
+def test_unexpected_exception_fails_only_the_job_and_adds_report(queue: JobQueue) -> None:
     broken = queue.add("broken", lambda progress: 1 // 0)
     after = queue.add("after", lambda progress: "fine")
     assert queue.wait(5)
@@ -137,7 +137,7 @@ def test_unexpected_exception_fails_only_its_job_with_report(queue: JobQueue) ->
     assert after.result == "fine"
 
 
-def test_input_error_has_no_error_report(queue: JobQueue) -> None:
+def test_input_error_of_a_job_has_no_error_report(queue: JobQueue) -> None:
     def work(progress: Progress) -> None:
         raise InputError("run.mzML", "is not there")
 
@@ -146,7 +146,7 @@ def test_input_error_has_no_error_report(queue: JobQueue) -> None:
     assert job.state == "failed" and str(job.error) == "run.mzML: is not there." and not job.error_report
 
 
-def test_shutdown_cancels_running_and_queued_jobs(events: list[tuple[str, int]]) -> None:
+def test_queue_shutdown_cancels_running_and_queued_jobs(events: list[tuple[str, int]]) -> None:
     queue = JobQueue(lambda event: events.append((event.kind, event.job.id)))
     gate = Gate()
     jobs = [queue.add("gate", gate), queue.add("next", gate)]
@@ -158,7 +158,7 @@ def test_shutdown_cancels_running_and_queued_jobs(events: list[tuple[str, int]])
         queue.add("late", gate)
 
 
-def test_shutdown_returns_false_for_an_uncancellable_job() -> None:
+def test_queue_shutdown_returns_false_for_an_uncancellable_job() -> None:
     queue, opened = JobQueue(), threading.Event()
     queue.add("deaf", lambda progress: opened.wait(10))
     time.sleep(0.02)
@@ -187,7 +187,7 @@ def test_queue_handles_a_thousand_jobs_from_four_threads(queue: JobQueue, events
         assert sum(kind == kinds for kind, _ in events) == 1000
 
 
-def test_racing_cancels_leave_each_job_in_one_final_state(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_queue_gives_one_final_state_to_jobs_cancelled_at_any_time(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     jobs = [queue.add(str(i), lambda progress: progress.stage("One", 1)) for i in range(300)]
     for job in jobs[::2]:
         queue.cancel(job)
@@ -198,7 +198,7 @@ def test_racing_cancels_leave_each_job_in_one_final_state(queue: JobQueue, event
     assert sorted(finished) == [job.id for job in jobs]
 
 
-def test_failing_handler_is_logged_and_the_job_continues(caplog: pytest.LogCaptureFixture) -> None:
+def test_queue_logs_failing_event_handler_and_continues_the_job(caplog: pytest.LogCaptureFixture) -> None:
     def fail(event: JobEvent) -> None:
         raise OSError("the handler is broken")
 
@@ -211,7 +211,7 @@ def test_failing_handler_is_logged_and_the_job_continues(caplog: pytest.LogCaptu
     assert "the handler is broken" in caplog.text
 
 
-def test_writing_lane_runs_during_a_search_in_its_own_order(queue: JobQueue) -> None:
+def test_writing_jobs_run_in_order_during_a_search(queue: JobQueue) -> None:
     search, order, written = Gate(), [], threading.Event()
     running = queue.add("a long search", search)
     later = queue.add("another search", lambda progress: order.append("search"))
@@ -227,7 +227,7 @@ def test_writing_lane_runs_during_a_search_in_its_own_order(queue: JobQueue) -> 
     assert order == [*range(5), "search"]
 
 
-def test_queued_job_is_moved_within_its_lane(queue: JobQueue) -> None:
+def test_queued_job_can_be_moved_among_jobs_of_its_type(queue: JobQueue) -> None:
     gate = Gate()
     running = queue.add("running", gate)
     assert gate.entered.wait(5)

@@ -67,7 +67,7 @@ def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
 
 @pytest.mark.parametrize("plus_one", [False, True])
 @pytest.mark.parametrize("n_shuffles", [1, 4])
-def test_error_rates_equal_a_plain_count(n_shuffles, plus_one):
+def test_library_error_rates_equal_reference_loops(n_shuffles, plus_one):
     library, rng = references(40, n_shuffles), np.random.default_rng(n_shuffles)
     right = (1 + n_shuffles) * rng.integers(0, 40, 90)
     wrong = rng.choice(len(library), 12)
@@ -77,7 +77,7 @@ def test_error_rates_equal_a_plain_count(n_shuffles, plus_one):
     assert rated.q_value == pytest.approx(plain_rates(matches.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
 
 
-def test_decoys_of_a_library_compete_with_any_target():
+def test_existing_library_decoys_compete_with_any_target():
     library = replace(references(40, 1), decoys="existing")
     similarity = np.linspace(1.0, 0.5, 41)
     # The decoy of the best target would lose to it, but the decoy of another library entry counts.
@@ -85,7 +85,7 @@ def test_decoys_of_a_library_compete_with_any_target():
     assert rated.q_value[0] == pytest.approx(1 / 40) and rated.q_value[-1] == pytest.approx(2 / 40)
 
 
-def test_cascade_excludes_accepted_spectra_from_other_masses():
+def test_cascade_search_excludes_spectra_accepted_at_equal_mass():
     library, parameters = references(300, 1), settings(precursor_tolerance="200 Da")
     sure = library_matches(2 * np.arange(150), np.full(150, 0.9))
     poor = library_matches(np.array([400]), np.array([0.1]), np.array([150]))
@@ -99,7 +99,7 @@ def test_cascade_excludes_accepted_spectra_from_other_masses():
 
 
 @pytest.mark.parametrize("n_peptides", [27, 80])
-def test_error_rates_of_small_libraries_are_unbiased(n_peptides):
+def test_library_error_rates_are_unbiased_for_small_libraries(n_peptides):
     n_shuffles = -(-200 // n_peptides)
     library, rng, shares = references(n_peptides, n_shuffles), np.random.default_rng(9), []
     for _ in range(150):
@@ -114,7 +114,7 @@ def test_error_rates_of_small_libraries_are_unbiased(n_peptides):
 
 
 @pytest.mark.parametrize("n_shuffles", [1, 4])
-def test_error_probabilities_agree_with_the_simulated_mixture(n_shuffles):
+def test_library_error_probabilities_agree_with_simulated_truth(n_shuffles):
     from scipy.stats import beta
 
     library, rng = references(2000, n_shuffles), np.random.default_rng(n_shuffles)

@@ -32,7 +32,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_library_compares_equal_polarities_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_search_compares_only_equal_polarities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that spectra without polarity count as positive, and that entries of unknown charge and polarity match both.
 
     Each pair of a spectrum and an entry has masses of its own.
@@ -49,7 +49,7 @@ def test_library_compares_equal_polarities_only(tmp_path: Path, monkeypatch: pyt
     assert matched == {(*pair, pair[1]) for pair in pairs if is_equal[pair]}
 
 
-def test_cluster_compares_equal_polarities_only(tmp_path: Path) -> None:
+def test_clustering_compares_only_equal_polarities(tmp_path: Path) -> None:
     text = "".join(record(f"TITLE={name}{k}\n{lines}", 301.1) for name, lines in SPECTRA.items() for k in range(3))
     (tmp_path / "s.mgf").write_text(text)
     run_search("cluster", {"spectra": [tmp_path / "s.mgf"]}, project=tmp_path / "p", device="cpu", minimum_charge=0)

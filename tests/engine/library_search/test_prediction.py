@@ -35,7 +35,7 @@ def predicted(tmp_path, n_chunks=0, monkeypatch=None, threads=2, **parameters):
     return list(PredictedLibrary(indexes, chosen, resources).batches())
 
 
-def test_predicted_entries_have_all_forms_and_charges(tmp_path):
+def test_predicted_library_has_all_peptide_forms_and_charges(tmp_path):
     parts = predicted(
         tmp_path, variable_modifications="Oxidation (M);Acetyl (Protein N-term)", missed_cleavages=0, minimum_precursor_mz=100.0
     )
@@ -53,7 +53,7 @@ def test_predicted_entries_have_all_forms_and_charges(tmp_path):
         assert mz == pytest.approx(parse(f"{form}/{charge}").mz, abs=1e-6)
 
 
-def test_predicted_peaks_are_ions_with_network_intensities(tmp_path):
+def test_predicted_library_peaks_have_intensities_of_the_network(tmp_path):
     parts = predicted(tmp_path, variable_modifications="Oxidation (M);Acetyl (Protein N-term)", maximum_peaks=250, minimum_share=0.0)
     n = 0
     for part in parts:
@@ -79,7 +79,7 @@ def test_predicted_peaks_are_ions_with_network_intensities(tmp_path):
     assert n > 10
 
 
-def test_prediction_is_equal_for_any_chunks_and_threads(tmp_path, monkeypatch):
+def test_predicted_library_is_equal_for_any_chunks_and_threads(tmp_path, monkeypatch):
     parameters = {"variable_modifications": "Oxidation (M)", "maximum_modifications": 3}
     whole = spectral_library(predicted(tmp_path, threads=1, **parameters), tmp_path)
     other = spectral_library(predicted(tmp_path, n_chunks=3, monkeypatch=monkeypatch, threads=3, **parameters), tmp_path)
@@ -89,7 +89,7 @@ def test_prediction_is_equal_for_any_chunks_and_threads(tmp_path, monkeypatch):
         np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
 
 
-def test_predicted_peaks_are_the_most_intense_within_bounds(tmp_path):
+def test_predicted_library_has_the_most_intense_peaks_within_limits(tmp_path):
     (part,) = predicted(tmp_path, maximum_peaks=5, minimum_fragment_mz=200.0)
     (whole,) = predicted(tmp_path, maximum_peaks=250, minimum_fragment_mz=200.0, minimum_share=0.0)
     assert (np.diff(part.offsets) <= 5).all() and part.mz.min() >= 200.0
@@ -99,7 +99,7 @@ def test_predicted_peaks_are_the_most_intense_within_bounds(tmp_path):
         np.testing.assert_allclose(intensities, heights[: len(intensities)], atol=0.011)
 
 
-def test_prediction_rejects_unsupported_parameters():
+def test_library_prediction_rejects_unsupported_parameters():
     with pytest.raises(ParameterError, match="the label TMT6plex changes them"):
         PredictionParameters().changed(fixed_modifications="TMT6plex (K)")
     with pytest.raises(ParameterError, match="minimum_precursor_mz is not below"):

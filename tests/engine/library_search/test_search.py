@@ -85,7 +85,7 @@ def rows_of(path: Path):
 
 
 @pytest.mark.parametrize("similarity", ["entropy", "cosine"])
-def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similarity):
+def test_library_search_finds_planted_peptides_and_proteins(files, tmp_path, similarity):
     run, library = files
     summary = run_search("library", {"spectra": [run], "library": [library]}, project=tmp_path / "p", device="cpu", similarity=similarity)
     plain = [sequence for number, sequence in enumerate(peptides()) if number % 2 == 0 and number % 10]
@@ -98,7 +98,7 @@ def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similar
     assert all(abs(float(psms[name]["mass_error_ppm"])) < 1 and float(psms[name]["similarity"]) > 0.9 for name in plain)
 
 
-def test_command_line_reads_annotated_mgf_as_library(files, tmp_path, capsys):
+def test_library_search_accepts_annotated_mgf_as_library(files, tmp_path, capsys):
     run, library = files[0], as_mgf(files[1])
     command = ["library", str(run), "--library", str(library), "--out", str(tmp_path / "p"), "--device", "cpu"]
     assert main(["estimate", *command]) == 0
@@ -110,7 +110,7 @@ def test_command_line_reads_annotated_mgf_as_library(files, tmp_path, capsys):
     assert "is MS2, where a spectral library belongs. Give it as SPECTRA" in capsys.readouterr().err
 
 
-def test_open_search_finds_and_names_shifted_spectra(files, tmp_path):
+def test_open_library_search_finds_and_names_mass_shifts(files, tmp_path):
     run, library = files
     run_search("library", {"spectra": [run], "library": [library]}, project=tmp_path / "p", device="cpu", precursor_tolerance="200 Da")
     shifted = [sequence for number, sequence in enumerate(peptides()) if number % 10 == 0]
@@ -123,7 +123,7 @@ def test_open_search_finds_and_names_shifted_spectra(files, tmp_path):
     assert all(psms[f"{sequence}+"] == f"{sequence[:9]}[Oxidation]{sequence[9:]}" for sequence in shifted)
 
 
-def test_tables_are_equal_for_any_threads_and_cached_index(files, tmp_path):
+def test_library_search_tables_are_equal_for_any_threads_and_cache(files, tmp_path):
     run, library = files
     texts = []
     for threads in (1, 2):
@@ -135,7 +135,7 @@ def test_tables_are_equal_for_any_threads_and_cached_index(files, tmp_path):
     assert texts[0] == texts[1]
 
 
-def test_small_molecules_without_decoys_have_no_error_rates(tmp_path, monkeypatch):
+def test_library_search_gives_small_molecules_no_error_rates(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     peaks = "\n".join(f"{100 + 13 * k}.05\t{100 + k}" for k in range(6))
     (tmp_path / "l.msp").write_text(
@@ -163,7 +163,7 @@ def compound_entries(n):
 
 
 @pytest.mark.parametrize("tolerance", ["10 ppm", "200 Da"])
-def test_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, tolerance):
+def test_library_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, tolerance):
     run, library = files
     alone = run_search(
         "library", {"spectra": [run], "library": [library]}, project=tmp_path / "alone", device="cpu", precursor_tolerance=tolerance
@@ -185,7 +185,7 @@ def test_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, toleranc
     assert any("40 spectra resemble an entry without decoys" in line for line in both.lines())
 
 
-def test_equal_decoys_count_once(tmp_path):
+def test_identical_shuffled_library_decoys_count_once(tmp_path):
     # Five equal residues have one order; four equal ones and another have five.
     written = []
     for sequence in ("AAAAAK", "AAAAGK", "ADEFGHILK"):
@@ -207,7 +207,7 @@ def test_equal_decoys_count_once(tmp_path):
     assert references.decoy_ratio == n_decoys.sum() / 2
 
 
-def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path, capsys):
+def test_library_search_shows_5_percent_count_if_none_at_1_percent(files, tmp_path, capsys):
     run, library = files
     spectra = run.read_text().split("END IONS\n")
     run.write_text("END IONS\n".join([*spectra[:20], ""]))  # One more decoy is 2.5 % of them, at two for each target.
@@ -226,7 +226,7 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
 
 
 @pytest.mark.parametrize("decoys_per_peptide", [1, 3])
-def test_library_has_the_set_number_of_decoys(files, tmp_path, decoys_per_peptide):
+def test_library_search_makes_the_requested_number_of_decoys(files, tmp_path, decoys_per_peptide):
     run, library = files
     for number in (decoys_per_peptide, 2):  # The cached index of one is not opened for the other.
         inputs = {"spectra": [run], "library": [library]}
@@ -234,7 +234,7 @@ def test_library_has_the_set_number_of_decoys(files, tmp_path, decoys_per_peptid
         assert summary.n_decoys == number * N
 
 
-def test_library_without_usable_entries_is_rejected(files, tmp_path):
+def test_library_search_rejects_library_without_usable_entries(files, tmp_path):
     (tmp_path / "l.msp").write_text("Name: Empty\nPrecursorMZ: 301.1\nNum Peaks: 1\n100.0\t1\n")
     with pytest.raises(InputError, match=r"can be searched|no entry|none of"):
         run_search("library", {"spectra": [files[0]], "library": [tmp_path / "l.msp"]}, project=tmp_path / "p", device="cpu")

@@ -84,7 +84,7 @@ def build_entries(library_members, spectra, origin, threads=2, ion_series="by"):
 
 
 @pytest.mark.parametrize("origin", ["best", "merged"])
-def test_entries_match_their_peptide_and_charge(origin):
+def test_consensus_library_entries_match_peptide_and_charge(origin):
     library_members, spectra = members()
     entries = build_entries(library_members, spectra, origin)
     identified = library_members.identified
@@ -103,7 +103,7 @@ def test_entries_match_their_peptide_and_charge(origin):
             np.testing.assert_allclose(entries.mz[peaks], mz, atol=6e-6)
 
 
-def test_merged_entries_have_peaks_of_most_members():
+def test_merged_library_entries_have_peaks_of_most_spectra():
     library_members, spectra = members()
     entries = build_entries(library_members, spectra, "merged")
     for i, form in enumerate(entries.peptidoforms().to_pylist()):
@@ -117,7 +117,7 @@ def test_merged_entries_have_peaks_of_most_members():
 
 @pytest.mark.parametrize("origin", ["best", "merged"])
 @pytest.mark.parametrize("series", ["by", "cz", "bycz"])
-def test_peaks_are_named_after_the_nearest_ion(origin, series):
+def test_library_peaks_are_named_after_the_nearest_ion(origin, series):
     library_members, spectra = members(1, series)
     entries = build_entries(library_members, spectra, origin, ion_series=series)
     assert set(entries.ions.series.tolist()) - {0} == set(map(ord, series))
@@ -138,7 +138,7 @@ def test_peaks_are_named_after_the_nearest_ion(origin, series):
 
 
 @pytest.mark.parametrize("origin", ["best", "merged"])
-def test_each_ion_series_has_separate_entries(origin):
+def test_consensus_library_has_separate_entries_per_ion_series(origin):
     """Each series has the same entries as a library of its spectra only."""
     library_members, spectra = members(4, "bycz")
     is_etd = np.arange(len(spectra)) % 2 == 0
@@ -161,7 +161,7 @@ def test_each_ion_series_has_separate_entries(origin):
         np.testing.assert_array_equal(entries.ions.series[peaks], separate.ions.series)
 
 
-def test_entries_are_independent_of_threads_and_order():
+def test_consensus_library_does_not_depend_on_threads_and_order():
     library_members, spectra = members(2)
     order = np.random.default_rng(3).permutation(60)
     permuted = Members(

@@ -7,7 +7,7 @@ from proteoscope.engine.matches.tables import error_rates
 from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 
 
-def test_error_rates_match_q_values_with_expected_decoys():
+def test_psm_error_rates_equal_q_values_with_expected_decoys():
     random = np.random.default_rng(4)
     score, is_decoy = random.normal(size=300), random.random(300) < 0.4
     expected = expected_decoys(score, is_decoy, score)

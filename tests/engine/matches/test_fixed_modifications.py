@@ -24,14 +24,14 @@ def of_all(*peptides: str) -> set[tuple[str, str]]:
 ALKYLATED = ("C[Carbamidomethyl]AKC[Carbamidomethyl]", "MC[Carbamidomethyl]K", "AC[Carbamidomethyl]R")
 
 
-def test_modifications_on_all_residues_are_fixed() -> None:
+def test_modification_on_all_residues_of_a_type_is_fixed() -> None:
     assert of_all(*ALKYLATED) == {("Carbamidomethyl", "C")}
     assert of_all(*ALKYLATED, "ACK") == set()
     assert of_all("MC[Carbamidomethyl]K", "AC[Carbamidomethyl]R") == set(), "two are too few"
     assert of_all() == set()
 
 
-def test_labels_are_fixed_at_termini_and_residues() -> None:
+def test_isobaric_labels_are_fixed_at_termini_and_residues() -> None:
     labelled = ("[TMT6plex]-AC[Carbamidomethyl]K[TMT6plex]", "[TMT6plex]-KK", "[TMT6plex]-GGR")
     assert of_all(*labelled) == {("TMT6plex", N_END)}
     whole = [peptide.replace("-KK", "-K[TMT6plex]K[TMT6plex]") for peptide in labelled]
@@ -40,7 +40,7 @@ def test_labels_are_fixed_at_termini_and_residues() -> None:
 
 
 @pytest.mark.parametrize("name", ["Phospho", "Oxidation", "Sulfo"])
-def test_biological_modifications_are_never_fixed(name: str) -> None:
+def test_biological_modifications_are_never_detected_as_fixed(name: str) -> None:
     residue = "M" if name == "Oxidation" else "Y"
     assert of_all(*(f"A{residue}[{name}]{'G' * k}K" for k in range(30))) == set()
     assert of_all(*(f"AC[{blocked}]K" for blocked in ["Propionamide"] * 3)) == {("Propionamide", "C")}

@@ -134,7 +134,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
-def test_open_search_matches_scoring_of_all_candidates(
+def test_fragment_index_search_equals_scoring_of_all_candidates(
     changes: dict[str, Any], shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra = real if "variable_modifications" not in changes else real.only(np.arange(0, 300, 15))
@@ -183,7 +183,7 @@ def fragment_search(
     )
 
 
-def test_hits_are_independent_of_memory_and_threads(shewanella: Database, real: Spectra) -> None:
+def test_fragment_index_hits_do_not_depend_on_memory_and_threads(shewanella: Database, real: Spectra) -> None:
     spectra, parameters = (
         real.only(np.arange(0, 300, 20)),
         OPEN.changed(precursor_tolerance="10 Da", variable_modifications=["Oxidation (M)"]),
@@ -206,7 +206,7 @@ def test_hits_are_independent_of_memory_and_threads(shewanella: Database, real: 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("full", [(False,), (False, False), (True, False), (True,)], ids=["one", "two", "one full, one not", "a full one"])
-def test_gpu_hits_match_cpu_hits(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
+def test_fragment_index_hits_are_equal_on_gpu_and_cpu(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
     """Parts that exceed the memory of a GPU are searched by the others, or by threads."""
     spectra, parameters = real.only(np.arange(0, 300, 60)), OPEN.changed(precursor_tolerance="1 Da")
     answers, on_gpus = [], tuple(ShimGpu() for _ in full)
@@ -221,7 +221,7 @@ def test_gpu_hits_match_cpu_hits(full: tuple[bool, ...], shewanella: Database, r
         assert np.array_equal(np.asarray(by_threads), np.asarray(by_gpus)), name
 
 
-def test_index_is_used_only_when_worthwhile(shewanella: Database, sample: Spectra) -> None:
+def test_fragment_index_is_used_only_for_many_candidates(shewanella: Database, sample: Spectra) -> None:
     for changes, expected in (
         ({}, True),
         ({"precursor_tolerance": "40 Da", "variable_modifications": ["Oxidation (M)"]}, True),
@@ -238,7 +238,9 @@ def test_index_is_used_only_when_worthwhile(shewanella: Database, sample: Spectr
     assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search.n_candidates)
 
 
-def test_narrow_windows_skip_counting_of_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fragment_index_choice_counts_no_forms_for_narrow_windows(
+    shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(FragmentIndexSearch, "_count_forms", lambda *_: pytest.fail("the forms were counted"))
     for window in ("10 ppm", "0.5 Da"):
         parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
@@ -246,7 +248,7 @@ def test_narrow_windows_skip_counting_of_forms(shewanella: Database, real: Spect
         assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search.n_candidates)
 
 
-def test_wide_search_without_index_logs_the_reason(shewanella: Database, real: Spectra) -> None:
+def test_wide_search_without_fragment_index_logs_the_reason(shewanella: Database, real: Spectra) -> None:
     parameters = OPEN.changed(score="xcorr")
     _, search = prepared(real, shewanella, parameters)
     messages: list[str] = []
@@ -256,7 +258,7 @@ def test_wide_search_without_index_logs_the_reason(shewanella: Database, real: S
 
 
 @pytest.mark.parametrize("stage", ["Counting forms", "Indexing fragments", "Scoring spectra"])
-def test_cancel_stops_at_any_stage(stage: str, shewanella: Database, real: Spectra) -> None:
+def test_fragment_index_search_stops_at_cancel_in_any_stage(stage: str, shewanella: Database, real: Spectra) -> None:
     def listen(event: ProgressEvent) -> None:
         if event.stage == stage:
             progress.cancel()
@@ -280,7 +282,7 @@ def shifted(spectra: Spectra, row: int, sequence: str, site: int) -> tuple[np.nd
     return mz, float(spectra.precursor_mz[row]) + PHOSPHO / charge
 
 
-def test_open_search_finds_unlisted_mass_in_real_spectra(shared_data: Path, tmp_path: Path) -> None:
+def test_open_search_finds_unlisted_modification_in_real_spectra(shared_data: Path, tmp_path: Path) -> None:
     """Spectra of synthetic peptides have a phosphate added to fragments and precursor; the search has no such modification."""
     source = shared_data / "spectra" / "known_ids" / "proteometools_171_kuester_test.mgf"
     spectra = read_spectra([source])

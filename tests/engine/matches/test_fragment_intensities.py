@@ -45,7 +45,7 @@ def predictions(sequences: list[str], charge: NDArray[np.int64]) -> NDArray[np.f
     return out.astype(np.float64)
 
 
-def test_shipped_network_predicts_like_its_teacher() -> None:
+def test_shipped_intensity_network_predicts_like_ms2pip() -> None:
     with np.load(TEACHER, allow_pickle=False) as file:
         sequences, charge, taught = file["peptide"].tolist(), file["charge"].astype(np.int64), file["intensity"].astype(np.float64)
     cosines, begin = [], 0
@@ -96,7 +96,7 @@ def features(bonds: MatchedBonds, matches: MatchColumns, tolerance: str = "20 pp
     return np.column_stack(list(columns.values()))
 
 
-def test_training_on_a_run_improves_predictions() -> None:
+def test_training_on_a_run_improves_predicted_intensities() -> None:
     bonds, matches = run(shift=-2.0)
     as_shipped = features(bonds, matches._replace(is_confident=np.zeros(len(bonds), bool)))
     learnt = features(bonds, matches)
@@ -132,7 +132,7 @@ def is_trained_without_own_peptide(bonds: MatchedBonds, matches: MatchColumns) -
     return is_unchanged
 
 
-def test_predictions_are_trained_without_own_peptide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intensities_are_predicted_by_models_without_the_peptide(monkeypatch: pytest.MonkeyPatch) -> None:
     bonds, matches = run()
     assert is_trained_without_own_peptide(bonds, matches)
     # The test detects folds by spectrum.
@@ -140,7 +140,7 @@ def test_predictions_are_trained_without_own_peptide(monkeypatch: pytest.MonkeyP
     assert not is_trained_without_own_peptide(bonds, matches)
 
 
-def test_features_of_equal_matches_are_equal() -> None:
+def test_intensity_features_do_not_use_confidence_of_the_match() -> None:
     """Decoy labels are not used: of two equal matches, a confident and an unconfident one have the same features."""
     bonds, matches = run(copies=1)
     twice = np.repeat(np.arange(len(bonds)), 2)
@@ -151,7 +151,7 @@ def test_features_of_equal_matches_are_equal() -> None:
     assert both.tobytes() == swapped.tobytes()
 
 
-def test_training_uses_best_spectrum_of_each_peptide() -> None:
+def test_intensity_training_uses_best_spectrum_of_each_peptide() -> None:
     bonds, matches = run()
     matches = matches._replace(is_confident=np.ones(len(bonds), bool))
     rows = np.arange(len(bonds))
@@ -161,12 +161,12 @@ def test_training_uses_best_spectrum_of_each_peptide() -> None:
 
 
 @pytest.mark.parametrize("threads", [2, 3, 7])
-def test_threads_change_no_byte(threads: int) -> None:
+def test_intensity_features_are_identical_on_any_threads(threads: int) -> None:
     bonds, matches = run()
     assert features(bonds, matches).tobytes() == features(bonds, matches, threads=threads).tobytes()
 
 
-def test_training_needs_forty_peptides() -> None:
+def test_intensity_training_needs_forty_peptides() -> None:
     bonds, matches = run(n_peptides=60)
     too_few = matches._replace(is_confident=matches.is_confident & (np.arange(len(bonds)) < 2 * 39))
     none = matches._replace(is_confident=np.zeros(len(bonds), bool))
@@ -176,7 +176,7 @@ def test_training_needs_forty_peptides() -> None:
     assert "39 peptides" in message
 
 
-def test_ion_traps_are_predicted_after_training_only() -> None:
+def test_ion_trap_intensities_are_predicted_only_after_training() -> None:
     bonds, matches = run(n_peptides=60)
     too_few = matches._replace(is_confident=matches.is_confident & (np.arange(len(bonds)) < 2 * 39))
     model, message = learn_intensities(bonds, too_few, Tolerance(0.5, "Da"))
@@ -185,7 +185,7 @@ def test_ion_traps_are_predicted_after_training_only() -> None:
     assert len(features(bonds, matches, "0.5 Da")) == len(bonds)
 
 
-def test_features_are_independent_of_other_matches() -> None:
+def test_intensity_features_do_not_depend_on_other_matches() -> None:
     """Matches of a second pass can therefore be scored separately from those of the first pass."""
     bonds, matches = run()
     model, _ = learn_intensities(bonds, matches, Tolerance(20.0, "ppm"))
@@ -195,13 +195,13 @@ def test_features_are_independent_of_other_matches() -> None:
     assert np.array_equal(np.column_stack(list(part.values())), features(bonds, matches)[rows])
 
 
-def test_no_matches_have_no_features() -> None:
+def test_no_matches_have_no_intensity_features() -> None:
     none = MatchedBonds(np.zeros(1, np.int64), np.empty(0, np.uint8), np.empty((0, IONS), np.float32), np.ones(0, np.bool_))
     empty = MatchColumns(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, bool)))
     assert features(none, empty).shape == (0, 3)
 
 
-def test_matches_without_b_and_y_ions_have_no_predictions() -> None:
+def test_intensities_are_not_predicted_without_b_and_y_ions() -> None:
     """Matches without b and y ions are not used for training either, whatever their bonds hold."""
     bonds, matches = run(n_peptides=200)
     has_bonds = np.arange(len(bonds)) % 3 > 0
@@ -214,7 +214,7 @@ def test_matches_without_b_and_y_ions_have_no_predictions() -> None:
     np.testing.assert_array_equal(feature_rows[rows], features(bonds.take(rows), MatchColumns(*(column[rows] for column in columns))))
 
 
-def test_matched_bonds_are_retained_by_take_and_joined() -> None:
+def test_matched_bonds_are_unchanged_by_take_and_join() -> None:
     bonds, _ = run(n_peptides=5)
     rows = np.array([3, 3, 0, 9])
     taken = bonds.take(rows)
@@ -244,7 +244,7 @@ def test_matched_bonds_are_retained_by_take_and_joined() -> None:
         ({}, ("iTRAQ4plex (N-term)",), "the label iTRAQ4plex"),
     ],
 )
-def test_why_not_predicted_returns_the_reason(changes: dict[str, str], modifications: tuple[str, ...], reason: str) -> None:
+def test_why_not_predicted_returns_the_reason_in_words(changes: dict[str, str], modifications: tuple[str, ...], reason: str) -> None:
     parameters = IdentificationParameters.checked(changes)
     series = spectrum_ion_series(parameters.ion_series, Activation.UNKNOWN)
     why = why_not_predicted(parameters, [series], [parse_modification(modification) for modification in modifications])

@@ -25,7 +25,7 @@ def drawn(random, n_true, n_false, copies):
 
 
 @pytest.mark.parametrize("copies", [1, 8])
-def test_group_rates_hold_with_replicates(copies):
+def test_group_error_rates_are_correct_with_replicates(copies):
     random, false, accepted = np.random.default_rng(4), 0, 0
     for _ in range(100):
         score, is_decoy, is_false, peptide = drawn(random, 150, 150, copies)
@@ -35,7 +35,7 @@ def test_group_rates_hold_with_replicates(copies):
     assert accepted / copies > 100 * 130  # true matches are still accepted
 
 
-def test_group_rates_match_definition():
+def test_group_error_rates_equal_the_definition():
     random = np.random.default_rng(7)
     n = 400
     score, is_decoy, peptide = random.integers(0, 40, n).astype(float), random.random(n) < 0.4, random.integers(0, 60, n)
@@ -52,7 +52,7 @@ def test_group_rates_match_definition():
         assert computed[row] == pytest.approx(max(by_level))
 
 
-def test_group_without_decoys_uses_common_tail_and_lead():
+def test_error_rate_of_group_without_decoys_uses_decoys_of_all_groups():
     random = np.random.default_rng(2)
     decoys, named = random.exponential(1.0, 200), np.full(30, 6.0)
     score, is_decoy = np.concatenate((decoys, named)), np.arange(230) < 200
@@ -68,7 +68,7 @@ def test_group_without_decoys_uses_common_tail_and_lead():
     assert (rates(named, np.zeros(30, bool), np.arange(30)) >= 1 / 30).all()  # one false peptide is expected if the tail is unknown
 
 
-def test_group_leads_are_differences_of_decoy_medians():
+def test_group_leads_equal_differences_of_decoy_median_scores():
     random = np.random.default_rng(3)
     group, is_decoy = random.integers(0, 3, 3000), random.random(3000) < 0.5
     score = random.normal(0, 1, 3000) + np.array([0.0, 2.0, -1.0])[group]

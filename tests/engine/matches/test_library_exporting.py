@@ -64,7 +64,7 @@ def test_open_modification_search_is_exported_as_library(project, tmp_path):
     assert all("[" in form.replace("[Carbamidomethyl]", "") for form, _ in expected), "all peptides of this run are modified"
 
 
-def test_explained_spectra_are_added_to_the_library(project, tmp_path, monkeypatch):
+def test_library_export_adds_explained_spectra(project, tmp_path, monkeypatch):
     identified = exported(project, tmp_path / "identify.msp", "identify")
     # The sample has too few unidentified spectra for an explanation, so a synthetic table replaces the stored one.
     opened = Project.open(project)
@@ -92,7 +92,7 @@ def test_explained_spectra_are_added_to_the_library(project, tmp_path, monkeypat
     assert (library.peptidoform[row].as_py(), library.charge[row]) == (identified_rows[0]["peptide"], identified_rows[0]["charge"])
 
 
-def test_library_search_is_exported_as_library_again(project, tmp_path):
+def test_library_search_results_are_exported_as_library(project, tmp_path):
     exported(project, tmp_path / "own.msp", "identify")
     spectra = resources.path("samples") / "BSA1.mzML.gz"
     inputs = {"spectra": [spectra], "library": [tmp_path / "own.msp"]}

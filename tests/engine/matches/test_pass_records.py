@@ -64,13 +64,13 @@ MIXED = replace(FIRST, ion_series=(SeriesCount("HCD", "by", 400), SeriesCount("E
 
 
 @pytest.mark.parametrize("record", [FIRST, SECOND, SHIFTED, MIXED])
-def test_read_passes_restores_records(record, tmp_path):
+def test_read_passes_restores_written_records(record, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"passes": [record.record()]}))
     assert read_passes(path) == (record,)
 
 
-def test_requested_passes_follow_parameters():
+def test_requested_passes_describe_the_parameters():
     parameters = {
         **PARAMETERS,
         "second_pass": True,
@@ -150,7 +150,7 @@ def test_pass_sentence_lists_ion_series_with_spectra():
     assert replace(FIRST, ion_series=(SeriesCount("", "cz", 500),)).sentence() == FIRST.sentence() + "; ions c, z"
 
 
-def test_unspecific_enzyme_makes_pass_non_specific():
+def test_pass_record_is_non_specific_for_unspecific_enzyme():
     class Settings:
         enzyme, missed_cleavages, fixed_modifications, isotope_errors = "unspecific cleavage", 2, (), (0,)
         precursor_tolerance = fragment_tolerance = Tolerance(10.0, "ppm")
@@ -204,7 +204,7 @@ def tolerance(root):
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_second_pass_and_measured_tolerance_are_exported(small, tmp_path):
+def test_exports_describe_second_pass_and_calibrated_tolerance(small, tmp_path):
     identified, searched = described(small, tmp_path, FIRST, SECOND)
     assert tolerance(identified) == {"plus": ("11.9", "parts per million"), "minus": ("11.9", "parts per million")}
     (enzyme,) = identified.iterfind(".//m:Enzyme", NAMESPACE)
@@ -231,7 +231,7 @@ def test_second_pass_and_measured_tolerance_are_exported(small, tmp_path):
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_mass_shifts_and_found_proteins_are_exported(small, tmp_path):
+def test_exports_describe_mass_shifts_and_found_proteins(small, tmp_path):
     identified, _ = described(small, tmp_path, SHIFTED)
     assert tolerance(identified) == {"plus": ("500", "dalton"), "minus": ("150", "dalton")}
     assert identified.find(".//m:DatabaseFilters//m:FilterType/m:cvParam", NAMESPACE).get("accession") == "MS:1001021"
@@ -240,7 +240,7 @@ def test_mass_shifts_and_found_proteins_are_exported(small, tmp_path):
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_calibrated_windows_are_exported_as_ranges(small, tmp_path):
+def test_exports_describe_calibrated_windows_as_ranges(small, tmp_path):
     """The exported range covers all passes: lower end of one and upper end of the other."""
     passes = [
         replace(SHIFTED, mass_shift=None, precursor_tolerance=Tolerance(half, "ppm"), precursor_medians=medians)
@@ -278,13 +278,13 @@ def test_requested_passes_reject_invalid_parameters(wrong):
         (("/data/a/x.fasta", "b/x.fasta"), ("/data/a/x.fasta", "/data/b/y.fasta", "b/x.fasta")),
     ],
 )
-def test_database_files_names_each_file_once(recorded, expected):
+def test_search_description_names_each_database_file_once(recorded, expected):
     """Records have file names with as many folders as distinguish them; the project has the full paths."""
     search = SearchDescription(databases=("/data/a/x.fasta", "/data/b/y.fasta"), done=(replace(FIRST, databases=recorded),))
     assert search.database_files == expected
 
 
-def test_run_without_a_record_has_no_passes(tmp_path):
+def test_run_without_record_has_no_search_passes(tmp_path):
     with Project.create_or_open(tmp_path / "p").run("identify", {**PARAMETERS, "second_pass": False}, [], version="1") as run:
         pass
     assert passes_of_run(Project.open(tmp_path / "p"), run.id) == ()

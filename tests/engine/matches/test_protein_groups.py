@@ -37,7 +37,7 @@ def rows(offsets: np.ndarray, values: np.ndarray) -> list[list[int]]:
 
 @settings(deadline=None, max_examples=300)
 @given(CASES)
-def test_groups_are_a_small_cover_of_the_peptides(case: list[tuple[set[int], int]]) -> None:
+def test_protein_groups_are_a_small_cover_of_the_peptides(case: list[tuple[set[int], int]]) -> None:
     peptides, score = [c[0] for c in case], [float(c[1]) for c in case]
     groups = infer(peptides, score)
     peptides_of = {protein: {p for p, proteins in enumerate(peptides) if protein in proteins} for protein in range(N_PROTEINS)}
@@ -78,7 +78,7 @@ def test_groups_are_a_small_cover_of_the_peptides(case: list[tuple[set[int], int
 
 @settings(deadline=None)
 @given(CASES)
-def test_groups_match_greedy_selection(case: list[tuple[set[int], int]]) -> None:
+def test_protein_groups_equal_greedy_selection(case: list[tuple[set[int], int]]) -> None:
     peptides = [c[0] for c in case]
     peptides_of = {protein: frozenset(p for p, proteins in enumerate(peptides) if protein in proteins) for protein in range(N_PROTEINS)}
     sets: dict[frozenset[int], int] = {}
@@ -94,7 +94,7 @@ def test_groups_match_greedy_selection(case: list[tuple[set[int], int]]) -> None
     assert {group[0] for group in rows(groups.member_offsets, groups.members)} == {sets[s] for s in chosen}
 
 
-def test_groups_match_textbook_cases() -> None:
+def test_protein_groups_equal_textbook_cases() -> None:
     """Distinct, indistinguishable, subset, and subsumable proteins of Nesvizhskii & Aebersold 2005."""
     distinct = infer([{0}, {0}, {1}])
     assert rows(distinct.member_offsets, distinct.members) == [[0], [1]]
@@ -106,7 +106,7 @@ def test_groups_match_textbook_cases() -> None:
     assert rows(subsumable.member_offsets, subsumable.members) == [[0], [2]]
 
 
-def test_targets_and_decoys_are_grouped_separately() -> None:
+def test_target_and_decoy_proteins_are_grouped_separately() -> None:
     groups = infer_protein_groups(
         np.array([0, 2, 3, 4, 5]),
         np.array([0, 2, 0, 2, 1]),
@@ -121,7 +121,7 @@ def test_targets_and_decoys_are_grouped_separately() -> None:
     np.testing.assert_allclose(groups.q_value, [0, 0.5, 0.5])
 
 
-def test_picked_groups_compete_with_their_decoy() -> None:
+def test_picked_protein_groups_compete_with_their_decoy() -> None:
     """Decoy 3 of protein 1 is worse than protein 1 itself and no longer counts; decoy 2 beats protein 0."""
     score = np.array([5.0, 9.0, 6.0, 7.0])
     arguments = (
@@ -139,7 +139,7 @@ def test_picked_groups_compete_with_their_decoy() -> None:
     np.testing.assert_allclose(infer_protein_groups(*arguments).q_value, [0, 1, 1, 1])
 
 
-def test_group_is_beaten_by_decoy_of_any_protein() -> None:
+def test_protein_group_loses_to_better_decoy_of_any_of_its_proteins() -> None:
     """Proteins 0 and 1 share their one peptide; the decoy of 1, in a group with another decoy, scores better."""
     groups = infer_protein_groups(
         np.array([0, 2, 4, 5]),
@@ -159,7 +159,7 @@ def test_group_is_beaten_by_decoy_of_any_protein() -> None:
     np.testing.assert_allclose(groups.q_value, [1, 1, 1])
 
 
-def test_peptide_without_protein_of_its_type_is_left_out() -> None:
+def test_target_peptide_with_only_decoy_proteins_has_no_group() -> None:
     groups = infer_protein_groups(
         np.array([0, 0, 1]), np.array([0]), np.ones(2), np.zeros(2, bool), np.ones(2, np.int64), np.array([False])
     )
@@ -167,7 +167,7 @@ def test_peptide_without_protein_of_its_type_is_left_out() -> None:
     assert len(groups) == 1
 
 
-def test_no_peptides_give_no_groups() -> None:
+def test_no_peptides_give_no_protein_groups() -> None:
     groups = infer_protein_groups(
         np.array([0]), np.empty(0, np.int64), np.empty(0), np.empty(0, bool), np.empty(0, np.int64), np.zeros(3, bool)
     )
@@ -182,7 +182,7 @@ def test_infer_protein_groups_rejects_invalid_arrays() -> None:
         infer_protein_groups(np.array([0, 1]), np.array([0]), np.ones(2), np.zeros(1, bool), np.ones(1, np.int64), np.zeros(1, bool))
 
 
-def test_grouping_effort_is_linear_in_peptides() -> None:
+def test_protein_grouping_effort_is_linear_in_peptides() -> None:
     def inferred(n_peptides: int) -> None:
         rng = np.random.default_rng(1)
         n_proteins = n_peptides * 3 // 10
@@ -211,7 +211,7 @@ def test_grouping_effort_is_linear_in_peptides() -> None:
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=5), st.data())
-def test_coverage_is_the_share_of_residues_in_a_peptide(length: list[int], data: st.DataObject) -> None:
+def test_protein_coverage_is_the_fraction_of_residues_in_peptides(length: list[int], data: st.DataObject) -> None:
     stretches = []
     for _ in range(data.draw(st.integers(0, 12))):
         protein = data.draw(st.integers(0, len(length) - 1))
@@ -225,6 +225,6 @@ def test_coverage_is_the_share_of_residues_in_a_peptide(length: list[int], data:
     np.testing.assert_allclose(coverage(np.array(length), protein, start, end), expected)
 
 
-def test_coverage_rejects_positions_beyond_the_protein() -> None:
+def test_protein_coverage_rejects_positions_outside_the_protein() -> None:
     with pytest.raises(ValueError, match="leaves its protein"):
         coverage(np.array([5]), np.array([0]), np.array([3]), np.array([6]))

@@ -119,7 +119,7 @@ def test_psms_have_variable_and_fixed_modifications(indexes: tuple[ProteinIndex,
         assert psms.missed_cleavages[row] == sum(residue in "KR" and next_residue != "P" for residue, next_residue in pairwise(sequence))
 
 
-def test_occurrences_of_targets_exclude_decoys(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+def test_positions_of_target_psms_exclude_decoy_proteins(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
     proteins = indexes[0]
     names = [(proteins.proteins.accession(i), proteins.proteins.sequence(i)) for i in range(len(proteins))]
     both = 0
@@ -141,7 +141,7 @@ def digested_peptides(text: str) -> set[str]:
     return {text[start:stop] for start, stop, _ in digest(text, enzyme("Trypsin"), 2, clip_methionine=True)}
 
 
-def test_mass_errors_exclude_the_isotope_error(psms: Psms) -> None:
+def test_psm_mass_errors_exclude_the_isotope_error(psms: Psms) -> None:
     expected = (psms.observed_mass - psms.isotope_error * 1.0033548378 - psms.calculated_mass) / psms.calculated_mass * 1e6
     assert psms.mass_error_ppm == pytest.approx(expected, rel=1e-9, abs=1e-6)
     plain = psms.n_variable == 0
@@ -176,7 +176,7 @@ NOT_BY_ROW = (
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_take_retains_all_columns_of_rows(psms: Psms, data: st.DataObject) -> None:
+def test_psms_take_retains_all_columns(psms: Psms, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(psms) - 1), max_size=12))
     every = rows_of(psms)
     taken = psms.take(np.array(rows, np.int64))
@@ -184,7 +184,7 @@ def test_take_retains_all_columns_of_rows(psms: Psms, data: st.DataObject) -> No
     assert rows_of(taken) == [every[row] for row in rows]
 
 
-def test_joined_psms_retain_all_columns_of_rows(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+def test_joined_psms_retain_all_columns(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
     matches = synthetic_matches(indexes)
     other = collect_psms(matches, indexes[1], indexes[0], (VARIABLE[0], VARIABLE[2]))  # acetyl has become phospho
     first, second = psms.take(np.array([5, 2, 7])), other.take(np.array([1, 3]))
@@ -194,7 +194,7 @@ def test_joined_psms_retain_all_columns_of_rows(indexes: tuple[ProteinIndex, Pep
     assert len(joined_psms(nothing, nothing)) == 0
 
 
-def test_bonds_match_residues_of_peptides(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+def test_psm_bonds_have_residues_of_the_peptide(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
     bonds = psms.bonds
     assert bonds is not None
     for row in range(len(psms)):
@@ -205,7 +205,7 @@ def test_bonds_match_residues_of_peptides(indexes: tuple[ProteinIndex, PeptideIn
     assert without.take(np.array([1])).bonds is joined_psms(without, without).bonds is None
 
 
-def test_no_matches_give_no_rows(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+def test_no_matches_give_no_psms(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
     matches = synthetic_matches(indexes)
     values = {field.name: getattr(matches, field.name)[:0] for field in fields(matches) if field.name != "features"}
     none = collect_psms(
@@ -217,7 +217,7 @@ def test_no_matches_give_no_rows(indexes: tuple[ProteinIndex, PeptideIndex], psm
     assert all(column.shape == (0,) for column in rescoring_features(none, SystematicErrors.of(none, np.empty(0, bool))).values())
 
 
-def test_search_score_is_weighted_mean_of_expectations(psms: Psms) -> None:
+def test_psm_search_score_is_weighted_mean_of_log_expectations(psms: Psms) -> None:
     for row, score in enumerate(search_score(psms)):
         by_chance = 10 ** psms.features["chance"][row] * (psms.n_candidates[row] + 1)
         assert 10 ** (-3 * score) == pytest.approx(by_chance * 10 ** (2 * psms.expectation[row]))
@@ -235,7 +235,7 @@ def test_rescoring_features_are_finite_and_label_free(psms: Psms) -> None:
         assert np.array_equal(column, features[name]), name
 
 
-def test_mass_errors_are_relative_to_confident_median(psms: Psms) -> None:
+def test_precursor_error_feature_is_relative_to_confident_median(psms: Psms) -> None:
     confident = np.arange(len(psms)) % 2 == 0
     assert confident.sum() >= 10
     systematic, error = SystematicErrors.of(psms, confident), psms.mass_error_ppm
@@ -247,7 +247,7 @@ def test_mass_errors_are_relative_to_confident_median(psms: Psms) -> None:
 
 @pytest.mark.parametrize("agent", ["Trypsin", "Asp-N", "Lys-C", "unspecific cleavage"])
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
-def test_peptide_families_link_decoys_to_their_targets(agent: str, decoys: str, tmp_path: Path) -> None:
+def test_peptide_families_join_decoys_and_their_targets(agent: str, decoys: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     target_sequences = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)]
     path = tmp_path / "proteins.fasta"
@@ -276,7 +276,7 @@ def test_peptide_families_link_decoys_to_their_targets(agent: str, decoys: str, 
     assert np.isin(elsewhere, of_targets).mean() < 0.05
 
 
-def test_leucine_and_isoleucine_are_one_family() -> None:
+def test_peptide_families_treat_leucine_as_isoleucine() -> None:
     residues = np.frombuffer(b"PEPTIDEKPEPTLDERPEPTVDEK", np.uint8)
     first, second, third = peptide_families(residues, np.array([0, 8, 16, 24]), enzyme("Trypsin"))
     assert first == second != third

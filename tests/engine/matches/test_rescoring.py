@@ -54,7 +54,7 @@ def accepted(score: np.ndarray, is_decoy: np.ndarray) -> np.ndarray:
     return np.flatnonzero((q_values(score, is_decoy) <= 0.01) & ~is_decoy)
 
 
-def test_rescoring_with_informative_features_accepts_more() -> None:
+def test_rescoring_with_informative_features_accepts_more_matches() -> None:
     features, is_decoy, peptide, initial, is_true = simulated_run(2_000, 800, 1)
     result = rescore(columns(features), is_decoy, peptide, initial)
     rows = accepted(result.score, is_decoy)
@@ -95,7 +95,7 @@ def test_rescoring_of_replicates_adds_no_false_targets(noise: float) -> None:
     assert np.mean(shares["by match"]) > 2 * np.mean(shares["by peptide"]), "otherwise the test is not sensitive"
 
 
-def test_noncompeting_matches_leave_scores_unchanged() -> None:
+def test_rescoring_ignores_matches_that_do_not_compete() -> None:
     run = simulated_run(600, 300, 4)
     features, is_decoy, peptide, initial, _ = run
     separate = rescore(columns(features), is_decoy, peptide, initial)
@@ -126,7 +126,7 @@ def test_rescoring_accepts_nothing_with_shuffled_labels() -> None:
     assert len(accepted(result.score, shuffled)) < 20
 
 
-def test_no_model_sees_the_peptides_that_it_scores() -> None:
+def test_rescoring_models_are_trained_without_the_scored_peptides() -> None:
     """Swapping the labels of a peptide's matches changes the models of other folds only."""
     features, is_decoy, peptide, initial, _ = repeated(simulated_run(800, 400, 7), 3, 0.1)
     first = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
@@ -138,7 +138,7 @@ def test_no_model_sees_the_peptides_that_it_scores() -> None:
     assert same.reshape(4, 3).sum(axis=1).tolist() == [1, 1, 1, 1], "the peptide's fold in each division"
 
 
-def test_scores_are_independent_of_row_order_and_repeat() -> None:
+def test_rescoring_does_not_depend_on_row_order() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 3)
     order = np.random.default_rng(0).permutation(len(initial))
     first = rescore(columns(features), is_decoy, peptide, initial)
@@ -148,14 +148,14 @@ def test_scores_are_independent_of_row_order_and_repeat() -> None:
     np.testing.assert_allclose(first.score[order], other.score, rtol=1e-6, atol=1e-8)
 
 
-def test_rescoring_is_identical_with_any_number_of_threads() -> None:
+def test_rescoring_is_identical_on_any_threads() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
     single, parallel = (rescore(columns(features), is_decoy, peptide, score, resources=Resources(threads)) for threads in (1, 3))
     assert np.array_equal(single.score, parallel.score)
     assert np.array_equal(weights(single), weights(parallel))
 
 
-def test_later_matches_are_scored_like_noncompeting_ones() -> None:
+def test_trained_scorer_scores_later_matches_like_noncompeting_matches() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
     competes = np.arange(900) < 600
     together = rescore(columns(features), is_decoy, peptide, initial, competes)
@@ -166,7 +166,7 @@ def test_later_matches_are_scored_like_noncompeting_ones() -> None:
     assert rescore(columns(features[:0]), is_decoy[:0], peptide[:0], initial[:0]).learnt is None
 
 
-def test_rescore_can_be_cancelled() -> None:
+def test_rescoring_stops_at_cancel() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
     progress = Progress()
     progress.cancel()
@@ -174,7 +174,7 @@ def test_rescore_can_be_cancelled() -> None:
         rescore(columns(features), is_decoy, peptide, score, resources=Resources(progress=progress))
 
 
-def test_scores_are_independent_of_units_and_constants() -> None:
+def test_rescoring_does_not_depend_on_feature_units_and_constants() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 5)
     scaled = np.column_stack([features * 10.0 ** np.arange(-6, 6), np.full(len(features), 7.0)])
     first = rescore(columns(features), is_decoy, peptide, initial)
@@ -183,7 +183,7 @@ def test_scores_are_independent_of_units_and_constants() -> None:
     np.testing.assert_allclose(first.score, second.score, rtol=1e-6, atol=1e-6)
 
 
-def test_rescore_is_skipped_with_too_few_targets() -> None:
+def test_rescoring_is_skipped_with_too_few_targets() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(100, 5, 1)
     result = rescore(columns(features), is_decoy, peptide, initial)
     assert result.learnt is None
@@ -191,7 +191,7 @@ def test_rescore_is_skipped_with_too_few_targets() -> None:
     np.testing.assert_array_equal(result.score, initial)
 
 
-def test_noise_features_cost_little_and_add_no_false_targets() -> None:
+def test_rescoring_with_noise_features_loses_few_and_adds_no_false_matches() -> None:
     """The better of both scores is not selected, which would favour chance. Noise may therefore cost some targets."""
     before, after, false = 0, 0, 0
     for seed in range(5):
@@ -205,7 +205,7 @@ def test_noise_features_cost_little_and_add_no_false_targets() -> None:
     assert false < 0.015 * after
 
 
-def test_rescore_skips_runs_without_matches_or_decoys() -> None:
+def test_rescoring_is_skipped_without_matches_or_decoys() -> None:
     empty = rescore(dict.fromkeys("abc", np.empty(0)), np.empty(0, bool), np.empty(0, np.int64), np.empty(0))
     assert empty.learnt is None
     assert len(empty.score) == 0
@@ -214,7 +214,7 @@ def test_rescore_skips_runs_without_matches_or_decoys() -> None:
     assert "0 peptides of decoys are too few" in without.message
 
 
-def test_rescore_rejects_feature_that_is_not_finite() -> None:
+def test_rescoring_rejects_feature_that_is_not_finite() -> None:
     features = np.ones((3, 2))
     features[1, 1] = np.nan
     with pytest.raises(ValueError, match="not finite: second"):
@@ -231,7 +231,7 @@ def test_logistic_regression_matches_scikit_learn() -> None:
     np.testing.assert_allclose(weights_found, np.append(peer.coef_[0], peer.intercept_), rtol=1e-3, atol=1e-4)
 
 
-def test_large_runs_have_fewer_divisions() -> None:
+def test_rescoring_of_large_runs_has_fewer_cross_validation_divisions() -> None:
     """At most about 40,000 rows of each fold are used for training, in at least two divisions."""
     divisions = {}
     for n in (500, 10_000, 40_000):
@@ -241,7 +241,7 @@ def test_large_runs_have_fewer_divisions() -> None:
     assert divisions == {500: 10, 10_000: 4, 40_000: 2}
 
 
-def test_large_runs_are_trained_on_part_of_the_peptides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rescoring_of_large_runs_trains_on_a_sample_of_peptides(monkeypatch: pytest.MonkeyPatch) -> None:
     features, is_decoy, peptide, initial, is_true = simulated_run(6000, 3000, 3)
     monkeypatch.setattr(rescoring, "_MAXIMUM_ROWS_LEARNT", 1500)
     learnt_from: list[set[int]] = []
@@ -261,7 +261,7 @@ def test_large_runs_are_trained_on_part_of_the_peptides(monkeypatch: pytest.Monk
     assert is_true[rescored].sum() > 0.97 * is_true[reference].sum()
 
 
-def test_scores_are_independent_of_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rescoring_does_not_depend_on_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
     unbatched = rescore(columns(features), is_decoy, peptide, initial)
     monkeypatch.setattr(rescoring, "_ROWS_SCORED", 7)

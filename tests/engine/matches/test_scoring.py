@@ -134,7 +134,7 @@ def simulated(small: Database) -> tuple[Spectra, list[str]]:
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_simulated_spectra_find_their_peptides(small: Database, simulated: tuple[Spectra, list[str]], score: Any) -> None:
+def test_scoring_finds_the_peptides_of_simulated_spectra(small: Database, simulated: tuple[Spectra, list[str]], score: Any) -> None:
     spectra, truth = simulated
     matches = search(spectra, small, IdentificationParameters(score=score))
     best = {int(s): small.sequence(int(p)) for s, p, r in zip(matches.spectrum, matches.peptide, matches.rank, strict=True) if r == 1}
@@ -142,7 +142,7 @@ def test_simulated_spectra_find_their_peptides(small: Database, simulated: tuple
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_matches_are_independent_of_threads(small: Database, simulated: tuple[Spectra, list[str]], score: Any) -> None:
+def test_scoring_is_equal_on_any_threads(small: Database, simulated: tuple[Spectra, list[str]], score: Any) -> None:
     parameters = IdentificationParameters(
         score=score, hits_per_spectrum=3, precursor_tolerance="0.5 Da", variable_modifications=("Oxidation (M)", "Phospho (STY)")
     )
@@ -167,7 +167,7 @@ def test_matches_are_independent_of_threads(small: Database, simulated: tuple[Sp
             assert np.array_equal(values, other.features[name], equal_nan=True), name
 
 
-def test_ranks_and_deltas_match_definition(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
+def test_psm_ranks_and_delta_scores_equal_the_definition(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters = IdentificationParameters(
         hits_per_spectrum=20, minimum_matched_ions=1, variable_modifications=("Oxidation (M)", "Phospho (STY)")
     )
@@ -188,7 +188,7 @@ def test_ranks_and_deltas_match_definition(small: Database, simulated: tuple[Spe
     assert checked > 100
 
 
-def test_first_hits_are_independent_of_hits_per_spectrum(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
+def test_scoring_first_hits_do_not_depend_on_hits_per_spectrum(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters = IdentificationParameters(minimum_matched_ions=1, variable_modifications=("Oxidation (M)", "Phospho (STY)"))
     single, many = (search(simulated[0], small, parameters.changed([f"hits_per_spectrum={hits}"])) for hits in (1, 20))
     first = many.rank == 1
@@ -197,7 +197,7 @@ def test_first_hits_are_independent_of_hits_per_spectrum(small: Database, simula
         np.testing.assert_array_equal(getattr(single, name), getattr(many, name)[first])
 
 
-def test_charges_of_a_spectrum_compete(small: Database) -> None:
+def test_scoring_chooses_the_best_charge_of_a_spectrum(small: Database) -> None:
     peptide = next(i for i in range(len(small.peptides)) if small.peptides.length[i] == 14)
     sequence, mass = small.sequence(peptide), float(small.peptides.mass[peptide])
     ions = fragments(sequence)
@@ -210,14 +210,14 @@ def test_charges_of_a_spectrum_compete(small: Database) -> None:
     assert np.all(matches.spectrum == 0)
 
 
-def test_spectra_without_a_match_have_no_row(small: Database) -> None:
+def test_scoring_gives_no_row_for_spectra_without_a_match(small: Database) -> None:
     spectra = create_spectra([([150.0 + 9 * i for i in range(12)], [1.0] * 12, 1000.9, 0b100), ([], [], 1500.0, 0b100)])
     assert len(search(spectra, small, IdentificationParameters(precursor_tolerance="1 ppm"))) == 0
     assert len(search(create_spectra([]), small, IdentificationParameters())) == 0
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_expectations_are_finite_and_near_one_for_noise(small: Database, score: Any) -> None:
+def test_score_expectations_are_finite_and_near_one_for_noise(small: Database, score: Any) -> None:
     """By definition the best wrong candidate has a median expectation of ln 2 = 10^-0.16."""
     random = np.random.default_rng(8)
     rows = [
@@ -238,14 +238,14 @@ def test_expectations_are_finite_and_near_one_for_noise(small: Database, score: 
     assert abs(float(np.median(matches.expectation)) + 0.16) < 0.7
 
 
-def test_expectations_decrease_with_scores(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
+def test_score_expectations_decrease_with_score(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     matches = search(simulated[0], small, IdentificationParameters(hits_per_spectrum=5, precursor_tolerance="0.5 Da"))
     same = (matches.spectrum[1:] == matches.spectrum[:-1]) & (matches.charge[1:] == matches.charge[:-1])
     assert same.sum() > 100
     assert np.all(matches.expectation[:-1][same] <= matches.expectation[1:][same] + 1e-9)
 
 
-def test_a_cancel_stops_the_search(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
+def test_scoring_stops_at_cancel(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters, progress = IdentificationParameters(), Progress()
     index = build_spectrum_index(simulated[0], parameters, Resources(1))
     run = plan_scoring(
@@ -257,7 +257,7 @@ def test_a_cancel_stops_the_search(small: Database, simulated: tuple[Spectra, li
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_cancel_stops_within_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+def test_scoring_stops_at_cancel_within_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     """Cancel a search that would take about 15 seconds: 200,000 forms of each peptide."""
     progress = Progress()
     searched_database = database(tmp_path, fasta(tmp_path, ["S" * 40 + residue + "K" for residue in "ADEFGHILMNPQVWY"]), decoys="none")
@@ -303,7 +303,7 @@ def test_cancel_stops_within_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert searched[0].n_candidates[0] < len(searched_database.peptides) * forms / 2
 
 
-def test_stray_peak_beyond_all_ions_changes_nothing(
+def test_scoring_ignores_peaks_heavier_than_all_ions(
     small: Database, simulated: tuple[Spectra, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra, parameters = simulated[0], IdentificationParameters(variable_modifications=("Oxidation (M)",), score="xcorr")
@@ -338,7 +338,7 @@ def test_stray_peak_beyond_all_ions_changes_nothing(
 
 
 @pytest.mark.parametrize(("residue", "c_term"), [(0.0, 0.0), (-120.0, 0.0), (0.0, -300.0)])
-def test_heaviest_ion_is_an_upper_bound(residue: float, c_term: float) -> None:
+def test_heaviest_ion_bounds_all_fragment_masses(residue: float, c_term: float) -> None:
     """Check also negative masses, which make a fragment heavier than its peptide."""
     masses = np.full(26, np.nan)
     masses[[0, 6, 10]] = 71.03711 + residue, 57.02146, 128.09496
@@ -361,7 +361,7 @@ def test_heaviest_ion_is_an_upper_bound(residue: float, c_term: float) -> None:
     assert scoring.heaviest_ion(peptides, variable) > heaviest
 
 
-def test_scoring_settings_match_parameters() -> None:
+def test_scoring_settings_equal_search_parameters() -> None:
     parameters = IdentificationParameters(
         precursor_tolerance="0.5 Da", fragment_tolerance="20 ppm", isotope_errors=(0, -1, 2), score="xcorr"
     )
@@ -381,7 +381,7 @@ def test_scoring_settings_match_parameters() -> None:
     assert settings.c_term_series == pytest.approx([offset("x"), offset("y"), offset("z-dot")], abs=1e-5)
 
 
-def test_isotope_errors_start_at_two_per_cent_abundance() -> None:
+def test_isotope_errors_are_searched_from_2_percent_abundance() -> None:
     settings = scoring_settings(IdentificationParameters(isotope_errors=(-1, 0, 1, 2, 3)), "by", 1000.0)
     for error, mass in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         if error <= 0:
@@ -402,7 +402,7 @@ def test_isotope_errors_start_at_two_per_cent_abundance() -> None:
         ("Gln->pyro-Glu (N-term Q)", "Acetyl (N-term)"),
     ],
 )
-def test_combinations_are_all_valid_multisets(names: tuple[str, ...], maximum: int) -> None:
+def test_modification_combinations_are_all_valid_multisets(names: tuple[str, ...], maximum: int) -> None:
     variable = tuple(parse_modification(name) for name in names)
     arrays = modification_arrays(variable, IdentificationParameters(variable_modifications=names, maximum_modifications=maximum))
     expected = set()

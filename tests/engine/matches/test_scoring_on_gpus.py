@@ -74,7 +74,7 @@ def assert_same(actual: Any, expected: Any) -> None:
         ((-1, 7, 9), True),
     ],
 )
-def test_gpus_and_cpu_find_the_hits_of_the_cpu(
+def test_scoring_on_gpus_and_cpu_equals_scoring_on_cpu(
     failing: tuple[int, ...], with_cpu: bool, shim: Any, searched: Callable[..., tuple[Any, list[str]]]
 ) -> None:
     expected, no_messages = searched([])
@@ -88,7 +88,7 @@ def test_gpus_and_cpu_find_the_hits_of_the_cpu(
 
 
 @pytest.mark.parametrize(("failing", "memory"), [((-1,), 512), ((-1, -1), 8), ((3,), 512), ((8,), 8), ((5, -1), 512)])
-def test_gpu_fragment_index_finds_the_hits_of_the_cpu(
+def test_fragment_index_on_gpu_finds_the_hits_of_the_cpu(
     failing: tuple[int, ...], memory: int, shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from proteoscope.engine.matches import fragment_index, scoring
@@ -132,7 +132,7 @@ def test_spectra_with_many_peaks_are_scored_on_the_cpu(
     assert max(peaks) <= 80
 
 
-def test_full_gpu_uses_small_batches_or_is_left_out(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+def test_gpu_with_little_memory_uses_small_batches_or_is_not_used(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
     limited, full = shim.ShimGpu(), shim.ShimGpu()
     limited.largest_buffer, full.largest_buffer = 210_000, 1000
@@ -142,7 +142,7 @@ def test_full_gpu_uses_small_batches_or_is_left_out(shim: Any, searched: Callabl
     assert "not enough memory for" in messages[0]
 
 
-def test_gpu_memory_limit_is_respected(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+def test_scoring_respects_the_gpu_memory_limit(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     class LimitedGpu(shim.ShimGpu):
         """A GPU that accounts for its allocated memory."""
 
@@ -181,7 +181,7 @@ def test_gpu_memory_limit_is_respected(shim: Any, searched: Callable[..., tuple[
     assert "not enough" in messages[0]
 
 
-def test_kernel_that_does_not_compile_loses_no_hits(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+def test_scoring_loses_no_hits_when_a_gpu_kernel_fails_to_compile(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
 
     class OldGpu(shim.ShimGpu):
@@ -196,7 +196,7 @@ def test_kernel_that_does_not_compile_loses_no_hits(shim: Any, searched: Callabl
     assert len(messages[0]) < 400
 
 
-def test_gpu_accepts_an_index_without_peptides(shim: Any) -> None:
+def test_scoring_on_gpu_accepts_an_index_without_peptides(shim: Any) -> None:
     from proteoscope.kernels.cuda.scoring import SpectrumSearch
     from tests.shim.search_inputs import random_search
 

@@ -26,7 +26,7 @@ def false_and_accepted(score: np.ndarray, is_decoy: np.ndarray, is_true: np.ndar
 
 @pytest.mark.parametrize("share_true", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("level", [0.01, 0.05])
-def test_false_share_of_accepted_matches_equals_the_level(share_true: float, level: float) -> None:
+def test_fraction_of_false_accepted_matches_equals_the_q_value_level(share_true: float, level: float) -> None:
     """Pooled over repeats, within 4 standard deviations of a binomial count, twice as wide since the decoys vary too."""
     rng = np.random.default_rng(17)
     counts = np.array([false_and_accepted(*mixture(rng, 4_000, share_true), level, False) for _ in range(REPEATS)])
@@ -36,7 +36,7 @@ def test_false_share_of_accepted_matches_equals_the_level(share_true: float, lev
     assert abs(false - level * accepted) < 4 * deviation + REPEATS
 
 
-def test_plus_one_keeps_false_share_below_the_level() -> None:
+def test_plus_one_keeps_fraction_of_false_matches_below_the_level() -> None:
     rng = np.random.default_rng(5)
     shares = []
     for _ in range(400):
@@ -45,7 +45,7 @@ def test_plus_one_keeps_false_share_below_the_level() -> None:
     assert np.mean(shares) < 0.02 + 2 * np.std(shares) / np.sqrt(len(shares))
 
 
-def test_almost_nothing_is_accepted_without_true_matches() -> None:
+def test_few_matches_are_accepted_when_all_are_false() -> None:
     rng = np.random.default_rng(9)
     accepted = [false_and_accepted(*mixture(rng, 2_000, 0.0), 0.01, False)[1] for _ in range(REPEATS)]
     assert np.mean(accepted) < 1.6, "a run of targets before the first decoy has a mean length of 1"
@@ -65,7 +65,7 @@ def test_posterior_error_probabilities_are_calibrated() -> None:
         assert false[inside].mean() == pytest.approx(probability[inside].mean(), abs=0.003 + 0.1 * high)
 
 
-def test_protein_groups_have_nominal_false_share() -> None:
+def test_fraction_of_false_protein_groups_is_near_1_percent() -> None:
     """True peptides are of 600 proteins, false ones of any of 6,000 targets or 6,000 decoys."""
     rng = np.random.default_rng(31)
     n_proteins, n_present, false, accepted = 6_000, 600, 0, 0

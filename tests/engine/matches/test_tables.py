@@ -101,7 +101,7 @@ def looped_q_values(rows, score, decoys_of=None, decoy_score=None, at_once=1):
     return list(zip(ranked, reversed(lowest), strict=True))
 
 
-def test_masses_match_formulas(psms):
+def test_psm_masses_equal_pyteomics(psms):
     names = set()
     for row in psms:
         text = row["peptide"]
@@ -119,7 +119,7 @@ def test_masses_match_formulas(psms):
     assert names == set(SHIFTS)
 
 
-def test_modifications_are_at_allowed_residues(psms, proteins):
+def test_psm_modifications_are_at_allowed_residues(psms, proteins):
     for row in psms:
         text = row["peptide"]
         assert all(residue in "C" for residue in re.findall(r"([A-Z])\[Carbamidomethyl\]", text))
@@ -133,7 +133,7 @@ def test_modifications_are_at_allowed_residues(psms, proteins):
             assert starts & {0, 1}
 
 
-def test_proteins_are_all_with_the_peptide_between_cleavages(psms, proteins):
+def test_psm_proteins_are_all_that_contain_the_tryptic_peptide(psms, proteins):
     targets = {name: sequence for name, sequence in proteins.items() if not name.startswith("DECOY_")}
     for row in psms:
         names, sequence = row["proteins"].split(";"), row["sequence"]
@@ -198,7 +198,7 @@ def test_q_values_of_peptides_match_reference_loop(peptides, psms):
         assert int(row["n_psms"]) == len(matches)
 
 
-def test_only_first_ranks_have_q_values(psms, peptides):
+def test_only_first_ranked_psms_have_q_values(psms, peptides):
     """Lower-ranked matches did not compete, so that they have no q-values."""
     lower = [row for row in psms if row["rank"] != "1"]
     assert len(lower) > 500
@@ -208,7 +208,7 @@ def test_only_first_ranks_have_q_values(psms, peptides):
         assert (row["q_value"] != "") == ((row["peptide"], row["is_decoy"]) in first)
 
 
-def test_recorded_counts_match_tables(project, psms, peptides, groups):
+def test_run_record_counts_equal_table_rows(project, psms, peptides, groups):
     record = json.loads((Path(project) / "run.json").read_text())
     counts, certainty = record["counts"], record["certainty"]
     for name, rows in (("psms", psms), ("peptides", peptides), ("proteins", groups)):
@@ -221,7 +221,7 @@ def test_recorded_counts_match_tables(project, psms, peptides, groups):
     assert counts["sequences"] == len({row["sequence"] for row in peptides if is_accepted(row)}) < counts["peptides"]
 
 
-def test_error_probabilities_rise_as_scores_fall(psms):
+def test_psm_error_probabilities_rise_as_scores_fall(psms):
     ranked = sorted((row for row in psms if row["rank"] == "1"), key=lambda row: -float(row["score"]))
     errors = [float(row["posterior_error_probability"]) for row in ranked]
     assert errors == sorted(errors)
@@ -234,7 +234,7 @@ def test_psms_are_sorted_by_rank_and_score(psms):
     assert order == sorted(order)
 
 
-def test_ranks_follow_the_search_score(psms):
+def test_psm_ranks_follow_the_search_score(psms):
     by_spectrum = {}
     for row in psms:
         by_spectrum.setdefault(row["spectrum_id"], []).append(row)
@@ -246,14 +246,14 @@ def test_ranks_follow_the_search_score(psms):
         assert all(float(row["delta_score"]) >= 0 for row in rows)
 
 
-def test_q_values_of_groups_match_reference_loop(groups, peptides, psms):
+def test_q_values_of_protein_groups_match_reference_loop(groups, peptides, psms):
     ranked = {(row["peptide"], row["is_decoy"]) for row in psms if row["rank"] == "1"}
     competing = [row for row in peptides if (row["peptide"], row["is_decoy"]) in ranked]
     for row, q_value in looped_q_values(groups, "score", competing, "best_score"):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
 
 
-def test_groups_explain_all_accepted_peptides(groups, peptides, proteins):
+def test_protein_groups_contain_all_accepted_peptides(groups, peptides, proteins):
     accepted = {row["sequence"]: set(row["proteins"].split(";")) for row in peptides if is_accepted(row)}
     members = [set(row["accessions"].split(";")) for row in groups]
     for sequence, names in accepted.items():

@@ -53,7 +53,7 @@ def made():
 
 @pytest.mark.parametrize("preset", ["published", "standard"])
 @pytest.mark.parametrize("memory_bytes", [1 << 29, 6000])
-def test_candidates_follow_the_definition(made, preset, memory_bytes):
+def test_modified_search_candidates_equal_the_definition(made, preset, memory_bytes):
     index, peptides = made
     parameters = ModifiedSearchParameters.checked(read_preset("modified", preset))
     settings, lists = ion_settings(parameters, "by", 1000.0, "hyperscore"), list_settings(parameters)
@@ -65,7 +65,7 @@ def test_candidates_follow_the_definition(made, preset, memory_bytes):
     assert result.matches.tolist() == counts
 
 
-def test_published_mode_bins_each_peak_once(made):
+def test_published_preset_counts_each_peak_in_one_mass_bin(made):
     index, _ = made
     parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
     lists = list_settings(parameters)

@@ -7,7 +7,7 @@ import numpy as np
 from proteoscope.engine.modified_search.error_rates import _ranks
 
 
-def test_ranks_are_by_score_with_each_peptide_once():
+def test_modified_search_ranks_each_peptide_once_by_score():
     random = np.random.default_rng(2)
     n = 400
     spectrum = np.sort(random.integers(0, 60, n))
@@ -25,6 +25,6 @@ def test_ranks_are_by_score_with_each_peptide_once():
                 assert ranks[row] == len(seen)
 
 
-def test_no_matches_have_no_ranks():
+def test_modified_search_ranks_no_matches():
     none = np.empty(0, np.int64)
     assert len(_ranks(SimpleNamespace(spectrum=none, position=none, rank=none), np.empty(0))) == 0

@@ -68,22 +68,22 @@ def mass_of(residues):
         ("PEPTIDEK", "GG", 8, 8),
     ],
 )
-def test_shift_gets_unimod_name_with_matching_site(sequence, name, best, site):
+def test_mass_shift_gets_unimod_name_with_matching_site(sequence, name, best, site):
     result, where, modification = named(sequence, unimod().by_name(name).mass + 0.003, best=best)
     assert (result, where) == (name, site)
     assert modification.unimod_id == unimod().by_name(name).id and modification.mass == unimod().by_name(name).mass
 
 
-def test_shift_without_a_matching_site_has_no_name():
+def test_mass_shift_without_a_matching_site_has_no_name():
     assert named("PEPTIDEK", unimod().by_name("Gln->pyro-Glu").mass, best=5)[0] != "Gln->pyro-Glu"
     assert named("PEPTIDEK", 123.4567, best=4) == (None, 4, None)
 
 
-def test_named_site_is_preferred_among_equal_scores():
+def test_mass_shift_is_moved_to_a_nameable_site_of_equal_score():
     assert named("PEPMTIDEK", unimod().by_name("Oxidation").mass, best=5, allowed=(4,))[:2] == ("Oxidation", 4)
 
 
-def test_shift_of_whole_end_residues_is_not_a_modification():
+def test_mass_shift_of_end_residues_is_named_as_peptide_end():
     # TK precedes the peptide and K|D is a cut, so the difference is DE; S G K is followed by a cut.
     assert named("PEPTIDEK", mass_of("E"), best=1)[0] == "semi-specific end +E (N-terminus)"
     assert named("PEPTIDEK", mass_of("DE"), best=1)[0] == "missed cleavage +DE (N-terminus)"
@@ -95,7 +95,7 @@ def test_shift_of_whole_end_residues_is_not_a_modification():
 
 
 @pytest.mark.parametrize("k", range(1, 8))
-def test_shortened_peptide_has_the_minimum_length(k):
+def test_mass_shift_names_no_peptide_below_minimum_length(k):
     sequence = "LVNELTEFAK"
     for lost, best, end in ((sequence[:k], 1, "N-terminus"), (sequence[-k:], len(sequence), "C-terminus")):
         name = f"-{lost} ({end})"
@@ -107,14 +107,14 @@ def test_shortened_peptide_has_the_minimum_length(k):
 
 
 @pytest.mark.parametrize(("residue", "exchange"), [("S", "Ser->Asp"), ("T", "Thr->Glu"), ("K", "Lys->Arg")])
-def test_modification_is_named_before_substitution(residue, exchange):
+def test_mass_shift_names_list_modification_before_substitution(residue, exchange):
     sequence = f"PEV{residue}IDEK"
     assert named(sequence, unimod().by_name("Formyl").mass, best=4, tolerance=0.015)[0] == "Formyl"
     leading, others = possible(sequence, unimod().by_name("Formyl").mass, 4)
     assert leading[0] == "Formyl" and exchange in others
 
 
-def test_modification_is_named_before_another_peptide_end():
+def test_mass_shift_names_list_modification_before_other_peptide_end():
     # Either glycine, which follows serine in the protein, or a carbamidomethyl group on lysine.
     leading, others = possible("PEPTIDEK", mass_of("G"), 8)
     assert leading[0] == "Carbamidomethyl" and not any("end" in name for name in leading)
@@ -122,7 +122,7 @@ def test_modification_is_named_before_another_peptide_end():
     assert leading == ["Glu"] and "semi-specific end +E (N-terminus)" in others
 
 
-def test_neutral_loss_distinguishes_phosphate_and_sulfate():
+def test_neutral_loss_distinguishes_phospho_from_sulfo():
     for name, other in (("Phospho", "Sulfo"), ("Sulfo", "Phospho")):
         mass = unimod().by_name(name).mass
         assert possible("PESTIDEK", mass, 4)[0] == [name, other]
@@ -132,7 +132,7 @@ def test_neutral_loss_distinguishes_phosphate_and_sulfate():
         assert possible("PESTIDEK", mass, 4, tolerance=0.004)[0] == [name]
 
 
-def test_possible_names_follow_the_definition():
+def test_possible_mass_shift_names_equal_the_definition():
     """Check random shifts at one position: every matching Unimod entry, substitution and end is named, and nothing else."""
     random = np.random.default_rng(8)
     sequence, tolerance = "GSTKMDENQHYWK", 0.02
@@ -157,18 +157,18 @@ def test_possible_names_follow_the_definition():
         assert sum(bool(re.fullmatch("[A-Z][a-z]{2}->[A-Z][a-z]{2}", name)) for name in (*leading, *others)) >= len(exchanges)
 
 
-def test_substitutions_are_named_after_both_amino_acids():
+def test_substitution_is_named_after_both_amino_acids():
     assert named("PEVTIDEK", mass_of("W") - mass_of("V"), best=3)[:2] == ("Val->Trp", 3)
 
 
-def test_fixed_modification_may_be_missing_or_replaced():
+def test_mass_shift_may_be_a_missing_or_replaced_fixed_modification():
     fixed = unimod().by_name("Carbamidomethyl").mass
     assert named("PECTIDEK", -fixed, best=3)[0] == "without Carbamidomethyl"
     assert named("PECTIDEK", unimod().by_name("Propionamide").mass - fixed, best=3)[0] == "Propionamide instead of Carbamidomethyl"
     assert named("PECTIDEK", -fixed, best=3, fixed=())[0] != "without Carbamidomethyl"
 
 
-def test_two_common_modifications_are_named_with_both_sites():
+def test_two_modifications_are_named_with_both_sites():
     both = unimod().by_name("Oxidation").mass + unimod().by_name("Phospho").mass
     assert named("PEMTISDK", both, best=4, tolerance=0.002)[0] == "Oxidation + Phospho"
     assert named("PEATIADK", both, best=4, tolerance=0.002)[0] != "Oxidation + Phospho"
@@ -186,19 +186,19 @@ def test_two_common_modifications_are_named_with_both_sites():
         ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
     ],
 )
-def test_common_modifications_and_ends_have_separate_tiers(sequence, shift, best, tier):
+def test_common_modifications_and_peptide_ends_have_separate_tiers(sequence, shift, best, tier):
     tiers, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
     assert tiers[0] == tier if tier is not None else tiers[0] > END_TIER
     if tiers[0] < TIERS - 1:
         assert distance[0] == pytest.approx(0.003, abs=1e-4)
 
 
-def test_unknown_mass_has_the_last_tier():
+def test_unknown_mass_shift_has_the_last_tier():
     tier, distance = tiers_of_shifts(places_of("PEPTIDEK", 123.4567, 4), CARBAMIDOMETHYL)
     assert tier[0] == TIERS - 1 and np.isinf(distance[0])
 
 
-def test_tier_agrees_with_name_in_any_partition(monkeypatch):
+def test_mass_shift_tier_agrees_with_name_in_any_batch(monkeypatch):
     """Check random shifts named together and in batches of seven: tiers before pairs have a name, with the distance of a possible name."""
     random = np.random.default_rng(3)
     residue_codes = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)

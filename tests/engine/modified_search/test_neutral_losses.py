@@ -33,7 +33,7 @@ def loss_of(peaks, charge=2, *, is_tyrosine=False):
 
 
 @pytest.mark.parametrize("charge", [2, 3])
-def test_stronger_loss_peak_gives_the_neutral_loss(charge):
+def test_neutral_loss_is_read_from_the_stronger_loss_peak(charge):
     phosphate, sulfate = ((NEUTRAL - loss) / charge + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(phosphate, 60.0)], charge) == LOSS_OF_PHOSPHATE
     assert loss_of([(sulfate, 60.0)], charge) == LOSS_OF_SULFATE
@@ -41,14 +41,14 @@ def test_stronger_loss_peak_gives_the_neutral_loss(charge):
     assert loss_of([(phosphate, 20.0), (sulfate, 60.0)], charge) == LOSS_OF_SULFATE
 
 
-def test_weak_or_missing_peak_gives_no_neutral_loss():
+def test_neutral_loss_is_unknown_for_weak_or_missing_peaks():
     phosphate = (NEUTRAL - PHOSPHATE) / 2 + PROTON
     assert loss_of([]) == NO_LOSS
     assert loss_of([(phosphate, 5.0)]) == NO_LOSS
     assert loss_of([(phosphate + 0.1, 60.0)]) == NO_LOSS
 
 
-def test_smaller_loss_of_tyrosine_is_not_informative():
+def test_neutral_loss_of_so3_is_not_used_for_tyrosine():
     phosphate, sulfate = ((NEUTRAL - loss) / 2 + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(sulfate, 60.0)], is_tyrosine=True) == NO_LOSS
     assert loss_of([(phosphate, 60.0)], is_tyrosine=True) == LOSS_OF_PHOSPHATE

@@ -88,7 +88,7 @@ def accepted(rows):
     return [row for row in rows if row["rank"] == "1" and row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
 
 
-def test_planted_modifications_get_their_name_and_site(made, project):
+def test_modified_search_names_and_localises_planted_modifications(made, project):
     rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
     right = {title: rows[title] for title, (sequence, *_) in made.planted.items() if rows.get(title, {}).get("sequence") == sequence}
     assert len(right) >= 0.9 * len(made.planted)
@@ -101,7 +101,7 @@ def test_planted_modifications_get_their_name_and_site(made, project):
     assert len(wrong) <= 7  # Each group is accepted down to about its first decoy.
 
 
-def test_unmodified_peptides_get_no_shift(made, project):
+def test_modified_search_gives_unmodified_peptides_no_mass_shift(made, project):
     rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
     plain = [title for title, sequence in made.plain.items() if rows.get(title, {}).get("sequence") == sequence]
     assert len(plain) >= 0.9 * len(made.plain)
@@ -124,7 +124,7 @@ def test_modifications_table_counts_the_psms(project):
     assert counts["psms"] == len(rows) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
 
 
-def test_all_possible_names_are_listed_selected_first(project):
+def test_possible_modification_names_start_with_the_selected_name(project):
     rows = [row for row in rows_of(project) if row["shift_kind"] != "none"]
     for row in rows:
         leading = row["possible_names"].split("; ")[0].split(" or ")[0]
@@ -138,7 +138,7 @@ def test_all_possible_names_are_listed_selected_first(project):
     assert all(not row["possible_names"] for row in rows_of(project) if row["shift_kind"] == "none")
 
 
-def test_proforma_has_the_name_or_the_mass(project):
+def test_modified_peptide_proforma_has_name_or_mass(project):
     for row in rows_of(project):
         assert parse(row["peptide"]).mass == pytest.approx(float(row["calculated_mass"]), abs=1e-3)
         if row["modification"] in unimod():
@@ -147,21 +147,21 @@ def test_proforma_has_the_name_or_the_mass(project):
             assert f"[{write_mass(float(row['carried_mass']))}]" in row["peptide"]
 
 
-def test_tables_are_equal_with_one_and_two_threads(made, project, tmp_path):
+def test_modified_search_tables_are_equal_with_one_and_two_threads(made, project, tmp_path):
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=1)
     for name in ("psms", "peptides", "proteins", "modifications"):
         first, second = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_tables_are_equal_when_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
+def test_modified_search_tables_are_equal_with_the_index_in_parts(made, project, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.modified_search.passes._MB", 20_000)
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(index_memory=64), device="cpu", threads=2)
     assert (tmp_path / "p" / "exports" / "psms.tsv").read_bytes() == (project / "exports" / "psms.tsv").read_bytes()
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_exported_shift_is_read_as_mass_difference(project, tmp_path):
+def test_exported_mass_shift_is_read_as_mass_difference(project, tmp_path):
     for name, target in (("pepxml", tmp_path / "x.pep.xml"), ("mzid", tmp_path / "x.mzid"), ("pin", tmp_path / "x.pin")):
         assert main(["export", str(project), "--format", name, "--out", str(target)]) == 0
     assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "tables")]) == 0
@@ -184,7 +184,7 @@ def test_exported_shift_is_read_as_mass_difference(project, tmp_path):
     assert carrying == sum((row["modification"] != "") + row["sequence"].count("C") for row in rows.values())
 
 
-def test_unidentified_spectra_of_a_project_are_searched(made, tmp_path):
+def test_modified_search_accepts_unidentified_spectra_of_a_project(made, tmp_path):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     out = tmp_path / "second"
@@ -215,7 +215,7 @@ def test_unidentified_spectra_of_a_project_are_searched(made, tmp_path):
     assert len(wide) >= 0.8 * len(made.planted)
 
 
-def test_published_mode_ranks_by_matching_masses_only(made, tmp_path):
+def test_published_preset_ranks_by_matching_masses_only(made, tmp_path):
     parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
     find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
     rows = [row for row in rows_of(tmp_path / "p") if row["rank"] == "1"]
@@ -227,7 +227,7 @@ def test_published_mode_ranks_by_matching_masses_only(made, tmp_path):
     assert oxidised and {row["shift_kind"] for row in oxidised} == {"named"}
 
 
-def test_rescoring_keeps_all_matches_of_a_peptide_together(made, tmp_path, monkeypatch):
+def test_modified_search_rescores_all_matches_of_a_peptide_in_one_fold(made, tmp_path, monkeypatch):
     """Check the numbers that split training and scoring: one for each sequence (I = L) together with its decoy."""
     numbers = {}
 
@@ -259,7 +259,7 @@ def cancelled_search(made, folder, stage):
     find_modified([made.spectra], [made.database], folder, ModifiedSearchParameters(), device="cpu", progress=progress)
 
 
-def test_cancelled_search_leaves_nothing(made, tmp_path):
+def test_cancelled_modified_search_leaves_no_files(made, tmp_path):
     for stage in ("Counting matches", "Placing mass shifts", "Writing results"):
         with pytest.raises(Cancelled):
             cancelled_search(made, tmp_path / "p", stage)
@@ -267,7 +267,7 @@ def test_cancelled_search_leaves_nothing(made, tmp_path):
     assert not (tmp_path / "p" / "exports").exists()
 
 
-def test_unsearchable_input_is_rejected_in_one_sentence(made, tmp_path):
+def test_modified_search_rejects_unsearchable_input_in_one_sentence(made, tmp_path):
     search = {"device": "cpu", "threads": 1}
     with pytest.raises(ParameterError, match="spectra"):
         find_modified([], [made.database], tmp_path / "p", ModifiedSearchParameters(), **search)
@@ -286,14 +286,14 @@ def test_unsearchable_input_is_rejected_in_one_sentence(made, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "x", "5", "5..", "500..-150", "-1e9..5", "nan..5", "0..inf", "1...2..3"])
-def test_search_rejects_empty_range_of_shifts(text):
+def test_modified_search_rejects_empty_range_of_mass_shifts(text):
     with pytest.raises(ParameterError):
         shift_range(text)
     with pytest.raises(ParameterError):
         ModifiedSearchParameters().changed(mass_shift=text)
 
 
-def test_search_without_decoys_has_no_q_values(made, tmp_path):
+def test_modified_search_without_decoys_has_no_q_values(made, tmp_path):
     parameters = ModifiedSearchParameters(decoys="none")
     summary = find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
     rows = rows_of(tmp_path / "p")
@@ -301,7 +301,7 @@ def test_search_without_decoys_has_no_q_values(made, tmp_path):
     assert len(rows_of(tmp_path / "p", "modifications")) > 0
 
 
-def test_command_line_reads_gzipped_spectra(made, tmp_path):
+def test_modified_search_accepts_gzipped_spectra(made, tmp_path):
     packed = tmp_path / "spectra.mgf.gz"
     packed.write_bytes(gzip.compress(made.spectra.read_bytes()))
     out = tmp_path / "p"
@@ -324,7 +324,7 @@ def test_command_line_reads_gzipped_spectra(made, tmp_path):
     assert shifts and min(shifts) > 9.9 and max(shifts) < 20.1
 
 
-def test_annotations_of_found_proteins_are_stored(made, tmp_path):
+def test_modified_search_stores_features_of_found_proteins(made, tmp_path):
     entries = list(proteins_of(SAMPLE).items())
     feature = 'FT   DOMAIN          2..30\nFT                   /note="First"\n'
     text = "".join(swiss_prot_entry(f"A0A{i:07d}", f"P{i}_X", sequence, feature) for i, (_, sequence) in enumerate(entries))
@@ -335,7 +335,7 @@ def test_annotations_of_found_proteins_are_stored(made, tmp_path):
     assert features and {(row["kind"], row["first"], row["last"], row["description"]) for row in features} == {("domain", 2, 30, "First")}
 
 
-def test_nucleotide_database_is_translated(made, tmp_path):
+def test_modified_search_translates_nucleotide_database(made, tmp_path):
     genes = ["".join(CODONS[residue] for residue in protein if residue in CODONS) for protein in proteins_of(SAMPLE).values()]
     (tmp_path / "genome.fasta").write_text(">one\nAC" + "TAA".join(genes[:400]) + "TAA\n")
     parameters = ModifiedSearchParameters(translation="forward", minimum_frame=20)
@@ -347,7 +347,7 @@ def test_nucleotide_database_is_translated(made, tmp_path):
     assert lines and all(line[0] == "one" and line[5] == "+" for line in lines)
 
 
-def test_search_rejects_project_with_all_identified(made, tmp_path, monkeypatch, capsys):
+def test_modified_search_rejects_project_without_unidentified_spectra(made, tmp_path, monkeypatch, capsys):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     monkeypatch.setattr("proteoscope.engine.modified_search.search.identified_spectra", lambda psms, n, fdr: range(n))

@@ -41,7 +41,7 @@ def expected_places(small: Identification, fdr: float) -> list[tuple[str, int, i
 
 
 @pytest.mark.parametrize("fdr", [0.01, 0.2])
-def test_gff3_and_bed_have_all_accepted_peptides(small: Identification, tmp_path: Path, fdr: float) -> None:
+def test_genome_gff3_and_bed_have_all_accepted_peptides(small: Identification, tmp_path: Path, fdr: float) -> None:
     folder = small.write(tmp_path / "run", is_translated=True)
     expected = sorted(expected_places(small, fdr))
     assert expected or fdr < 0.1
@@ -76,7 +76,7 @@ def test_genome_export_rejects_run_without_translation(small: Identification, tm
 
 
 @pytest.mark.parametrize("format", OF_GENOMES)
-def test_cancelled_export_leaves_existing_file_unchanged(small: Identification, tmp_path: Path, format: str) -> None:
+def test_cancelled_genome_export_leaves_existing_file_unchanged(small: Identification, tmp_path: Path, format: str) -> None:
     folder = small.write(tmp_path / "run", is_translated=True)
     (tmp_path / "out").write_text("old")
     progress = Progress()

@@ -78,7 +78,7 @@ def test_mzidentml_is_valid_with_any_description(small, tmp_path, specificity):
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_export_without_psms_is_readable(tmp_path):
+def test_mzidentml_without_psms_is_readable(tmp_path):
     path = write(identification(0), tmp_path)
     with mzid.read(str(path), use_index=False) as reader:
         assert list(reader) == []
@@ -99,7 +99,7 @@ def test_mzidentml_terms_match_the_vocabulary(root):
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_exported_psms_match_tables(small, path):
+def test_mzidentml_psms_equal_tables(small, path):
     expected = defaultdict(list)
     for row in small.psms.to_pylist():
         expected[row["spectrum"]].append(row)
@@ -156,7 +156,7 @@ def attribute_text(text: str) -> str:
     return etree.fromstring(f'<a b="{attribute(text)}"/>').get("b")
 
 
-def test_peptide_positions_match_protein_sequences(small, root):
+def test_mzidentml_peptide_positions_match_protein_sequences(small, root):
     """Each peptide occurs in its protein's sequence at the exported position, between the exported residues."""
     sequences = {
         element.get("id"): small.database[element.get("accession")].sequence for element in root.iterfind(".//m:DBSequence", NAMESPACE)
@@ -175,7 +175,7 @@ def test_peptide_positions_match_protein_sequences(small, root):
     assert n_checked > len(peptides)
 
 
-def test_modifications_have_their_unimod_terms(small, root):
+def test_mzidentml_modifications_have_unimod_terms(small, root):
     expected = set()
     for row in small.psms.to_pylist():
         expected |= set(zip(row["modification_names"], row["modification_unimod"], strict=True))
@@ -206,7 +206,7 @@ def test_modifications_have_their_unimod_terms(small, root):
     ]
 
 
-def test_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path):
+def test_mzidentml_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path):
     rows = small.psms.to_pylist()
     rows[0] |= {
         "sequence": "QSAMPLEK",
@@ -222,7 +222,7 @@ def test_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path)
     assert (term.getparent().get("location"), term.getparent().get("residues")) == ("0", "Q")
 
 
-def test_relative_and_absolute_path_of_one_file_are_merged(small, tmp_path):
+def test_mzidentml_lists_relative_and_absolute_path_of_a_file_once(small, tmp_path):
     rows = small.psms.to_pylist()
     names = {path: f"{folder}/run.mzML" for path, folder in zip(small.spectra, ("A", "../B/A"), strict=True)}
     for row in rows:
@@ -241,7 +241,7 @@ def test_relative_and_absolute_path_of_one_file_are_merged(small, tmp_path):
     assert by_spectrum == {(address[row["spectrum_file"]], row["spectrum_id"]) for row in rows}
 
 
-def test_locations_are_relative_to_export_folder(small, tmp_path):
+def test_mzidentml_file_locations_are_relative_to_export_folder(small, tmp_path):
     paths = [str(tmp_path / "in" / "A" / "run 1.mzML"), str(tmp_path / "in" / "B" / "run 1.mzML")]
     rows = small.psms.to_pylist()
     names = dict(zip(small.spectra, ("A/run 1.mzML", "B/run 1.mzML"), strict=True))
@@ -262,7 +262,7 @@ def test_mzidentml_references_are_resolved(root):
     assert references <= set(names)
 
 
-def test_export_describes_the_search(root):
+def test_mzidentml_describes_the_search(root):
     def terms(element_path: str) -> dict[str, tuple[str | None, str | None]]:
         return {
             element.get("accession"): (element.get("value"), element.get("unitAccession"))
@@ -296,12 +296,12 @@ def test_export_describes_the_search(root):
         ({"decoy_suffix": "_REVERSED"}, r"_REVERSED(?:\||$)"),
     ],
 )
-def test_existing_decoys_are_described_by_their_tag(small, tmp_path, settings, pattern):
+def test_mzidentml_describes_existing_decoys_by_prefix_or_suffix(small, tmp_path, settings, pattern):
     written = etree.parse(write(small, tmp_path, decoys="existing", **settings))
     assert {element.get("value") for element in written.iterfind(".//m:cvParam[@accession='MS:1001283']", NAMESPACE)} == {pattern}
 
 
-def test_decoys_are_recognised_by_their_suffix(small, root, tmp_path):
+def test_mzidentml_recognises_decoys_by_suffix(small, root, tmp_path):
     suffix = next(element.get("accession") for element in root.iterfind(".//m:DBSequence", NAMESPACE))[-3:]
     written = etree.parse(write(small, tmp_path, decoys="existing", decoy_suffix=suffix))
     accessions = {element.get("id"): element.get("accession") for element in written.iterfind(".//m:DBSequence", NAMESPACE)}
@@ -310,7 +310,7 @@ def test_decoys_are_recognised_by_their_suffix(small, root, tmp_path):
             assert evidence.get("isDecoy") == "true"
 
 
-def test_protein_groups_reference_accepted_psms(small, root):
+def test_mzidentml_protein_groups_reference_accepted_psms(small, root):
     psms = small.psms.to_pylist()
     groups = root.findall(".//m:ProteinAmbiguityGroup", NAMESPACE)
     assert len(groups) == len(small.proteins)
@@ -335,7 +335,7 @@ def test_protein_groups_reference_accepted_psms(small, root):
     assert (count.get("accession"), count.get("value")) == ("MS:1002404", str(n_passing))
 
 
-def test_attribute_restores_any_text():
+def test_attribute_text_escapes_only_control_characters():
     """Accessions are restored by readers, except for control characters that XML excludes."""
     text = "".join(map(chr, [*range(0x20, 0x7F), 0xE9, 0x3A9, 0x1F600]))
     assert attribute_text(text) == text
@@ -345,7 +345,7 @@ def test_attribute_restores_any_text():
 
 @pytest.mark.peers
 @pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms")
-def test_openms_reads_all_psms(small, path):
+def test_openms_reads_all_psms_of_mzidentml(small, path):
     script = (
         "import sys, pyopenms as o; runs, spectra = [], o.PeptideIdentificationList();"
         "o.MzIdentMLFile().load(sys.argv[1], runs, spectra);"
@@ -355,7 +355,7 @@ def test_openms_reads_all_psms(small, path):
     assert f"READ {len(set(small.psms['spectrum'].to_pylist()))} {len(small.psms)}" in done.stdout
 
 
-def test_proteins_have_the_organism_of_their_description(root):
+def test_mzidentml_proteins_have_organism_of_the_description(root):
     organisms = []
     for element in root.iterfind(".//m:DBSequence", NAMESPACE):
         terms = {term.get("accession"): term.get("value") for term in element.iterfind("m:cvParam", NAMESPACE)}

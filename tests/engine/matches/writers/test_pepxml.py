@@ -35,7 +35,7 @@ def path(small, tmp_path_factory) -> Path:
     return written
 
 
-def test_exported_psms_match_tables(small, path):
+def test_pepxml_psms_equal_tables(small, path):
     expected = defaultdict(list)
     for row in small.psms.to_pylist():
         expected[row["spectrum_file"], row["spectrum"], row["charge"]].append(row)
@@ -94,7 +94,7 @@ def _check_modifications(hit: dict, row: dict) -> None:
     }
 
 
-def test_export_describes_the_search(path):
+def test_pepxml_describes_the_search(path):
     root = ElementTree.parse(path).getroot()
     summaries = root.findall(f"{NAMESPACE}msms_run_summary")
     assert [summary.get("base_name") for summary in summaries] == ["run 1 & 2", "späte"]
@@ -117,7 +117,7 @@ def test_export_describes_the_search(path):
     assert parameters["second_pass"] == "false"
 
 
-def test_export_without_psms_is_readable(tmp_path):
+def test_pepxml_without_psms_is_readable(tmp_path):
     empty = identification(0)
     for parameters, spectra in (({}, ()), (empty.parameters, empty.spectra)):
         export(empty.write(tmp_path), "pepxml", tmp_path / "x.pep.xml", parameters, spectra=spectra)
@@ -136,7 +136,7 @@ def test_pepxml_describes_any_enzyme(small, tmp_path, enzyme):
 
 @pytest.mark.peers
 @pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms")
-def test_openms_reads_all_psms(small, path):
+def test_openms_reads_all_psms_of_pepxml(small, path):
     script = (
         "import sys, pyopenms as o; runs, spectra = [], o.PeptideIdentificationList();"
         "o.PepXMLFile().load(sys.argv[1], runs, spectra); print('READ', len(runs), spectra.size())"

@@ -30,7 +30,7 @@ def tables_with(results: Identification, **replaced) -> IdentificationTables:
     return IdentificationTables(replaced.get("psms", results.psms), results.peptides, results.proteins)
 
 
-def test_each_line_follows_the_documented_grammar(small, tmp_path):
+def test_pin_lines_follow_the_documented_grammar(small, tmp_path):
     header, *lines = read_lines(tables_with(small), tmp_path / "x.pin")
     features = [name for name in small.psms.column_names if name.startswith("feature_")]
     assert header == ["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]
@@ -97,7 +97,7 @@ def test_mokapot_reads_pin(small, tmp_path):
     assert features == [name for name in small.psms.column_names if name.startswith("feature_")]
 
 
-def test_names_with_control_characters_break_no_line(small, tmp_path):
+def test_pin_escapes_control_characters_in_names(small, tmp_path):
     proteins = pa.array([["a\tb\nc\x1b"]] * len(small.psms), small.psms.schema.field("proteins").type)
     files = pa.array(["run\n1.mgf"] * len(small.psms))
     at, of_file = (small.psms.column_names.index(name) for name in ("proteins", "spectrum_file"))

@@ -86,7 +86,7 @@ def _check(text: str, value: object, name: str) -> None:
         assert text == str(value)
 
 
-def test_duckdb_detects_types_of_tsv(small, exported):
+def test_duckdb_detects_column_types_of_tsv(small, exported):
     path = exported / "psms.tsv"
     types = dict(duckdb.sql(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_csv('{path}', delim = '\t'))").fetchall())
     assert types["is_decoy"] == "BOOLEAN"
@@ -110,7 +110,7 @@ def test_tsv_without_psms_has_headers(tmp_path):
     }
 
 
-def test_tsv_from_memory_and_files_is_identical(small, exported, tmp_path):
+def test_tsv_is_identical_for_tables_in_memory_and_files(small, exported, tmp_path):
     folder = tmp_path / "it's [a] *folder*? ä%"
     export(small.write(folder), "tsv", folder / "out")
     export(IdentificationTables(small.psms, small.peptides, small.proteins), "tsv", tmp_path / "memory")
@@ -199,7 +199,7 @@ def with_formulas(small) -> IdentificationTables:
     return IdentificationTables(psms, small.peptides, small.proteins)
 
 
-def test_spreadsheet_safe_texts_are_not_formulas(with_formulas, tmp_path):
+def test_spreadsheet_safe_tsv_contains_no_formulas(with_formulas, tmp_path):
     texts = FORMULAS + HARMLESS
     export(with_formulas, "tsv", tmp_path / "safe", spreadsheet_safe=True)
     written = read(tmp_path / "safe" / "psms.tsv")
@@ -211,7 +211,7 @@ def test_spreadsheet_safe_texts_are_not_formulas(with_formulas, tmp_path):
     assert len(written) == len(texts)
 
 
-def test_texts_are_unchanged_unless_spreadsheet_safe(with_formulas, tmp_path):
+def test_tsv_texts_are_unchanged_unless_spreadsheet_safe(with_formulas, tmp_path):
     export(with_formulas, "tsv", tmp_path / "plain")
     assert [line["spectrum_id"] for line in read(tmp_path / "plain" / "psms.tsv")] == [
         text.replace("\t", " ") for text in FORMULAS + HARMLESS

@@ -61,7 +61,7 @@ def test_column_names_are_not_executed_as_sql(small, tmp_path, secret, format):
         assert "confidential" not in exported.read_text(encoding="utf-8")
 
 
-def test_column_names_in_memory_are_not_executed_as_sql(small, tmp_path, secret):
+def test_column_names_of_tables_in_memory_are_not_executed_as_sql(small, tmp_path, secret):
     names = [name for name in evil_names(secret, tmp_path / "written.csv") if name]
     psms = small.psms
     for name in names:
@@ -74,7 +74,7 @@ def test_column_names_in_memory_are_not_executed_as_sql(small, tmp_path, secret)
 
 
 @pytest.mark.parametrize("of_files", [True, False])
-def test_queries_cannot_access_other_files(small, tmp_path, secret, of_files):
+def test_table_queries_cannot_access_other_files(small, tmp_path, secret, of_files):
     folder = small.write(tmp_path / "results [x]? *'")
     pq.write_table(small.psms, folder / "psmss.parquet")
     tables = IdentificationTables.of_folder(folder) if of_files else IdentificationTables(small.psms, small.peptides, small.proteins)
@@ -99,7 +99,7 @@ def test_queries_cannot_access_other_files(small, tmp_path, secret, of_files):
     assert not out.exists()
 
 
-def test_query_larger_than_memory_spills_to_disk(small, tmp_path, monkeypatch):
+def test_table_query_larger_than_memory_spills_to_disk(small, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.matches.writers.tables._MEMORY", "60MB")
     folder = small.write(tmp_path / "results")
     n = 1_000_000
@@ -109,7 +109,7 @@ def test_query_larger_than_memory_spills_to_disk(small, tmp_path, monkeypatch):
     assert rows == [("P000000000000" * 4,), ("P000000000001" * 4,)]
 
 
-def test_exhausted_memory_is_not_an_input_error(small, tmp_path, monkeypatch):
+def test_exhausted_memory_of_a_query_is_not_an_input_error(small, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.matches.writers.tables._MEMORY", "1MB")
     folder = small.write(tmp_path / "results")
     pq.write_table(pa.table({"peptide": [f"P{i:099d}" for i in range(300_000)]}), folder / "peptides.parquet")

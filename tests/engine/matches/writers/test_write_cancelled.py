@@ -32,7 +32,7 @@ def test_cancelled_export_leaves_existing_file_unchanged(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_progress_ends_at_its_total(tmp_path, format):
+def test_export_progress_ends_at_its_total(tmp_path, format):
     small = identification()
     events: list[ProgressEvent] = []
     export(small.write(tmp_path, is_translated=format in OF_GENOMES), format, tmp_path / "out", small.parameters, Progress(events.append))
