@@ -82,9 +82,9 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| a project folder |": (
         "engine/project/test_untrusted_projects.py::test_project_rejects_symbolic_links",
-        "engine/project/test_untrusted_projects.py::test_sweep_ignores_run_id_outside_project",
-        "engine/project/test_untrusted_projects.py::test_unexpected_database_objects_are_rejected",
-        "engine/project/test_row_marks.py::test_untrusted_marks_are_bounded_and_shown_as_text",
+        "engine/project/test_untrusted_projects.py::test_clean_up_ignores_run_id_outside_project",
+        "engine/project/test_untrusted_projects.py::test_project_open_rejects_unexpected_database_objects",
+        "engine/project/test_row_marks.py::test_untrusted_row_marks_are_limited_and_shown_as_text",
         "fuzz/test_result_tables.py::test_corrupt_results_give_results_or_clear_errors",
     ),
     "| a stopped run in it |": (
@@ -95,7 +95,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/project/test_checkpoint_store.py::test_checkpoint_is_found_by_project_and_run",
     ),
     "| files outside it that it names": (
-        "engine/project/test_recorded_files.py::test_check_rejects_changed_missing_and_other_files",
+        "engine/project/test_recorded_files.py::test_recorded_file_check_rejects_changed_and_missing_files",
         "engine/project/test_recorded_files.py::test_file_digest_rejects_pipes_and_devices",
         "fuzz/test_source_runs.py::test_quantify_reads_no_file_that_a_forged_run_names",
         "fuzz/test_source_runs.py::test_quantify_opens_no_pipe_that_a_forged_run_names",
@@ -114,7 +114,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| a structure database, a cached index |": (
         "fuzz/test_structure_databases.py::test_changed_database_is_valid_or_rejected_in_one_sentence",
         "fuzz/test_indexes.py::test_corrupt_column_is_rejected_or_harmless",
-        "engine/project/test_index_store.py::test_damaged_index_is_absent_and_built_again",
+        "engine/project/test_index_store.py::test_index_store_rebuilds_a_damaged_index",
     ),
     "| presets, tables of samples, the window's settings |": (
         "engine/test_parameters.py::test_read_preset_does_not_wait_for_a_pipe",
@@ -130,7 +130,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| names in the output": (
         "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
         "engine/command_line/test_terminal.py::test_printable_escapes_control_characters",
-        "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
+        "engine/results/test_separated.py::test_control_characters_in_tsv_names_become_spaces",
         "engine/evidence/test_untrusted_input.py::test_structure_export_escapes_untrusted_names",
         "engine/evidence/test_untrusted_input.py::test_gff3_and_tsv_escape_separators_in_untrusted_names",
         "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
@@ -150,7 +150,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Exported tables can be made safe": (
         "engine/results/test_separated.py::test_spreadsheet_safe_formulas_get_an_apostrophe",
-        "engine/results/test_separated.py::test_formulas_after_invisible_characters_get_an_apostrophe",
+        "engine/results/test_separated.py::test_spreadsheet_safe_escapes_formulas_after_invisible_characters",
     ),
     "HTML pages contain no script": (
         "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",

@@ -171,7 +171,7 @@ def collect_peptides(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, fl
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_broken_features_are_skipped(tmp_path: Path, seed: int) -> None:
+def test_broken_features_of_a_database_are_skipped(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=chance.randrange(12, 90))) for i in range(3)}
     for suffix, text in zip((".dat", ".xml"), databases(chance, sequences), strict=True):

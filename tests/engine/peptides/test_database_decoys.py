@@ -122,7 +122,7 @@ NAMES: dict[str, tuple[Callable[[str], str], DecoyTag]] = {
 
 @pytest.mark.parametrize("naming", NAMES)
 @pytest.mark.parametrize("decoy_of", [MIRRORS["reversed"], shuffled], ids=["mirror", "other residues"])
-def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> None:
+def test_decoys_are_detected_by_name(naming: str, decoy_of: Callable[[str], str]) -> None:
     named, tag = NAMES[naming]
     targets = natural(200)
     records = targets + [(named(name), decoy_of(sequence)) for name, sequence in targets]
@@ -135,7 +135,7 @@ def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> 
     assert np.array_equal(are_tagged(names, *(("", tag.text) if tag.is_suffix else (tag.text, ""))), answer.is_decoy)
 
 
-def test_imported_names_are_recognised() -> None:
+def test_decoys_are_detected_by_prefixes_of_imported_results() -> None:
     targets = natural(50)
     for prefix in ImportParameters().decoy_prefixes:
         answer = detected(targets + [(prefix + name, shuffled(sequence)) for name, sequence in targets])
@@ -144,7 +144,7 @@ def test_imported_names_are_recognised() -> None:
 
 @pytest.mark.parametrize("mirror", MIRRORS)
 @pytest.mark.parametrize("order", ["after", "alternating", "before"])
-def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: str) -> None:
+def test_decoys_with_ordinary_names_are_detected_by_sequence(mirror: str, order: str) -> None:
     targets = natural(200)
     decoys = [(f"tr|Q{number}|X", MIRRORS[mirror](sequence)) for number, (_, sequence) in enumerate(targets)]
     records = targets + decoys if order == "after" else [record for pair in zip(targets, decoys, strict=True) for record in pair]
@@ -165,13 +165,13 @@ def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: st
         ("{}.mirror", DecoyTag(".mirror", is_suffix=True)),
     ],
 )
-def test_unusual_decoy_prefix_is_detected_from_pairs(named: str, tag: DecoyTag) -> None:
+def test_unusual_decoy_prefix_is_detected_from_target_decoy_pairs(named: str, tag: DecoyTag) -> None:
     targets = natural(60)
     answer = detected(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
     assert answer is not None and answer.n_by_sequence == 60 and answer.tag == tag
 
 
-def test_decoys_of_several_names_are_all_found() -> None:
+def test_decoys_with_several_prefixes_are_all_detected() -> None:
     targets = natural(120)
     names = ["rev_{}", "{}_REVERSED", "unsaid{}"]
     decoys = [(names[i % 3].format(name if i % 3 < 2 else i), sequence[::-1]) for i, (name, sequence) in enumerate(targets)]
@@ -180,7 +180,7 @@ def test_decoys_of_several_names_are_all_found() -> None:
     assert (answer.n_by_name, answer.n_by_sequence, answer.tag) == (80, 40, None)
 
 
-def test_decoys_among_few_contaminants_are_found() -> None:
+def test_decoys_among_few_contaminants_are_detected() -> None:
     targets, contaminants = natural(3000, longest=80), natural(30, seed=2)
     renamed = [(f"CONTAM{i}", sequence) for i, (_, sequence) in enumerate(contaminants)]
     for decoys in (
@@ -191,7 +191,7 @@ def test_decoys_among_few_contaminants_are_found() -> None:
         assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == list(range(3030, 3060))
 
 
-def test_decoys_of_two_proteins_are_found() -> None:
+def test_decoys_of_only_two_proteins_are_detected() -> None:
     targets = natural(2)
     for decoys in ([(f"rev_{name}", shuffled(sequence)) for name, sequence in targets], [("A", targets[0][1][::-1])]):
         answer = detected(targets + decoys)
@@ -214,36 +214,36 @@ HIV_REV = [(f"sp|P{i:05}|REV_HV1{i % 10}{chr(65 + i % 26)}", sequence) for i, (_
     ],
     ids=["HIV Rev", "entry names", "bare entry names", "few words", "short mirrors", "palindromes", "exchanged residues"],
 )
-def test_natural_proteins_are_not_decoys(others: Records) -> None:
+def test_natural_proteins_are_not_detected_as_decoys(others: Records) -> None:
     assert detected(others) is None
     assert detected(natural(100) + others) is None
 
 
-def test_few_accidental_mirrors_are_not_decoys() -> None:
+def test_few_reversed_sequences_are_not_detected_as_decoys() -> None:
     targets = natural(400)
     assert detected(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:9])]) is None
     assert detected(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:12])]) is not None
 
 
-def test_shuffled_proteins_of_other_names_are_not_decoys() -> None:
+def test_shuffled_proteins_of_other_names_are_not_detected_as_decoys() -> None:
     """Check shuffled proteins, which are needed for entrapment and do not bias error rates."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
     assert detected(targets + mixed) is None
 
 
-def test_short_random_proteins_are_not_decoys() -> None:
+def test_short_random_proteins_are_not_detected_as_decoys() -> None:
     chance = random.Random(5)
     assert detected([(f"P{i}", "".join(chance.choices("AKR", k=chance.randint(0, 9)))) for i in range(3000)]) is None
     assert detected([(f"P{i}", "".join(chance.choices(RESIDUES, k=chance.randint(5, 29)))) for i in range(3000)]) is None
 
 
-def test_configured_prefix_marks_even_a_single_decoy() -> None:
+def test_configured_decoy_prefix_detects_even_a_single_decoy() -> None:
     answer = detected([*natural(100), ("mine_P1", "MAGICK")], prefix="mine_")
     assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == [100]
 
 
-def test_natural_databases_have_no_detected_decoys(shared_data: Path) -> None:
+def test_no_decoys_are_detected_in_natural_databases(shared_data: Path) -> None:
     for path in sorted((shared_data / "proteomes").glob("*.fasta")):
         proteins = read_proteins([path])
         names = Texts(np.asarray(proteins.accession_bytes), np.asarray(proteins.accession_offsets))
@@ -266,7 +266,7 @@ REVERSED = [(f"rev_{name}", sequence[::-1]) for name, sequence in TARGETS]
 UNNAMED = [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(TARGETS)]
 
 
-def test_decoy_error_names_file_example_and_remedies(tmp_path: Path) -> None:
+def test_error_on_decoys_names_file_example_and_remedies(tmp_path: Path) -> None:
     targets, decoys = written(tmp_path / "targets.fasta", TARGETS), written(tmp_path / "decoys.fasta", REVERSED)
     with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as error:
         built(tmp_path / "index", [targets, decoys])
@@ -283,7 +283,7 @@ def test_decoy_error_names_file_example_and_remedies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("decoys", [REVERSED, UNNAMED], ids=["named", "unnamed"])
 @pytest.mark.parametrize("where", ["same file", "second file", "contaminants", "before the targets"])
-def test_omitting_decoys_gives_the_index_of_the_targets(tmp_path: Path, decoys: Records, where: str) -> None:
+def test_index_without_the_decoys_equals_index_of_the_targets(tmp_path: Path, decoys: Records, where: str) -> None:
     targets = written(tmp_path / "targets.fasta", TARGETS)
     first, second = (decoys, TARGETS) if where == "before the targets" else (TARGETS, decoys)
     files = [written(tmp_path / "both.fasta", first + second)]
@@ -311,7 +311,7 @@ def test_omitting_decoys_gives_the_index_of_the_targets(tmp_path: Path, decoys: 
         ("at the end of both", {"decoy_suffix": "_REVERSED"}),
     ],
 )
-def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming: str, settings: dict[str, str]) -> None:
+def test_existing_decoys_are_paired_with_their_targets(tmp_path: Path, naming: str, settings: dict[str, str]) -> None:
     targets = [*TARGETS[:-1], ("sp|P04618|REV_HV1H2", TARGETS[-1][1])]
     named = NAMES[naming][0]
     decoys = [(named(name), sequence[::-1]) for name, sequence in targets]
@@ -322,7 +322,7 @@ def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming
     assert [proteins.proteins.accession(i) for i in range(39, 41)] == ["sp|P04618|REV_HV1H2", decoys[0][0]]
 
 
-def test_existing_decoys_are_rejected_or_omitted(tmp_path: Path) -> None:
+def test_index_rejects_or_omits_existing_decoys(tmp_path: Path) -> None:
     path = written(tmp_path / "both.fasta", TARGETS + REVERSED + UNNAMED)
     with pytest.raises(InputError, match="40 proteins have the residues of other proteins"):
         built(tmp_path / "index", [path], decoys="existing", decoy_prefix="rev_")
@@ -330,7 +330,7 @@ def test_existing_decoys_are_rejected_or_omitted(tmp_path: Path) -> None:
     assert (proteins.n_targets, len(proteins), proteins.n_left_out) == (40, 80, 40)
 
 
-def test_rejected_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_with_rejected_decoys_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     path, messages = written(tmp_path / "both.fasta", TARGETS + REVERSED), list[str]()
     databases = Databases([path], [], {"database": ["x"]})

@@ -193,7 +193,7 @@ def annotated(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dic
 @pytest.mark.parametrize(
     "variable", [("Oxidation (M)",), ("Phospho (ST)", "Acetyl (Protein N-term)", "Methyl (K)", "Gln->pyro-Glu (N-term Q)")]
 )
-def test_known_forms_follow_the_definition(annotated, tmp_path: Path, variable: tuple[str, ...]) -> None:
+def test_forms_with_known_modifications_equal_enumeration(annotated, tmp_path: Path, variable: tuple[str, ...]) -> None:
     database, sequences, sites = annotated
     settings = parameters(variable_modifications=variable)
     targets, decoys = collect_forms(built(tmp_path / "index", database, settings))
@@ -205,7 +205,7 @@ def test_known_forms_follow_the_definition(annotated, tmp_path: Path, variable: 
 
 
 @pytest.mark.parametrize("change", ["C", "", "GGK", "R"])
-def test_variants_have_the_known_modifications_around_them(annotated, tmp_path: Path, change: str) -> None:
+def test_variant_peptides_have_known_modifications_of_other_residues(annotated, tmp_path: Path, change: str) -> None:
     _, sequences, sites = annotated
     of_all, sites_of_all, changes = dict(sequences), dict(sites), []
     at = 17
@@ -234,7 +234,7 @@ def test_variants_have_the_known_modifications_around_them(annotated, tmp_path: 
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
-def test_decoys_have_as_many_forms_as_targets(tmp_path: Path, decoys: str) -> None:
+def test_decoys_have_as_many_modified_forms_as_targets(tmp_path: Path, decoys: str) -> None:
     chance = random.Random(decoys)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=800)) for i in range(4)}
     database = written_database(tmp_path, sequences, {name: random_sites(chance, sequence, 300) for name, sequence in sequences.items()})
@@ -280,7 +280,7 @@ def test_acetyl_after_clipped_methionine_is_terminal_in_decoys(tmp_path: Path) -
     assert set(decoys) == {("REDLLLLTTTK", ((0, "Acetyl (N-term)"),))}
 
 
-def test_known_modification_replaces_fixed_ones(tmp_path: Path) -> None:
+def test_known_modification_replaces_fixed_modification(tmp_path: Path) -> None:
     sequence, sites = "MCKACDEFGHKCAAAAAR", {2: ["N-acetylcysteine"], 5: ["S-palmitoyl cysteine"], 11: ["N6-acetyllysine"]}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
     settings = parameters(fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"))
@@ -292,7 +292,7 @@ def test_known_modification_replaces_fixed_ones(tmp_path: Path) -> None:
     assert other == pytest.approx(sequence_mass("CKACDEFGHK") + 42.010565 + 238.229666 + carbamidomethyl + 2 * label, abs=1e-6)
 
 
-def test_index_with_forms_is_the_same_in_mass_ranges(annotated, tmp_path: Path) -> None:
+def test_peptide_index_with_forms_is_equal_in_mass_ranges(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters()
     proteins, whole = built(tmp_path / "index", database, settings)
@@ -315,7 +315,7 @@ def test_index_with_forms_is_the_same_in_mass_ranges(annotated, tmp_path: Path) 
     assert {form for form in of_some if form not in of_all} == set()
 
 
-def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
+def test_number_of_modified_forms_is_limited_to_the_simplest(tmp_path: Path) -> None:
     sequence = "SSTTSSTTSSTTSSTTSSK"
     sites = {at: ["Phosphoserine" if residue == "S" else "Phosphothreonine"] for at, residue in enumerate(sequence[:-1], 1)}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
@@ -323,7 +323,7 @@ def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
     assert Counter(len(placed) for _, placed in targets) == {1: 18, 2: 12}
 
 
-def test_annotations_without_mass_are_counted(tmp_path: Path) -> None:
+def test_known_modifications_without_mass_are_counted(tmp_path: Path) -> None:
     more = (
         'FT   MOD_RES         2\nFT                   /note="Some adduct"\n'
         'FT   MOD_RES         3\nFT                   /note="Phosphoserine"\n'  # the sequence has another residue at this position
@@ -338,7 +338,7 @@ def test_annotations_without_mass_are_counted(tmp_path: Path) -> None:
     )
 
 
-def test_database_without_annotations_gives_plain_index(tmp_path: Path) -> None:
+def test_database_without_annotations_gives_plain_peptide_index(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAANSSSSSKAAAAAAAK"}, {"Q00001": {}})
     for name, is_requested in (("requested", True), ("without", False)):
         built(tmp_path / name, path, parameters(known_modifications=is_requested))
@@ -346,7 +346,7 @@ def test_database_without_annotations_gives_plain_index(tmp_path: Path) -> None:
     assert first == second and not any("known" in name for name in first)
 
 
-def test_keys_depend_on_all_settings_of_forms(tmp_path: Path) -> None:
+def test_index_key_depends_on_all_settings_of_modified_forms(tmp_path: Path) -> None:
     settings = parameters()
     digestion = Digestion.of(settings, "specific")
     plain = Databases([], [], {"database": ["x"]})
@@ -377,7 +377,9 @@ def test_known_modifications_reject_existing_decoys(tmp_path: Path) -> None:
         ("known_modification", lambda values: values + np.uint8(100)),
     ],
 )
-def test_corrupt_index_is_rejected(annotated, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]) -> None:
+def test_index_with_corrupt_known_modifications_is_rejected(
+    annotated, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]
+) -> None:
     database, *_ = annotated
     settings = parameters()
     built(tmp_path / "index", database, settings)

@@ -126,7 +126,7 @@ SEQUENCES = st.lists(st.text(ALL_RESIDUES, max_size=60).map(lambda text: text + 
     st.booleans(),
     st.booleans(),
 )
-def test_index_has_the_peptides_of_the_reference_digest(
+def test_peptide_index_equals_the_reference_digest(
     tmp_path: Path, sequences: list[str], agent: str, ends: int, missed: int, clip: bool, modified: bool
 ) -> None:
     fixed = tuple(parse_modification(name) for name in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)")) if modified else ()
@@ -144,7 +144,7 @@ def random_proteome(n: int = 40, seed: int = 3, residues: str = ALL_RESIDUES) ->
     return [*sequences, sequences[0], sequences[1][:100] + sequences[2][50:], "", "M"]
 
 
-def test_peptide_masses_equal_pyteomics(tmp_path: Path) -> None:
+def test_peptide_index_masses_equal_pyteomics(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome(residues="ACDEFGHIKLMNPQRSTVWYUO"))
     index = build(tmp_path, proteins, digestion(fixed=(parse_modification("Carbamidomethyl (C)"), parse_modification("Amidated (C-term)"))))
     assert len(index) > 500
@@ -167,7 +167,7 @@ def test_equal_compositions_have_masses_equal_to_the_last_bit(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("ends", [2, 1])
-def test_threads_and_memory_do_not_change_the_index(tmp_path: Path, ends: int) -> None:
+def test_peptide_index_is_equal_for_any_threads_and_memory(tmp_path: Path, ends: int) -> None:
     proteins = protein_index(tmp_path, random_proteome(15 if ends == 2 else 4))
     how = digestion(ends=ends, maximum_mass=2000.0)
     first = build(tmp_path / "a", proteins, how, threads=1)
@@ -181,7 +181,7 @@ def test_threads_and_memory_do_not_change_the_index(tmp_path: Path, ends: int) -
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_selected_proteins_retain_their_positions(tmp_path: Path, memory: int) -> None:
+def test_peptide_index_of_selected_proteins_has_original_positions(tmp_path: Path, memory: int) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     how, chosen = digestion(), [0, 3, 17, 41, 44, 47, 60]
     index = build(tmp_path, proteins, how, memory=memory, selected=np.array(chosen))
@@ -189,7 +189,7 @@ def test_selected_proteins_retain_their_positions(tmp_path: Path, memory: int) -
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_index_of_mass_windows_has_peptides_near_them(tmp_path: Path, memory: int) -> None:
+def test_peptide_index_of_mass_windows_has_only_peptides_near_windows(tmp_path: Path, memory: int) -> None:
     proteins, how = protein_index(tmp_path / "p", random_proteome(8)), digestion()
     whole = build(tmp_path / "whole", proteins, how, memory=memory)
     masses = whole.mass[::40]
@@ -204,14 +204,14 @@ def test_index_of_mass_windows_has_peptides_near_them(tmp_path: Path, memory: in
     assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=distant)) == 0
 
 
-def test_selecting_all_proteins_gives_the_whole_index(tmp_path: Path) -> None:
+def test_peptide_index_of_all_proteins_selected_is_the_whole_index(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     whole = build(tmp_path / "a", proteins, digestion())
     same = build(tmp_path / "b", proteins, digestion(), selected=np.arange(len(proteins)))
     assert listed(whole, proteins) == listed(same, proteins)
 
 
-def test_peptide_of_target_and_decoy_is_a_target(tmp_path: Path) -> None:
+def test_peptide_of_target_and_decoy_counts_as_target(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["GGAAAAAKLLLDR", "KAAAAAGGR"])
     index = build(tmp_path, proteins, digestion(missed=0))
     entry = next(listed_entry for listed_entry in listed(index, proteins) if listed_entry[0] == "GGAAAAAK")
@@ -219,7 +219,7 @@ def test_peptide_of_target_and_decoy_is_a_target(tmp_path: Path) -> None:
     assert entry[2][0] < proteins.first_decoy_residue <= entry[2][1]
 
 
-def test_length_and_mass_limits_are_inclusive(tmp_path: Path) -> None:
+def test_peptide_length_and_mass_limits_are_inclusive(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["GASPVTLNDK"], "none")
     mass = pyteomics_mass.fast_mass("GASPVTLNDK")
     exact = sum(round(float(RESIDUE_MASS[ord(residue) - 65]) * 1e9) for residue in "GASPVTLNDK") + round(WATER_MASS * 1e9)
@@ -230,7 +230,7 @@ def test_length_and_mass_limits_are_inclusive(tmp_path: Path) -> None:
         assert len(build(tmp_path, proteins, digestion(**change))) == 0, change
 
 
-def test_ambiguous_residues_break_peptides_but_not_u_and_o(tmp_path: Path) -> None:
+def test_peptides_may_contain_u_and_o_but_no_ambiguous_residues(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["AGIAUAAK", "GAOTAAAR", "LLXLLLLK", "MMB*MMMK", "TTTTTZR", "VVVVJVVK"], "none")
     index = build(tmp_path, proteins, digestion())
     results = {entry[0]: float(mass) for entry, mass in zip(listed(index, proteins), index.mass, strict=True)}
@@ -240,7 +240,7 @@ def test_ambiguous_residues_break_peptides_but_not_u_and_o(tmp_path: Path) -> No
     assert results["GAOTAAAR"] - pyteomics_mass.fast_mass("GATAAAR") == pytest.approx(237.147727, abs=1e-4)  # pyrrolysine, C12H19N3O2
 
 
-def test_index_opens_again_by_memory_map(tmp_path: Path) -> None:
+def test_peptide_index_opens_by_memory_map(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     built = build(tmp_path, proteins, digestion())
     opened = open_peptide_index(tmp_path, proteins, digestion())
@@ -249,20 +249,20 @@ def test_index_opens_again_by_memory_map(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_index_without_peptides_opens(tmp_path: Path) -> None:
+def test_peptide_index_without_peptides_opens(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["AAA", ""], "none")
     assert len(build(tmp_path, proteins, digestion())) == 0
     assert open_peptide_index(tmp_path, proteins, digestion()).pointer.tolist() == [0]
 
 
-def test_cancel_stops_the_digest(tmp_path: Path) -> None:
+def test_peptide_index_build_stops_at_cancel(tmp_path: Path) -> None:
     proteins, progress = protein_index(tmp_path, random_proteome()), Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
         build_peptide_index(tmp_path, proteins, digestion(), Resources(2, progress=progress), memory_bytes=1 << 28)
 
 
-def test_kernel_arrays_equal_the_columns(tmp_path: Path) -> None:
+def test_peptide_index_arrays_equal_the_columns(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome(5))
     how = digestion(fixed=tuple(parse_modification(text) for text in ("Carbamidomethyl (C)", "Acetyl (N-term)", "Amidated (C-term)")))
     arrays = build(tmp_path, proteins, how).arrays(proteins)
@@ -276,7 +276,7 @@ def test_kernel_arrays_equal_the_columns(tmp_path: Path) -> None:
         assert arrays.mass[i] == pytest.approx(total, abs=1e-6)
 
 
-def test_decoy_termini_do_not_mark_target_peptides(tmp_path: Path) -> None:
+def test_target_peptide_equal_to_a_decoy_terminus_is_not_terminal(tmp_path: Path) -> None:
     # The reversed second protein begins with a peptide from the middle of the first.
     proteins = protein_index(tmp_path / "proteins", ["GGGGKACDEFGHIKLLLLR", "RLLLKIHGFEDCA"])
     entries = listed(build(tmp_path / "peptides", proteins, digestion(missed=0)), proteins)
@@ -287,7 +287,7 @@ def test_decoy_termini_do_not_mark_target_peptides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none", "existing"])
 @pytest.mark.parametrize("ends", [2, 1, 0])
-def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys: str, ends: int) -> None:
+def test_stop_codon_inside_protein_separates_peptides(tmp_path: Path, decoys: str, ends: int) -> None:
     """Check that a protein with stops has the target and decoy peptides of its parts as separate proteins."""
     sequences = ["MAAAAKCCCCC*MDDDDDKEEEEER*K", "GGGGGKHHHHHK", "*MAAAAK**LLLLLL"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"

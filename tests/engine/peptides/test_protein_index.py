@@ -49,7 +49,7 @@ TARGETS: Records = [("sp|P1|ä", "first β protein", "MAGIC"), ("P2", "", "WRLDK
 CLEAN: Records = [(name, text, sequence.replace("*", "X")) for name, text, sequence in TARGETS]
 
 
-def test_reversed_decoys_follow_all_targets(tmp_path: Path) -> None:
+def test_protein_index_has_reversed_decoys_after_all_targets(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS)
     assert rows(index) == CLEAN + [(f"DECOY_{name}", text, sequence[::-1]) for name, text, sequence in CLEAN]
     assert index.n_targets == 4
@@ -58,7 +58,7 @@ def test_reversed_decoys_follow_all_targets(tmp_path: Path) -> None:
     assert index.partners().tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
 
 
-def test_contaminants_precede_decoys_and_have_decoys(tmp_path: Path) -> None:
+def test_protein_index_has_contaminants_before_decoys(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS, contaminants=[("KRT", "keratin", "SLQK")])
     assert [name for name, _, _ in rows(index)] == [
         "sp|P1|ä",
@@ -77,7 +77,7 @@ def test_contaminants_precede_decoys_and_have_decoys(tmp_path: Path) -> None:
     assert (index.n_targets, index.n_contaminants) == (5, 1)
 
 
-def test_index_has_no_decoys_when_disabled(tmp_path: Path) -> None:
+def test_protein_index_has_no_decoys_when_disabled(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS, "none")
     assert rows(index) == CLEAN
     assert index.n_targets == len(index) == 4
@@ -85,7 +85,7 @@ def test_index_has_no_decoys_when_disabled(tmp_path: Path) -> None:
     assert index.first_decoy_residue == len(index.proteins.residues)
 
 
-def test_existing_decoys_are_gathered_from_among_the_targets(tmp_path: Path) -> None:
+def test_protein_index_moves_existing_decoys_after_targets(tmp_path: Path) -> None:
     records = [
         ("rev_A", "d", "CCC"),
         ("A", "a", "MK"),
@@ -101,7 +101,7 @@ def test_existing_decoys_are_gathered_from_among_the_targets(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("decoys", ["existing", "reverse", "shuffle", "none"])
-def test_database_of_decoys_only_is_rejected(tmp_path: Path, decoys: str) -> None:
+def test_protein_index_rejects_database_of_decoys_only(tmp_path: Path, decoys: str) -> None:
     with pytest.raises(InputError, match="every protein is a decoy") as error:
         build(tmp_path, [("DECOY_A", "", "MK"), ("DECOY_B", "", "MR")], decoys)
     assert error.value.path == "some.fasta"
@@ -118,18 +118,18 @@ def test_protein_index_rejects_existing_decoys(tmp_path: Path) -> None:
         build(tmp_path, [*TARGETS, ("DECOY_P1", "", "MM")], "reverse")
 
 
-def test_empty_database_is_rejected(tmp_path: Path) -> None:
+def test_protein_index_rejects_empty_database(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no protein"):
         build(tmp_path, [])
 
 
-def test_contaminants_cannot_join_existing_decoys(tmp_path: Path) -> None:
+def test_protein_index_rejects_contaminants_with_existing_decoys(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="contaminants"):
         build(tmp_path, [("A", "", "MK"), ("DECOY_A", "", "KM")], "existing", contaminants=[("C", "", "AA")])
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none"])
-def test_index_opens_again_by_memory_map(tmp_path: Path, decoys: str) -> None:
+def test_protein_index_opens_by_memory_map(tmp_path: Path, decoys: str) -> None:
     built = build(tmp_path, TARGETS, decoys)
     opened = open_protein_index(tmp_path)
     assert rows(opened) == rows(built)
@@ -137,7 +137,7 @@ def test_index_opens_again_by_memory_map(tmp_path: Path, decoys: str) -> None:
     assert isinstance(opened.proteins.residues, np.memmap)
 
 
-def test_protein_of_each_residue_is_found(tmp_path: Path) -> None:
+def test_protein_index_returns_the_protein_of_each_residue(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS)
     expected = [number for number, record in enumerate(rows(index)) for _ in record[2]]
     assert index.protein_of(np.arange(len(expected))).tolist() == expected
@@ -145,7 +145,7 @@ def test_protein_of_each_residue_is_found(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(["A", "ä", "rev_", "rev_x", "re", ""]), st.text("AKR", max_size=6)), min_size=1, max_size=8))
-def test_existing_decoys_may_be_interleaved(tmp_path: Path, parts: list[tuple[str, str]]) -> None:
+def test_protein_index_accepts_interleaved_existing_decoys(tmp_path: Path, parts: list[tuple[str, str]]) -> None:
     records = [(f"{name}{i}" if name != "rev_" else name, f"δ{i}", sequence) for i, (name, sequence) in enumerate(parts)]
     decoys = [record for record in records if record[0].startswith("rev_")]
     targets = [record for record in records if not record[0].startswith("rev_")]
@@ -157,7 +157,7 @@ def test_existing_decoys_may_be_interleaved(tmp_path: Path, parts: list[tuple[st
     assert rows(index) == targets + decoys
 
 
-def test_stop_at_the_end_does_not_remove_the_last_peptide(tmp_path: Path) -> None:
+def test_protein_index_removes_stop_codon_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "stops.fasta"
     path.write_text(">A one\nMAGICK\nLAST*\n>B\nWW*RK\n", encoding="ascii")
     index = build_protein_index(tmp_path, read_proteins([path]), database=str(path), decoys="none", decoy_prefix="DECOY_", cleaves=CLEAVES)
@@ -166,7 +166,7 @@ def test_stop_at_the_end_does_not_remove_the_last_peptide(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("decoys", ["reverse", "existing", "none"])
 @pytest.mark.parametrize("prefix", ["rev_", "REV_", "Rev_", "DECOY_", "decoy_", "XXX_", "xxx_", "reverse_"])
-def test_database_of_decoys_is_rejected_with_any_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
+def test_protein_index_rejects_decoys_only_with_any_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
     records = [(f"{prefix}sp|P{i}|X", "", "PEPTIDEK") for i in range(3)]
     with pytest.raises(InputError, match=f"begins with '{prefix}'|every protein is a decoy"):
         build(tmp_path, records, decoys, "DECOY_")

@@ -109,7 +109,7 @@ def annotated(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dic
     return written_database(tmp_path, sequences, variants), sequences, variants
 
 
-def test_variant_peptides_equal_those_of_changed_proteins(annotated, tmp_path: Path) -> None:
+def test_variant_peptides_equal_digest_of_changed_proteins(annotated, tmp_path: Path) -> None:
     database, sequences, variants = annotated
     targets, decoys = collect_peptides(built(tmp_path / "index", database, parameters()))
     expected: set[str] = set()
@@ -126,7 +126,7 @@ def test_variant_peptides_equal_those_of_changed_proteins(annotated, tmp_path: P
 
 
 @pytest.mark.parametrize("decoys", ["pseudo-reverse", "shuffle"])
-def test_other_decoys_are_as_many_as_targets(annotated, tmp_path: Path, decoys: str) -> None:
+def test_variants_add_as_many_decoys_as_targets(annotated, tmp_path: Path, decoys: str) -> None:
     database, *_ = annotated
     # Clipping of methionine and cuts before proline differ between targets and decoys even without variants: they are excluded.
     made = {"decoys": decoys, "clip_methionine": False, "enzyme": "Trypsin/P"}
@@ -136,7 +136,7 @@ def test_other_decoys_are_as_many_as_targets(annotated, tmp_path: Path, decoys: 
     assert added > 200 and abs(added - added_decoys) <= 0.02 * added
 
 
-def test_each_variant_entry_covers_a_changed_residue(annotated, tmp_path: Path) -> None:
+def test_variant_peptides_contain_a_changed_residue(annotated, tmp_path: Path) -> None:
     database, sequences, _ = annotated
     indexes = built(tmp_path / "index", database, parameters())
     proteins, peptides = indexes.proteins, indexes.peptides
@@ -155,7 +155,7 @@ def test_each_variant_entry_covers_a_changed_residue(annotated, tmp_path: Path) 
             assert peptide not in digest(whole), (name, peptide)
 
 
-def test_inapplicable_variants_are_counted(tmp_path: Path) -> None:
+def test_variants_that_cannot_be_applied_are_counted(tmp_path: Path) -> None:
     more = (
         'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue at this position
         'FT   VARIANT         6\nFT                   /note="Requires a partner"\n'
@@ -167,7 +167,7 @@ def test_inapplicable_variants_are_counted(tmp_path: Path) -> None:
     assert [result.proteins.accession(i) for i in range(len(result.proteins))] == ["sp|Q00001|Q00001_BOVIN", "sp|Q00001|Q00001_BOVIN:L9V"]
 
 
-def test_index_is_unchanged_without_the_parameter(annotated, tmp_path: Path) -> None:
+def test_peptide_index_has_no_variants_without_the_parameter(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters(known_variants=False)
     digestion = Digestion.of(settings, "specific")
@@ -193,7 +193,7 @@ def test_database_without_features_has_no_variants(tmp_path: Path) -> None:
     assert (result.n_variants, result.n_others, len(result.proteins)) == (0, 0, 1)
 
 
-def test_selected_proteins_have_the_same_variant_peptides(annotated, tmp_path: Path) -> None:
+def test_variant_peptides_of_selected_proteins_are_unchanged(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters()
     proteins, peptides = built(tmp_path / "index", database, settings)
@@ -217,7 +217,7 @@ def test_selected_proteins_have_the_same_variant_peptides(annotated, tmp_path: P
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "shuffle"])
-def test_variant_entries_are_located_in_whole_proteins(annotated, tmp_path: Path, decoys: str) -> None:
+def test_variant_peptides_are_located_in_whole_proteins(annotated, tmp_path: Path, decoys: str) -> None:
     database, sequences, variants = annotated
     proteins = built(tmp_path / "index", database, parameters(decoys=decoys)).proteins
     expected = {f"{name}:{old}{first}{new or 'del'}": (name, first, old, new) for name in sequences for first, old, new in variants[name]}

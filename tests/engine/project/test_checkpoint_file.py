@@ -59,7 +59,7 @@ def readable(path: Path) -> list[tuple[str, int, int]]:
     return records
 
 
-def test_checkpoint_is_read_back_and_continued(tmp_path: Path) -> None:
+def test_checkpoint_file_round_trips_and_accepts_more_records(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     assert read_header(path) == HEADER
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.sqlite"], "no journal remains"
@@ -75,7 +75,7 @@ def test_checkpoint_is_read_back_and_continued(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
-def test_checkpoint_is_readable_only_by_its_user(tmp_path: Path) -> None:
+def test_checkpoint_file_is_readable_only_by_its_user(tmp_path: Path) -> None:
     mask = os.umask(0)
     try:
         file = CheckpointFile.create(tmp_path / "a.sqlite", HEADER)
@@ -87,7 +87,7 @@ def test_checkpoint_is_readable_only_by_its_user(tmp_path: Path) -> None:
         os.umask(mask)
 
 
-def test_changed_bytes_cost_records_and_give_no_other_rows(tmp_path: Path) -> None:
+def test_checkpoint_with_changed_bytes_loses_records_but_never_changes_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     content = path.read_bytes()
     n_lost = 0
@@ -103,7 +103,7 @@ def test_changed_bytes_cost_records_and_give_no_other_rows(tmp_path: Path) -> No
     assert n_lost > 5
 
 
-def test_cut_off_files_give_no_other_rows(tmp_path: Path) -> None:
+def test_truncated_checkpoint_never_gives_changed_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     content = path.read_bytes()
     for length in range(0, len(content), 1021):
@@ -111,7 +111,7 @@ def test_cut_off_files_give_no_other_rows(tmp_path: Path) -> None:
         assert set(readable(path)) <= set(ALL)
 
 
-def test_range_of_a_partition_is_covered_by_its_checksum(tmp_path: Path) -> None:
+def test_checkpoint_checksum_covers_the_range_of_a_partition(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE partitions SET start = 5 WHERE id = 2")
@@ -120,7 +120,7 @@ def test_range_of_a_partition_is_covered_by_its_checksum(tmp_path: Path) -> None
     assert readable(path) == ALL[:1]
 
 
-def test_process_killed_while_writing_leaves_committed_records(tmp_path: Path) -> None:
+def test_killed_process_leaves_committed_checkpoint_records(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     program = (
         "import os, signal, sys; from pathlib import Path; from tests.engine.project.test_checkpoint_file import *\n"
@@ -134,7 +134,7 @@ def test_process_killed_while_writing_leaves_committed_records(tmp_path: Path) -
     assert readable(path) == ALL
 
 
-def test_second_opening_is_rejected_and_first_continues(tmp_path: Path) -> None:
+def test_checkpoint_file_rejects_a_second_writer(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     program = (
         "import sys; from pathlib import Path; from tests.engine.project.test_checkpoint_file import *\n"
@@ -154,7 +154,7 @@ def test_second_opening_is_rejected_and_first_continues(tmp_path: Path) -> None:
     assert not is_in_use(path) and readable(path) == [*ALL, ("more", 0, 4)]
 
 
-def test_only_numbers_are_stored(tmp_path: Path) -> None:
+def test_checkpoint_file_rejects_arrays_of_objects(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     file = CheckpointFile.open(path)
     assert file is not None
@@ -164,7 +164,7 @@ def test_only_numbers_are_stored(tmp_path: Path) -> None:
     assert readable(path) == ALL
 
 
-def test_checkpoint_has_space_up_to_its_maximum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_file_is_limited_in_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint_file, "MAXIMUM_BYTES", 4 << 20)
     file = CheckpointFile.create(tmp_path / "a.sqlite", HEADER)
     n = 0
@@ -179,7 +179,7 @@ def test_checkpoint_has_space_up_to_its_maximum(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("what", ["folder", "text", "empty", "other database"])
-def test_other_files_are_not_checkpoints(tmp_path: Path, what: str) -> None:
+def test_checkpoint_open_rejects_other_files(tmp_path: Path, what: str) -> None:
     path = tmp_path / "a.sqlite"
     if what == "folder":
         path.mkdir()
@@ -191,7 +191,7 @@ def test_other_files_are_not_checkpoints(tmp_path: Path, what: str) -> None:
     assert read_header(path) is None and CheckpointFile.open(path) is None and not is_in_use(path)
 
 
-def test_checkpoint_refused_by_the_disk_leaves_nothing(tmp_path: Path) -> None:
+def test_checkpoint_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         CheckpointFile.create(tmp_path / "missing" / "a.sqlite", HEADER)
     assert not list(tmp_path.iterdir())

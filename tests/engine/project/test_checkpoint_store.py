@@ -60,14 +60,14 @@ def test_checkpoint_is_found_by_project_and_run(project: Project, tmp_path: Path
     assert place(project, "toy-0002") == "" and place(other) == ""
 
 
-def test_folder_with_a_link_is_the_same_folder(project: Project, tmp_path: Path) -> None:
+def test_checkpoint_is_found_when_project_is_opened_through_a_link(project: Project, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     linked = Project.open(tmp_path / "link" / "project")
     store(linked)
     assert place(project) == place(linked) == "here"
 
 
-def test_moved_project_finds_its_checkpoint_and_a_copy_does_not(project: Project, tmp_path: Path) -> None:
+def test_checkpoint_is_found_by_moved_project_but_not_by_copy(project: Project, tmp_path: Path) -> None:
     store(project)
     shutil.copytree(project.folder, tmp_path / "copy")
     assert place(Project.open(tmp_path / "copy")) == "copied"
@@ -79,14 +79,14 @@ def test_moved_project_finds_its_checkpoint_and_a_copy_does_not(project: Project
     assert place(moved) == "moved", "another project in the former folder has another id"
 
 
-def test_copy_that_cannot_be_read_still_owns_its_checkpoint(project: Project, tmp_path: Path) -> None:
+def test_copied_project_has_no_checkpoint_if_original_is_damaged(project: Project, tmp_path: Path) -> None:
     store(project)
     shutil.copytree(project.folder, tmp_path / "copy")
     (project.folder / "project.sqlite").write_bytes(b"damaged")
     assert place(Project.open(tmp_path / "copy")) == "copied"
 
 
-def test_running_copies_have_separate_checkpoints(project: Project, tmp_path: Path) -> None:
+def test_copied_projects_have_separate_checkpoints(project: Project, tmp_path: Path) -> None:
     store(project)
     shutil.copytree(project.folder, tmp_path / "copy")
     copy = Project.open(tmp_path / "copy")
@@ -96,7 +96,7 @@ def test_running_copies_have_separate_checkpoints(project: Project, tmp_path: Pa
         assert checkpoint is not None and checkpoint.place == "here" and checkpoint.header.request == {"of": str(each.folder)}
 
 
-def test_finished_runs_lose_checkpoints_only_in_their_folder(project: Project, tmp_path: Path) -> None:
+def test_remove_finished_removes_only_checkpoints_of_the_project_folder(project: Project, tmp_path: Path) -> None:
     first, second = store(project), store(project, "toy-0002")
     shutil.copytree(project.folder, tmp_path / "copy")
     remove_finished(project.id, tmp_path / "copy", frozenset())
@@ -143,7 +143,7 @@ def store_of_ages(project: Project, *days: float) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", ["TOTAL_BYTES", "MAXIMUM_CHECKPOINTS"])
-def test_prune_removes_least_recently_used(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_prune_removes_least_recently_used_checkpoints(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     paths = store_of_ages(project, 2, -400, 0.1, 3)
     monkeypatch.setattr(checkpoint_store, name, 2 * paths[0].stat().st_size if name == "TOTAL_BYTES" else 2)
     prune_checkpoints()
@@ -168,7 +168,7 @@ def test_prune_keeps_checkpoints_when_the_clock_jumps(project: Project, days: fl
     assert path.exists() and place(project, "toy-0002") == "here"
 
 
-def test_clear_removes_all_checkpoints_not_in_use(project: Project) -> None:
+def test_clear_removes_all_unused_checkpoints(project: Project) -> None:
     store(project)
     used = opened(store(project, "toy-0002"))
     assert [file.title for file in list_checkpoints() if file.title] == [f"{RUN} of {os.path.realpath(project.folder)}"]

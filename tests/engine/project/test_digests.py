@@ -42,7 +42,7 @@ def test_folder_digest_depends_on_names_and_contents(tmp_path):
     assert file_digest(other) in digests
 
 
-def test_cancel_stops_the_digest(tmp_path):
+def test_file_digest_stops_at_cancel(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x")
     progress = Progress()
@@ -51,7 +51,7 @@ def test_cancel_stops_the_digest(tmp_path):
         file_digest(path, progress)
 
 
-def test_key_does_not_depend_on_order_of_parts():
+def test_cache_key_does_not_depend_on_order_of_parts():
     parts = {"database": "ab", "parameters": {"enzyme": "Trypsin", "missed": 2}}
     two = {"parameters": {"missed": 2, "enzyme": "Trypsin"}, "database": "ab"}
     assert parts_digest(parts) == parts_digest(two) == hashlib.sha256(canonical_json(two).encode()).hexdigest()

@@ -37,7 +37,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_built_index_is_opened_again(tmp_path):
+def test_index_store_opens_a_built_index(tmp_path):
     store = IndexStore(tmp_path / "indexes", "peptides")
     assert store.open(KEY) is None
     built = build(store)
@@ -49,7 +49,7 @@ def test_built_index_is_opened_again(tmp_path):
     assert json.loads((built / "manifest.json").read_text())["parts"] == PARTS
 
 
-def test_other_parts_give_another_index(tmp_path):
+def test_index_store_opens_no_index_of_other_parts(tmp_path):
     store = IndexStore(tmp_path)
     build(store)
     for changed in ({**PARTS, "database": "00fe"}, {**PARTS, "format": 4}, {**PARTS, "parameters": {"enzyme": "Lys-C"}}):
@@ -80,7 +80,7 @@ def flip_a_bit(folder: Path) -> None:
         lambda folder: (folder / "manifest.json").write_text((folder / "manifest.json").read_text().replace('"format": 1', '"format": 0')),
     ],
 )
-def test_damaged_index_is_absent_and_built_again(tmp_path, damage):
+def test_index_store_rebuilds_a_damaged_index(tmp_path, damage):
     store = IndexStore(tmp_path)
     damage(build(store))
     assert store.open(KEY) is None
@@ -89,7 +89,7 @@ def test_damaged_index_is_absent_and_built_again(tmp_path, damage):
     assert len(names(tmp_path)) == 1
 
 
-def test_zeroed_pages_are_detected(tmp_path):
+def test_index_store_detects_zeroed_pages(tmp_path):
     """Truncate a file as after a crash, when its pages had not reached the disk."""
     store = IndexStore(tmp_path)
     folder = build(store, size=100_000)
@@ -99,7 +99,7 @@ def test_zeroed_pages_are_detected(tmp_path):
     assert store.open(KEY) is None
 
 
-def test_failed_build_leaves_nothing(tmp_path):
+def test_failed_index_build_leaves_no_files(tmp_path):
     store = IndexStore(tmp_path)
     with pytest.raises(RuntimeError, match="broke"), store.build(KEY, PARTS) as folder:
         (folder / "half.bin").write_bytes(b"half")
@@ -108,7 +108,7 @@ def test_failed_build_leaves_nothing(tmp_path):
     assert store.open(KEY) is None
 
 
-def test_first_finished_of_two_builders_is_retained(tmp_path):
+def test_index_store_retains_the_first_of_two_finished_builds(tmp_path):
     store = IndexStore(tmp_path)
     with store.build(KEY, PARTS) as slow:
         (slow / "who").write_text("slow")
@@ -119,7 +119,7 @@ def test_first_finished_of_two_builders_is_retained(tmp_path):
     assert len(names(tmp_path)) == 1
 
 
-def test_sweep_removes_only_folders_of_killed_builders(tmp_path):
+def test_index_store_removes_only_folders_of_killed_builders(tmp_path):
     script = textwrap.dedent("""
         import sys
         from proteoscope.engine.project.index_store import IndexStore
@@ -156,7 +156,7 @@ def test_sweep_removes_only_folders_of_killed_builders(tmp_path):
     assert len(names(tmp_path)) == 2
 
 
-def test_evict_removes_least_recently_used_above_limit(tmp_path):
+def test_evict_removes_least_recently_used_index_above_limit(tmp_path):
     store = IndexStore(tmp_path, byte_limit=30_000, grace_seconds=0.0)
     folders = []
     for i in range(3):
@@ -182,7 +182,7 @@ def _build_many(folder: str, results: multiprocessing.Queue) -> None:
         results.put(store.open(store.key({"i": i})) is not None)
 
 
-def test_concurrent_builders_find_complete_index(tmp_path):
+def test_concurrent_index_builders_open_a_complete_index(tmp_path):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     processes = [context.Process(target=_build_many, args=(str(tmp_path), results)) for _ in range(2)]
@@ -195,13 +195,13 @@ def test_concurrent_builders_find_complete_index(tmp_path):
     assert len(names(tmp_path)) == 10
 
 
-def test_store_rejects_folder_that_cannot_be_created(tmp_path):
+def test_index_store_rejects_folder_that_cannot_be_created(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="file"), IndexStore(tmp_path / "file" / "indexes").build(KEY, PARTS):
         pass
 
 
-def test_each_byte_is_verified_once_in_parallel_chunks(tmp_path, monkeypatch):
+def test_index_store_verifies_each_byte_once_in_parallel_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr(index_store, "_CHUNK", 1 << 16)
     store = IndexStore(tmp_path)
     with store.build(KEY, PARTS) as folder:
@@ -222,7 +222,7 @@ def test_each_byte_is_verified_once_in_parallel_chunks(tmp_path, monkeypatch):
     assert all(thread != threading.get_ident() for _, thread in looked_at)
 
 
-def test_index_kinds_share_folder_limit_and_sweep(tmp_path):
+def test_index_types_share_folder_size_limit_and_clean_up(tmp_path):
     peptides, sequences = (IndexStore(tmp_path, kind, byte_limit=12_000, grace_seconds=0.0) for kind in ("peptides", "sequences"))
     first = build(peptides)
     os.utime(first / "manifest.json", (0, 0))
@@ -234,7 +234,7 @@ def test_index_kinds_share_folder_limit_and_sweep(tmp_path):
     assert [(index.kind, index.folder) for index in peptides.indexes()] == [("sequences", second)]
 
 
-def test_indexes_are_listed_and_cleared_by_kind(tmp_path):
+def test_index_store_lists_and_clears_indexes_by_type(tmp_path):
     peptides, sequences = IndexStore(tmp_path, "peptides"), IndexStore(tmp_path, "sequences")
     with peptides.build(KEY, PARTS, title="a.fasta, Trypsin") as folder:
         (folder / "a.npy").write_bytes(bytes(1000))
@@ -250,7 +250,7 @@ def test_indexes_are_listed_and_cleared_by_kind(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights there")
-def test_link_is_not_an_index_and_is_removed_unfollowed(tmp_path):
+def test_index_store_removes_a_link_without_following_the_link(tmp_path):
     store = IndexStore(tmp_path / "cache", "peptides")
     build(store).rename(tmp_path / "elsewhere")
     store.path(KEY).symlink_to(tmp_path / "elsewhere")
@@ -261,7 +261,7 @@ def test_link_is_not_an_index_and_is_removed_unfollowed(tmp_path):
     assert names(tmp_path / "cache") == [store.path(KEY).name]
 
 
-def test_rejected_index_is_built_again(tmp_path):
+def test_index_store_rebuilds_a_rejected_index(tmp_path):
     store, built = IndexStore(tmp_path, "peptides"), []
 
     def make(folder):
@@ -286,7 +286,7 @@ def test_rejected_index_is_built_again(tmp_path):
     assert len(built) == 2 and "is not good" in received[0]
 
 
-def test_truncated_numpy_write_is_reported_as_full_disk(tmp_path):
+def test_index_store_reports_truncated_write_as_full_disk(tmp_path):
     def cut(folder):
         raise OSError("1000000 requested and 4096 written")
 
@@ -295,7 +295,7 @@ def test_truncated_numpy_write_is_reported_as_full_disk(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_empty_column_is_read_only(tmp_path):
+def test_empty_index_column_is_read_only(tmp_path):
     """Check that the empty column is read-only too, since kernels are compiled separately for writable arrays."""
     for n in (0, 3):
         np.save(tmp_path / "column.npy", np.arange(n))
@@ -303,7 +303,7 @@ def test_empty_column_is_read_only(tmp_path):
 
 
 @pytest.mark.parametrize("used", [0, 253402300799, 1 << 40, 4300000000])
-def test_evict_removes_indexes_dated_by_a_wrong_clock(tmp_path, used):
+def test_evict_removes_indexes_with_invalid_dates(tmp_path, used):
     store = IndexStore(tmp_path, byte_limit=1)
     other = {**PARTS, "database": "11ff"}
     dated = build(store, other)

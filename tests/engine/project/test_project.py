@@ -59,7 +59,7 @@ def result_folders(project: Project) -> list[str]:
 # Content of a run
 
 
-def test_open_returns_all_about_a_run(project, tmp_path):
+def test_opened_project_returns_all_records_of_a_run(project, tmp_path):
     spectra = tmp_path / "Läufe & more.mzML"
     spectra.write_text("spectra")
     parameters = {"enzyme": "Trypsin", "fdr": 0.01, "modifications": ["Oxidation (M)"]}
@@ -85,7 +85,7 @@ def test_open_returns_all_about_a_run(project, tmp_path):
     assert json.loads(reopened.table("summary").read_text()) == {"n": 2, "name": "β"}
 
 
-def test_other_tools_read_everything(project):
+def test_duckdb_and_sqlite_read_the_project_files(project):
     run = do_run(project)
     path = project.table("psms")
     assert path == project.folder / "results" / run / "psms.parquet"
@@ -109,7 +109,7 @@ def test_table_writer_accepts_several_batches(project):
     assert {result.name: result.rows for result in project.results()} == {"empty": 0, "batches": 10, "reader": 6}
 
 
-def test_write_table_uses_dictionaries_only_for_strings(project):
+def test_write_table_uses_dictionary_encoding_only_for_strings(project):
     table = pa.table({"name": ["a", "a"], "names": [["a"], ["a", "b"]], "number": [1.5, 2.5], "numbers": [[1], [2, 3]]})
     with project.run("identify", {}) as run:
         path = run.write_table("psms", table)
@@ -119,7 +119,7 @@ def test_write_table_uses_dictionaries_only_for_strings(project):
         assert [column.has_dictionary_page for column in columns] == [True, True, False, False]
 
 
-def test_table_returns_latest_finished_run(project):
+def test_project_table_returns_latest_finished_run(project):
     first = do_run(project)
     second = do_run(project)
     cluster = do_run(project, "cluster")
@@ -139,19 +139,19 @@ def test_table_returns_latest_finished_run(project):
 
 
 @pytest.mark.parametrize("name", ["", "../psms", "/etc/passwd", "a/b", "a\\b", ".hidden", "..", "x" * 200, "a\0b", "ä"])
-def test_write_table_rejects_names_that_leave_the_run(project, name):
+def test_write_table_rejects_names_outside_the_run_folder(project, name):
     with pytest.raises(ParameterError, match="cannot name a result"), project.run("identify", {}) as run:
         run.write_table(name, TABLE)
     assert result_folders(project) == []
 
 
 @pytest.mark.parametrize("kind", ["", "..", "a/b", "a b", "-a"])
-def test_run_rejects_kinds_that_leave_the_project(project, kind):
+def test_project_run_rejects_invalid_types_of_run(project, kind):
     with pytest.raises(ParameterError, match="is not a type of run"), project.run(kind, {}):
         pass
 
 
-def test_results_do_not_change(project):
+def test_write_table_rejects_a_second_result_of_equal_name(project):
     with pytest.raises(ParameterError, match="do not change"), project.run("identify", {}) as run:
         run.write_table("psms", TABLE)
         run.write_json("psms", {})
@@ -169,7 +169,7 @@ def test_results_do_not_change(project):
         (KeyboardInterrupt(), "cancelled", "stopped by the user"),
     ],
 )
-def test_failed_run_leaves_a_message_and_no_file(project, error, status, message):
+def test_failed_run_has_a_message_and_no_files(project, error, status, message):
     with pytest.raises(type(error)), project.run("identify", {}) as run:
         run.write_table("psms", TABLE)
         raise error
@@ -180,13 +180,13 @@ def test_failed_run_leaves_a_message_and_no_file(project, error, status, message
     assert result_folders(project) == []
 
 
-def test_run_rejects_missing_input_before_it_starts(project, tmp_path):
+def test_project_run_rejects_missing_input_before_the_start(project, tmp_path):
     with pytest.raises(InputError, match=r"gone\.mzML"), project.run("identify", {}, [RunInput(tmp_path / "gone.mzML", "spectra")]):
         pytest.fail("the run must not begin")
     assert project.runs()[0].status == "failed"
 
 
-def test_open_removes_files_of_killed_run(project):
+def test_project_open_removes_files_of_killed_run(project):
     script = """
         import sys
         import pyarrow as pa
@@ -232,7 +232,7 @@ KILLED = """
 """
 
 
-def test_project_is_whole_when_killed_at_any_moment(project, tmp_path):
+def test_project_is_complete_after_a_kill_at_any_moment(project, tmp_path):
     (tmp_path / "scripts").mkdir()
     with fork_server(tmp_path / "scripts", "numpy", "pyarrow.parquet", "proteoscope.engine.project") as server:
         for i in range(12):
@@ -252,7 +252,7 @@ def test_project_is_whole_when_killed_at_any_moment(project, tmp_path):
     do_run(project)
 
 
-def test_open_leaves_files_of_the_user_next_to_results(project):
+def test_project_open_does_not_remove_files_of_the_user(project):
     run = do_run(project)
     (project.folder / "results" / "my notes").mkdir()
     (project.folder / "results" / run / "notes.txt").write_text("mine")
@@ -267,7 +267,7 @@ def test_open_leaves_files_of_the_user_next_to_results(project):
 # Two at once
 
 
-def test_second_writer_is_refused_and_may_read(project):
+def test_second_process_can_read_but_not_write_the_project(project):
     other = Project.open(project.folder)
     progress = LookingProgress()
     with project.run("identify", {}):
@@ -281,7 +281,7 @@ def test_second_writer_is_refused_and_may_read(project):
     do_run(other)
 
 
-def test_second_writer_is_queued_while_it_waits(project):
+def test_run_has_status_queued_while_it_waits_for_another_writer(project):
     inside, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -308,7 +308,7 @@ def test_second_writer_is_queued_while_it_waits(project):
     assert [record.status for record in project.runs()] == ["done", "done"]
 
 
-def test_waiting_writer_can_be_cancelled(project):
+def test_run_that_waits_for_another_writer_can_be_cancelled(project):
     other, progress = Project.open(project.folder), LookingProgress(5)
     with project.run("identify", {}):
         with pytest.raises(Cancelled), other.run("second", {}, wait=60, progress=progress):
@@ -317,7 +317,7 @@ def test_waiting_writer_can_be_cancelled(project):
     assert [record.status for record in project.runs()] == ["done", "cancelled"]
 
 
-def test_forked_child_does_not_hold_lock_of_dead_parent(project):
+def test_forked_child_does_not_hold_project_lock_of_dead_parent(project):
     script = """
         import os, sys, time
         from proteoscope.engine.project import Project
@@ -341,7 +341,7 @@ def test_forked_child_does_not_hold_lock_of_dead_parent(project):
     assert [record.status for record in project.runs()] == ["failed", "done"]
 
 
-def test_open_fails_queued_run_when_its_process_id_is_reused(project):
+def test_project_open_fails_queued_run_if_process_id_was_reused(project):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     here = ProcessIdentity.current()
@@ -357,7 +357,7 @@ def test_open_fails_queued_run_when_its_process_id_is_reused(project):
     assert [record.status for record in Project.open(project.folder).runs()] == ["queued", "failed", "failed", "queued"]
 
 
-def test_create_or_open_works_in_two_processes_at_once(tmp_path):
+def test_project_create_or_open_works_in_two_processes_at_once(tmp_path):
     script = """
         import sys
         from proteoscope.engine.project import Project
@@ -377,7 +377,7 @@ def test_create_or_open_works_in_two_processes_at_once(tmp_path):
 # Folders that are no project, and projects that are not well
 
 
-def test_create_rejects_folder_with_other_content(tmp_path):
+def test_project_create_rejects_folder_with_other_content(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(InputError, match=r"other things in it \(thesis.tex\)"):
         Project.create_or_open(tmp_path)
@@ -386,7 +386,7 @@ def test_create_rejects_folder_with_other_content(tmp_path):
         Project.open(tmp_path)
 
 
-def test_create_rejects_file(tmp_path):
+def test_project_create_rejects_a_file(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="is a file"):
         Project.create_or_open(tmp_path / "file")
@@ -398,7 +398,7 @@ def test_create_rejects_file(tmp_path):
         Project.open(tmp_path / "absent")
 
 
-def test_create_repeats_killed_creation(tmp_path):
+def test_project_create_completes_a_killed_creation(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
     leave_file(folder / "project.sqlite")
@@ -409,7 +409,7 @@ def test_create_repeats_killed_creation(tmp_path):
 
 @pytest.mark.parametrize("version", [0, 1, 5])
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])
-def test_open_rejects_other_version_and_changes_nothing(project, capsys, version, journal):
+def test_project_open_rejects_other_version_and_changes_no_file(project, capsys, version, journal):
     do_run(project)
     database = project.folder / "project.sqlite"
     with closing(sqlite3.connect(database)) as connection:
@@ -439,7 +439,7 @@ def test_open_rejects_other_version_and_changes_nothing(project, capsys, version
     assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"} == files
 
 
-def test_create_rejects_database_of_another_program(tmp_path):
+def test_project_create_rejects_database_of_another_program(tmp_path):
     with closing(sqlite3.connect(tmp_path / "project.sqlite")) as connection, connection:
         connection.execute("CREATE TABLE theirs (a)")
     with pytest.raises(InputError, match="a database of another program"):
@@ -447,7 +447,7 @@ def test_create_rejects_database_of_another_program(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"binary garbage" * 1000, b""])
-def test_open_rejects_damaged_database(project, content):
+def test_project_open_rejects_damaged_database(project, content):
     (project.folder / "project.sqlite").write_bytes(content)
     with pytest.raises((StorageError, InputError), match=r"project\.sqlite.*(damaged|another program)"):
         Project.open(project.folder)
@@ -461,7 +461,7 @@ def test_open_rejects_damaged_database(project, content):
         (lambda path: path.write_bytes(path.read_bytes()[:-8] + b"\x01\x01\x01\x01PAR1"), "was changed or is damaged"),
     ],
 )
-def test_table_rejects_changed_result(project, harm, message):
+def test_project_table_rejects_changed_result_file(project, harm, message):
     run = do_run(project)
     path = project.table("psms")
     harm(path)
@@ -470,7 +470,7 @@ def test_table_rejects_changed_result(project, harm, message):
     assert len(project.verify()) == 1
 
 
-def test_table_rejects_paths_outside_the_project(project, tmp_path):
+def test_project_table_rejects_paths_outside_the_project(project, tmp_path):
     do_run(project)
     pq.write_table(TABLE, tmp_path / "outside.parquet")
     for path in ("../outside.parquet", str(tmp_path / "outside.parquet"), "results/link/outside.parquet"):
@@ -482,7 +482,7 @@ def test_table_rejects_paths_outside_the_project(project, tmp_path):
             project.table("psms")
 
 
-def test_open_accepts_moved_project(project, tmp_path):
+def test_project_opens_after_move_to_another_folder(project, tmp_path):
     do_run(project)
     moved = tmp_path / "moved #1 ?&%"
     shutil.move(project.folder, moved)
@@ -493,7 +493,7 @@ def test_open_accepts_moved_project(project, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
-def test_run_fails_and_writes_nothing_when_project_disappears(project, tmp_path, way):
+def test_run_fails_and_writes_no_file_when_project_disappears(project, tmp_path, way):
     """The error names the missing project, not a missing file or log in it."""
     away = tmp_path / "away"
     with (
@@ -516,7 +516,7 @@ def test_run_fails_and_writes_nothing_when_project_disappears(project, tmp_path,
         assert [(record.status, "interrupted" in record.message) for record in Project.open(away).runs()] == [("failed", True)]
 
 
-def test_read_only_project_is_read_and_refuses_writers(project):
+def test_read_only_project_can_be_read_but_rejects_runs(project):
     """In a process without root's rights, which no permission holds back."""
     do_run(project)
     for folder in (project.folder.parent, project.folder, project.folder / "results"):
@@ -552,7 +552,7 @@ def test_read_only_project_is_read_and_refuses_writers(project):
     assert all("you may not write here" in line or "other things" in line for line in lines[1:])
 
 
-def test_full_disk_fails_run_and_leaves_finished_results(project):
+def test_full_disk_fails_the_run_but_keeps_finished_results(project):
     """A limit on file sizes replaces the full disk: the system refuses writing in the same way."""
     script = """
         import resource, sys
@@ -582,7 +582,7 @@ def test_full_disk_fails_run_and_leaves_finished_results(project):
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can mount a small disk")
-def test_disk_that_fills_up_leaves_finished_results(tmp_path):
+def test_small_disk_that_fills_up_keeps_finished_results(tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True).returncode:
         pytest.skip("mounting is not allowed here")
     try:
@@ -641,7 +641,7 @@ def test_network_file_systems_use_a_rollback_journal(tmp_path, monkeypatch):
         ("UPDATE runs SET id = 'x' WHERE number = 2", "'x' is not an id"),
     ],
 )
-def test_damaged_row_is_reported_and_others_are_listed(project, change, message):
+def test_project_reports_damaged_run_row_and_lists_other_runs(project, change, message):
     first = do_run(project)
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
@@ -654,7 +654,7 @@ def test_damaged_row_is_reported_and_others_are_listed(project, change, message)
     do_run(opened)
 
 
-def test_open_rejects_message_of_many_megabytes(project):
+def test_project_open_rejects_run_message_of_many_megabytes(project):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute("UPDATE runs SET message = ?", ("x" * (LONGEST_VALUE + 1),))
@@ -663,7 +663,7 @@ def test_open_rejects_message_of_many_megabytes(project):
     assert "\n" not in str(refused.value)
 
 
-def test_runs_replace_invalid_utf8(project):
+def test_project_runs_replace_invalid_utf8(project):
     run = do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute("UPDATE runs SET message = CAST(x'6f6bff' AS TEXT)")
@@ -675,7 +675,7 @@ def test_runs_replace_invalid_utf8(project):
     "change",
     ["ALTER TABLE runs DROP COLUMN device", "DROP TABLE log", "ALTER TABLE results RENAME COLUMN path TO p", "DROP INDEX log_of_run"],
 )
-def test_open_rejects_incomplete_database(project, change):
+def test_project_open_rejects_incomplete_database(project, change):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute(change)

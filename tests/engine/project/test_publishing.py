@@ -31,7 +31,7 @@ def shown(folder: Path) -> tuple[str, dict[str, str]]:
     return record["run"], {path.name: path.read_text() for path in (folder / "exports").iterdir()}
 
 
-def test_last_run_is_published_and_user_files_remain(tmp_path):
+def test_exports_folder_has_last_run_and_files_of_the_user(tmp_path):
     project = Project.create_or_open(tmp_path / "p")
     do_run(project, "first", ("psms.tsv", "clusters.tsv"))
     (tmp_path / "p" / "exports" / "notes.txt").write_text("mine")
@@ -40,7 +40,7 @@ def test_last_run_is_published_and_user_files_remain(tmp_path):
 
 
 @pytest.mark.parametrize("step", range(6))
-def test_opening_completes_publication_after_a_kill(tmp_path, monkeypatch, step):
+def test_project_open_completes_exports_after_a_kill(tmp_path, monkeypatch, step):
     project = Project.create_or_open(tmp_path / "p")
     first = do_run(project, "first", ("psms.tsv", "clusters.tsv"))
     steps = iter(range(step + 2))  # The record of the run is renamed, and its lock removed, before this.
@@ -68,7 +68,7 @@ def test_opening_completes_publication_after_a_kill(tmp_path, monkeypatch, step)
     assert again.verify() == []
 
 
-def test_run_without_exports_changes_nothing(tmp_path):
+def test_run_without_exports_does_not_change_the_exports_folder(tmp_path):
     project = Project.create_or_open(tmp_path / "p")
     first = do_run(project, "first")
     with project.run("align", {}) as run:
@@ -77,7 +77,7 @@ def test_run_without_exports_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("names", [["../../victim"], ["/etc/passwd"], [7], "victim", None])
-def test_untrusted_record_removes_nothing_outside_exports(tmp_path, names):
+def test_untrusted_run_record_removes_no_file_outside_exports(tmp_path, names):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     project = Project.create_or_open(tmp_path / "p")

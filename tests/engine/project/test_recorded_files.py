@@ -24,14 +24,14 @@ def recorded(path: Path) -> RecordedFiles:
     return RecordedFiles([InputRecord(path, "spectra", path.stat().st_size, file_digest(path))])
 
 
-def test_check_accepts_recorded_bytes_and_reads_them_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_file_check_accepts_equal_bytes_and_reads_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = recorded(path)
     files.check(path)
     monkeypatch.setattr("proteoscope.engine.project.recorded_files.file_digest", lambda *_: pytest.fail("read again"))
     files.check(path)
 
 
-def test_check_rejects_changed_missing_and_other_files(path: Path) -> None:
+def test_recorded_file_check_rejects_changed_and_missing_files(path: Path) -> None:
     files = recorded(path)
     files.check(path)
     path.write_bytes(b"secrets")  # It has the same length.

@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_marks_are_stored_and_removed(project: Project) -> None:
+def test_row_marks_are_stored_and_removed(project: Project) -> None:
     run = project.latest() or ""
     assert project.row_marks(run, "psms") == {}
     project.set_row_mark(run, "psms", 2, RowMark(True, "  look\tagain \n"))
@@ -36,7 +36,7 @@ def test_marks_are_stored_and_removed(project: Project) -> None:
     assert project.row_marks(run, "peptides") == project.row_marks("identify-0099", "psms") == {}
 
 
-def test_mark_rejects_invalid_row_and_long_comment(project: Project) -> None:
+def test_row_mark_rejects_invalid_row_and_long_comment(project: Project) -> None:
     run = project.latest() or ""
     for row, table in ((3, "psms"), (-1, "psms"), (0, "peptides")):
         with pytest.raises(InputError, match="holds no row"):
@@ -46,7 +46,7 @@ def test_mark_rejects_invalid_row_and_long_comment(project: Project) -> None:
     assert project.row_marks(run, "psms") == {}
 
 
-def test_untrusted_marks_are_bounded_and_shown_as_text(project: Project) -> None:
+def test_untrusted_row_marks_are_limited_and_shown_as_text(project: Project) -> None:
     run = project.latest() or ""
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
         rows = [(0, 7, "<b>\x1b[31m\u202e" + "y" * 10**6), (1, "x", b"\xff\x00"), (99, 1, "no such row"), (2, 1, "")]
@@ -59,7 +59,7 @@ def test_untrusted_marks_are_bounded_and_shown_as_text(project: Project) -> None
     assert not marks[0].is_starred and marks[0].comment.startswith("<b> [31m y") and len(marks[0].comment) <= MAXIMUM_COMMENT
 
 
-def test_marks_are_removed_with_their_run(project: Project) -> None:
+def test_row_marks_are_removed_with_the_run(project: Project) -> None:
     run = project.latest() or ""
     project.set_row_mark(run, "psms", 1, RowMark(True))
     project.delete_run(run)
@@ -69,6 +69,6 @@ def test_marks_are_removed_with_their_run(project: Project) -> None:
 
 
 @given(st.text(max_size=40))
-def test_comment_is_one_printable_line(text: str) -> None:
+def test_row_comment_is_one_printable_line(text: str) -> None:
     line = one_line(text)
     assert line == one_line(line) and line.isprintable() and line.encode() is not None

@@ -29,7 +29,7 @@ def _of_a_process_that_ended(folder: Path) -> None:
         connection.commit()
 
 
-def test_note_and_title_are_stored_in_the_project(tmp_path: Path) -> None:
+def test_run_note_and_title_are_stored_in_the_project(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     run = _run(project)
     assert project.note(run) == RunNote()
@@ -37,7 +37,7 @@ def test_note_and_title_are_stored_in_the_project(tmp_path: Path) -> None:
     assert Project.open(tmp_path / "p").note(run) == RunNote("the good one", "gradient too short")
 
 
-def test_run_title_is_bounded(tmp_path: Path) -> None:
+def test_run_title_is_limited_in_length(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(ParameterError, match="at most 200 characters"):
         project.set_note(_run(project), RunNote("x" * 201))
@@ -56,7 +56,7 @@ def test_deleted_run_is_hidden_and_restored_completely(tmp_path: Path) -> None:
     assert project.verify() == [] and project.record(second)["run"] == second
 
 
-def test_files_of_deleted_run_are_removed_after_process_end(tmp_path: Path) -> None:
+def test_files_of_deleted_run_are_removed_when_the_process_ends(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     project = Project.create_or_open(folder)
     first, second = _run(project), _run(project, "of the second")
@@ -75,7 +75,7 @@ def test_files_of_deleted_run_are_removed_after_process_end(tmp_path: Path) -> N
     assert reopened.note(second) == RunNote() and reopened.log(second) == []
 
 
-def test_runs_are_removed_immediately_on_request(tmp_path: Path) -> None:
+def test_deleted_runs_are_removed_immediately_on_request(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     project = Project.create_or_open(folder)
     first, second = _run(project), _run(project)
@@ -86,7 +86,7 @@ def test_runs_are_removed_immediately_on_request(tmp_path: Path) -> None:
     assert (folder / "exports" / "psms.tsv").is_file()
 
 
-def test_failed_run_can_be_deleted_but_running_cannot(tmp_path: Path) -> None:
+def test_failed_run_can_be_deleted_but_running_run_cannot(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(RuntimeError), project.run("identify", {}) as run:
         with pytest.raises(InputError, match="that has ended"):
@@ -96,7 +96,7 @@ def test_failed_run_can_be_deleted_but_running_cannot(tmp_path: Path) -> None:
     assert project.runs() == []
 
 
-def test_long_untrusted_log_is_read_partly(tmp_path: Path) -> None:
+def test_untrusted_run_log_is_read_up_to_a_limit(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     run = _run(project)
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
@@ -108,7 +108,7 @@ def test_long_untrusted_log_is_read_partly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\ud800b", "a\0b", "a\x1b[31mb"])
-def test_notes_with_unprintable_characters_are_stored_escaped(tmp_path: Path, text: str) -> None:
+def test_run_note_escapes_unprintable_characters(tmp_path: Path, text: str) -> None:
     project = Project.create_or_open(tmp_path / "p")
     run = _run(project)
     project.set_note(run, RunNote(text, f"one\t{text}\n\ntwo"))

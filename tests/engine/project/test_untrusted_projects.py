@@ -59,7 +59,7 @@ def changed(folder: Path, *statements: str) -> None:
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "running"])
 @pytest.mark.parametrize("run", ["../../../victim", "{victim}", "..", ".", "", "../results", "identify-0001/../../../../victim", "a\0b"])
-def test_sweep_ignores_run_id_outside_project(project, victim, run, status):
+def test_clean_up_ignores_run_id_outside_project(project, victim, run, status):
     before = state(victim), state(project / "results")
     named = run.format(victim=victim).replace("\0", "' || char(0) || '")
     changed(project, f"UPDATE runs SET id = '{named}', status = '{status}' WHERE id = 'identify-0002'")
@@ -127,7 +127,7 @@ def test_open_project_rejects_new_symbolic_link(project, victim, name):
 
 
 @needs_links
-def test_lock_is_not_taken_through_a_link(tmp_path, victim):
+def test_project_lock_rejects_a_symbolic_link(tmp_path, victim):
     (tmp_path / "lock").symlink_to(victim / "thesis.txt")
     lock = FileLock(tmp_path / "lock")
     with pytest.raises(StorageError, match="symbolic link"):
@@ -138,7 +138,7 @@ def test_lock_is_not_taken_through_a_link(tmp_path, victim):
 
 @needs_links
 @pytest.mark.parametrize("name", ["project.lock", "project.sqlite", "results/identify-0001/psms.parquet", "run.json"])
-def test_pipe_in_project_does_not_block(project, name):
+def test_project_open_does_not_block_on_a_pipe(project, name):
     (project / name).unlink(missing_ok=True)
     os.mkfifo(project / name)
     script = "import sys; from proteoscope.engine.project import Project; Project.open(sys.argv[1])"
@@ -148,7 +148,7 @@ def test_pipe_in_project_does_not_block(project, name):
     assert expected in done.stderr.splitlines()[-1]
 
 
-def test_index_inside_project_is_not_opened(project, victim):
+def test_database_index_inside_project_is_not_opened(project, victim):
     (project / "index").symlink_to(victim)
     before = state(victim)
     with Project.open(project).run("identify", {}) as run:
@@ -156,7 +156,7 @@ def test_index_inside_project_is_not_opened(project, victim):
     assert state(victim) == before
 
 
-def test_journal_removes_no_file_outside_project(project, victim):
+def test_sqlite_journal_of_project_removes_no_file_outside(project, victim):
     """Check a journal that names a file as part of a transaction over several databases, which makes SQLite remove that file."""
     pages = (project / "project.sqlite").stat().st_size // 4096
     name, magic = str(victim / "thesis.txt").encode(), bytes.fromhex("d9d505f920a163d7")
@@ -181,7 +181,7 @@ def test_journal_removes_no_file_outside_project(project, victim):
         "CREATE TABLE surprise (a)",
     ],
 )
-def test_unexpected_database_objects_are_rejected(project, statement):
+def test_project_open_rejects_unexpected_database_objects(project, statement):
     changed(project, statement)
     with pytest.raises(StorageError, match=r"did not write \(surprise\)"):
         Project.open(project)
@@ -193,7 +193,7 @@ def test_project_rejects_views_as_tables(project):
         Project.open(project)
 
 
-def test_oversized_lock_text_is_not_shown(project):
+def test_oversized_project_lock_text_is_not_shown(project):
     (project / "project.lock").write_text('{"pid": 1, "host": "' + "x" * 10_000_000 + '", "since": "", "purpose": ""}')
     assert FileLock(project / "project.lock").holder() == "another process"
 

@@ -53,7 +53,7 @@ def test_pairwise_amounts_minimise_the_sum_of_squares(missing):
         np.testing.assert_allclose(amounts, minimised(ions), rtol=1e-5)
 
 
-def test_pairwise_amounts_have_no_ratio_when_no_ion_is_shared():
+def test_pairwise_amounts_are_missing_for_samples_without_shared_ions():
     value = np.array([[4.0, 2.0, 8.0, np.nan, np.nan, np.nan], [np.nan, np.nan, np.nan, 10.0, 30.0, np.nan]])
     quantities = pairwise_amounts(value, np.array([0, 2, 2]))
     np.testing.assert_allclose(quantities[0], [4.0, 2.0, 8.0, np.nan, np.nan, np.nan])  # the larger set of connected samples
@@ -75,7 +75,7 @@ def by_definition(value: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("by", ["maxlfq", "top-3", "sum", "median"])
-def test_level_amounts_do_not_change_when_charges_are_missing(by):
+def test_level_amounts_do_not_depend_on_missing_charge_states(by):
     rng = np.random.default_rng(8)
     form, sequence, protein = np.repeat(np.arange(40), 3), np.arange(40) // 2, np.zeros(20, np.int64)
     ions = rng.lognormal(10, 2, (120, 1)) * np.array([1.0, 3.0, 0.5, 2.0])
@@ -87,7 +87,7 @@ def test_level_amounts_do_not_change_when_charges_are_missing(by):
         np.testing.assert_allclose(level.value / level.value[:, :1], np.tile([1.0, 3.0, 0.5, 2.0], (len(level), 1)), rtol=1e-6)
 
 
-def test_level_amounts_are_ratios_of_ions_by_definition():
+def test_level_amounts_equal_their_definition():
     value = random_amounts(9, 18, 5, 0.3)
     value[:, 0] = np.where(np.isnan(value[:, 0]), 1e4, value[:, 0])
     form, sequence = np.repeat(np.arange(6), 3), np.repeat(np.arange(2), 3)
@@ -99,7 +99,7 @@ def test_level_amounts_are_ratios_of_ions_by_definition():
     np.testing.assert_allclose(np.log2(levels.proteins.value[0] / levels.proteins.value[0, 0]), by_definition(value), atol=1e-4)
 
 
-def test_level_amounts_of_plexes_equal_those_of_each_plex():
+def test_level_amounts_of_plexes_equal_separate_plexes():
     value, form = random_amounts(10, 30, 6, 0.3), np.arange(30) // 3
     value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
     plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)
@@ -110,7 +110,7 @@ def test_level_amounts_of_plexes_equal_those_of_each_plex():
     assert np.isnan(level_amounts(RawQuantities.of(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
 
 
-def test_ratio_amounts_name_samples_without_a_shared_ion():
+def test_ratio_amounts_mark_samples_without_a_shared_ion():
     value = np.array([[4.0, 2.0, 3.0, np.nan], [np.nan, np.nan, np.nan, 9.0], [5.0, np.nan, np.nan, 7.0]])
     quantities = ratio_amounts(RawQuantities.of(value), np.array([0, 0, 1]), 2)
     assert quantities.state.tolist() == [[State.MEASURED] * 3 + [State.NO_SHARED_ION], [0, State.NOT_SEEN, State.NOT_SEEN, 0]]
@@ -123,7 +123,7 @@ def test_pairwise_amounts_ignore_one_outlier_peptide():
     assert quantities[1] / quantities[0] == pytest.approx(2.0)
 
 
-def test_group_medians_equal_numpy():
+def test_medians_of_groups_equal_numpy():
     rng = np.random.default_rng(4)
     value, group = rng.normal(size=500), rng.integers(0, 40, 500)
     value[rng.random(500) < 0.2] = np.nan
@@ -131,7 +131,7 @@ def test_group_medians_equal_numpy():
     np.testing.assert_array_equal(group_medians(value, group, 41), expected)
 
 
-def test_top_3_uses_the_same_peptides_in_all_samples():
+def test_top_3_amounts_use_the_same_peptides_in_all_samples():
     peptides = RawQuantities.of(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
     grouping = Grouping(np.arange(5), np.arange(5), np.array([0, 0, 0, 0, -1]), 2)
     top = protein_amounts(peptides, peptides, grouping, "top-3")
@@ -140,7 +140,7 @@ def test_top_3_uses_the_same_peptides_in_all_samples():
     np.testing.assert_allclose(protein_amounts(peptides, peptides, grouping, "median").value[0], [8.0, 8.0])
 
 
-def test_sums_retain_the_states_of_missing_values():
+def test_summed_quantities_retain_the_state_of_missing_values():
     value = np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, np.nan]])
     state = np.array([[State.TRANSFERRED, State.TOO_LOW], [State.NOT_SEEN] * 2, [State.MEASURED, State.NOT_SEEN]], np.int8)
     sums = RawQuantities(value, state).summed(np.array([1, 0, 1]), 3)
@@ -150,7 +150,7 @@ def test_sums_retain_the_states_of_missing_values():
     np.testing.assert_array_equal(by_sample.value.ravel(), [1.0, np.nan, 2.0])
 
 
-def test_normalisation_removes_dilution_factors():
+def test_median_normalisation_removes_dilution_factors():
     value = random_amounts(7, 400, 1, 0.0) * np.array([[1.0, 4.0, 0.5]])
     value[:60, 1] *= 8  # a sixth that really changes
     factor = normalisation_factors(value)
@@ -167,7 +167,7 @@ def test_abundance_factors_of_a_sample_sum_to_one():
     assert np.isnan(factors[2]).all() and np.isnan(factors[:, 1]).all()
 
 
-def test_isotope_patterns_equal_convolution_by_atom():
+def test_isotope_patterns_equal_convolution_atom_by_atom():
     peptides = [*random_peptides(20, 3), "MCMMSCPEPTIDEK", "G"]
     patterns = isotope_patterns(sequence_elements(peptides), 5)
     expected = np.array([averaged_pattern(peptide) for peptide in peptides])

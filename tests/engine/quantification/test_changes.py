@@ -42,13 +42,13 @@ def test_moderated_variances_equal_the_published_formulas():
     np.testing.assert_allclose(moderated, (2 * half * s0 + degrees * variance) / (2 * half + degrees), rtol=1e-6)
 
 
-def test_equal_variances_have_an_infinite_prior():
+def test_variance_prior_has_infinite_degrees_for_equal_variances():
     moderated, prior = moderated_variances(np.full(50, 0.3), np.full(50, 4.0))
     assert np.isinf(prior.degrees)
     assert np.ptp(moderated) == 0
 
 
-def test_t_p_interval_and_q_equal_their_formulas():
+def test_moderated_t_p_interval_and_q_equal_the_formulas():
     logs = simulated(2, 300, 7)
     logs[:40, 3:] += 2.0
     plan = design(control=3, treated=4)
@@ -68,7 +68,7 @@ def test_t_p_interval_and_q_equal_their_formulas():
     assert (changes.outcome[:40] == "changed").mean() > 0.8
 
 
-def test_unchanged_proteins_are_rarely_significant():
+def test_few_unchanged_proteins_are_significant():
     n_significant = tested = 0
     for seed in range(20):
         (changes,) = compared(RawQuantities.of(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3))
@@ -77,7 +77,7 @@ def test_unchanged_proteins_are_rarely_significant():
     assert low <= n_significant <= high
 
 
-def test_changes_impute_only_against_two_measured_values():
+def test_values_are_imputed_only_against_two_measured_values():
     logs = simulated(3, 50, 6)
     logs[0, :3], logs[1, 3:], logs[2] = np.nan, np.nan, np.nan
     logs[3, [0, 1, 2, 4, 5]] = np.nan  # one value
@@ -95,7 +95,7 @@ def test_changes_impute_only_against_two_measured_values():
     assert (imputed.n_first[0], imputed.n_second[0]) == (3, 0)
 
 
-def test_imputed_values_do_not_enter_the_variance():
+def test_imputed_values_do_not_change_the_variance():
     logs = simulated(4, 400, 6)
     logs[0, :3] = np.nan
     (changes,) = compared(RawQuantities.of(2.0**logs), design(a=3, b=3), imputation="low")
@@ -109,7 +109,7 @@ def test_imputed_values_do_not_enter_the_variance():
     assert changes.p_value[0] == pytest.approx(2 * stats.t.sf(abs(t), 2 + prior.degrees), rel=1e-6)
 
 
-def test_imputation_is_decided_by_the_compared_pair():
+def test_values_are_imputed_separately_for_each_comparison():
     logs = simulated(5, 60, 9)
     logs[0, :6] = np.nan  # neither a nor b
     logs[1, :3] = np.nan  # only a
@@ -118,7 +118,7 @@ def test_imputation_is_decided_by_the_compared_pair():
     assert comparisons[0].outcome[0] == "absent"
 
 
-def test_condition_with_one_value_is_not_tested():
+def test_protein_with_one_value_in_a_condition_is_not_tested():
     logs = simulated(6, 200, 6)
     logs[0, [1, 2, 5]] = np.nan  # one against two
     logs[1, [1, 2]] = np.nan  # one against three
@@ -128,7 +128,7 @@ def test_condition_with_one_value_is_not_tested():
     assert np.isnan(changes.p_value[:2]).all() and changes.n_tested == 198
 
 
-def test_conditions_without_a_shared_ion_are_named():
+def test_comparison_names_conditions_without_a_shared_ion():
     logs = simulated(7, 40, 4)
     logs[0, :2] = np.nan
     amounts = RawQuantities.of(2.0**logs)

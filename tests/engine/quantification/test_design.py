@@ -27,7 +27,7 @@ def test_read_design_accepts_any_file_name_and_column_order(tmp_path):
     assert read_design(path, FILES) == replace(design, unused=())
 
 
-def test_files_of_one_sample_are_fractions_others_are_left_out(tmp_path):
+def test_design_joins_files_of_one_sample_and_omits_unlisted_files(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tcontrol\t1\ntwo\tA\tcontrol\t1\n")
     design = read_design(path, FILES)
@@ -83,7 +83,7 @@ def test_read_design_accepts_any_encoding_and_line_ending(tmp_path, encoding, en
         read_design(path, FILES)
 
 
-def test_read_design_reports_look_alike_names(tmp_path):
+def test_read_design_reports_names_that_look_alike(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tcafe\u0301 noir\t1\ntwo\tB\tCAFÉ  NOIR\t1\nthree\tb\tthé\t1\n", encoding="utf-8")
     assert read_design(path, FILES).look_alikes == (("cafe\u0301 noir", "CAFÉ  NOIR"), ("B", "b"))
@@ -118,7 +118,7 @@ def test_design_of_files_makes_each_file_a_sample():
     assert [sample.name for sample in design_of_files(["/a/run.mzML", "/b/run.mzML.gz"]).samples] == ["run", "run_2"]
 
 
-def test_groups_rejects_conditions_that_cannot_be_compared(tmp_path):
+def test_design_groups_rejects_conditions_that_cannot_be_compared(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tc\t1\ntwo\tB\tc\t2\nthree\tC\td\t1\n")
     design = read_design(path, FILES)

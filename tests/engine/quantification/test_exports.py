@@ -157,7 +157,7 @@ def test_mztab_has_the_required_fields_and_pyteomics_reads_it(made, tmp_path, de
     assert len(parsed.peptide_table["rows"]) == 12
 
 
-def test_modifications_are_positioned_as_in_mztab():
+def test_mztab_modifications_have_the_specified_positions():
     assert _placed("PEPTIDE") is None
     assert _placed("AC[Carbamidomethyl]DM[Oxidation]K") == "2-UNIMOD:4,4-UNIMOD:35"
     assert _placed("[Acetyl]-AC[Carbamidomethyl]K") == "0-UNIMOD:1,2-UNIMOD:4"
@@ -207,7 +207,7 @@ def test_mztab_of_an_import_reports_unknown_fixed_modifications(made, tmp_path):
         ([2, 3, 0, 1], True),
     ],
 )
-def test_rows_of_quantities_are_compared_with_the_samples(rows, is_complete):
+def test_quantities_are_complete_only_with_each_sample_in_every_row(rows, is_complete):
     table = pa.table({"accession": ["P", "P", "Q", "Q"], "sample": ["a", "b", "a", "b"]}).take(pa.array(rows, pa.int64()))
     assert _has_each_sample(table, pa.chunked_array([["a", "b"]])) is is_complete
     assert not _has_each_sample(table, pa.chunked_array([["a", "a"]]))
@@ -215,7 +215,7 @@ def test_rows_of_quantities_are_compared_with_the_samples(rows, is_complete):
 
 
 @pytest.mark.parametrize("name", ["protein_quantities", "peptide_quantities", "peptidoform_quantities"])
-def test_quantities_that_lack_a_row_are_rejected(name, made, monkeypatch):
+def test_read_quantities_rejects_tables_that_lack_a_row(name, made, monkeypatch):
     summary = run_search("quantify", {"project": [made]}, device="cpu", threads=2, options={"design": made.parent / "free.tsv"})
     read = corrections.read_stored
 

@@ -93,7 +93,7 @@ def test_run_without_ms1_is_quantified_only_by_reporter_ions(tmp_path):
     assert {row["interference"] for row in table_of(project, "reporter_ions")} == {None}
 
 
-def test_profile_spectra_are_centroided_and_reported(tmp_path):
+def test_quantify_centroids_and_reports_profile_spectra(tmp_path):
     centroids = quantify(project_of(tmp_path / "c"), normalisation="none")
     expected = {row["peptide"]: row["area"] for row in table_of(tmp_path / "c" / "project", "ion_traces")}
     assert not any("profile" in message for message in centroids.messages)
@@ -106,7 +106,7 @@ def test_profile_spectra_are_centroided_and_reported(tmp_path):
     assert np.abs(np.log(ratios / np.median(ratios))).max() < 0.1
 
 
-def test_peptide_near_the_lowest_intensity_is_too_low(tmp_path):
+def test_peptide_near_the_lowest_intensity_has_state_too_low(tmp_path):
     """The synthetic run has no peak below an intensity of 50; heights of main peaks are planted at about twice that."""
     run, heights = SyntheticRun(seconds=150, noise_peaks=0), dict(zip(PEPTIDES, (70, 85, 150, 300, 3e3, 3e5), strict=True))
     for k, (sequence, height) in enumerate(heights.items()):
@@ -124,7 +124,7 @@ def test_peptide_near_the_lowest_intensity_is_too_low(tmp_path):
     assert [states[sequence] for sequence in PEPTIDES] == ["too low" if reason else "measured" for reason in expected]
 
 
-def test_quantify_rejects_one_replicate_and_all_missing(tmp_path):
+def test_quantify_rejects_single_replicates_and_missing_values_only(tmp_path):
     project = project_of(tmp_path / "p")
     (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\nr0\tA\tx\t1\n")
     with pytest.raises(ParameterError, match="has one replicate; a test needs at least two"):
@@ -171,7 +171,7 @@ def test_changes_are_independent_of_condition_names(of_four_runs, plain, tmp_pat
     search_of_kind("quantify").write_pages(Project.open(of_four_runs), summary.run_id, tmp_path / "pages", Progress())
 
 
-def test_look_alike_conditions_are_reported_repeated_are_merged(of_four_runs, tmp_path):
+def test_quantify_reports_conditions_that_look_alike(of_four_runs, tmp_path):
     names, _, summary = changes_between(of_four_runs, tmp_path, "Ctrl", "ctrl")
     assert names == {"ctrl / Ctrl"}
     assert any("Ctrl and ctrl, which differ only in case" in message for message in summary.messages)
@@ -180,7 +180,7 @@ def test_look_alike_conditions_are_reported_repeated_are_merged(of_four_runs, tm
         changes_between(of_four_runs, tmp_path, "x", "y", conditions=("y", "y"))
 
 
-def test_condition_with_comma_is_quoted_and_refusals_counted(of_four_runs, tmp_path):
+def test_quantify_accepts_quoted_condition_with_comma(of_four_runs, tmp_path):
     names, _, _ = changes_between(of_four_runs, tmp_path, "2,4-D", "control", conditions='control, "2,4-D"')
     assert names == {"2,4-D / control"}
     project = Project.open(of_four_runs)
@@ -192,7 +192,7 @@ def test_condition_with_comma_is_quoted_and_refusals_counted(of_four_runs, tmp_p
 
 @pytest.mark.parametrize("n_files", [1, 4])
 @pytest.mark.parametrize("method", ["label-free", "counts"])
-def test_one_sample_is_quantified_without_comparisons(of_four_runs, tmp_path, n_files, method):
+def test_quantify_accepts_one_sample_without_comparisons(of_four_runs, tmp_path, n_files, method):
     rows = [f"r{i}\tS\tx\t1\n" for i in range(n_files)]
     (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\n" + "".join(rows))
     summary = quantify(of_four_runs, options={"design": tmp_path / "design.tsv"}, method=method)
@@ -203,7 +203,7 @@ def test_one_sample_is_quantified_without_comparisons(of_four_runs, tmp_path, n_
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_damaged_tables_are_read_or_rejected_in_a_line(tmp_path, seed):
+def test_damaged_user_tables_are_read_or_rejected_in_one_line(tmp_path, seed):
     rng = np.random.default_rng(seed)
     path = tmp_path / "damaged.tsv"
     n_refused = 0
@@ -232,7 +232,7 @@ def test_damaged_tables_are_read_or_rejected_in_a_line(tmp_path, seed):
     assert n_refused > 50
 
 
-def test_workload_counts_the_matches_of_the_chosen_runs(tmp_path):
+def test_quantify_workload_counts_psms_of_the_selected_runs(tmp_path):
     project = Project.open(project_of(tmp_path))
     (run,) = [entry.id for entry in project.runs()]
     quantify(project.folder, run=(run,), method="counts")

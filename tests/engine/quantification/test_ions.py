@@ -43,7 +43,7 @@ def ions_at(charge: np.ndarray, mz: np.ndarray, isotopes: np.ndarray, n_isotopes
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_traces_of_others_equals_its_definition(seed):
+def test_traces_of_others_equals_the_definition(seed):
     rng, n = np.random.default_rng(seed), 60
     base = rng.choice([500.0, 500.003, 500.5, 501.0033, 640.2], n) + rng.choice([0.0, 0.0, ISOTOPE_SPACING / 2, ISOTOPE_SPACING], n)
     isotopes = rng.uniform(0.05, 1.0, (n, 5))
@@ -56,7 +56,7 @@ def test_traces_of_others_equals_its_definition(seed):
     assert shared.tolist() == expected and 0 < sum(expected) < n
 
 
-def test_shared_summit_goes_to_the_nearer_ion():
+def test_shared_trace_is_assigned_to_the_nearer_ion():
     ions = ions_at(np.array([2, 2]), np.array([500.0, 500.002]), np.array([[0.7, 0.3], [0.7, 0.3]]), 2)
     values = np.zeros((2, N_VALUES))
     values[:, TIME], values[:, WIDTH], values[:, APEX] = 100.0, 10.0, 1e5
@@ -67,7 +67,7 @@ def test_shared_summit_goes_to_the_nearer_ion():
 
 
 @pytest.mark.parametrize(("height", "lost"), [(2e6, True), (1e5, False)])
-def test_ion_that_is_half_isotope_signal_loses_its_trace(height, lost):
+def test_ion_loses_its_trace_if_half_is_isotope_signal_of_another(height, lost):
     """The third isotope of the first ion, which is not traced, coincides with the first isotope of the other."""
     isotopes = np.array([[0.5, 0.3, 0.15, 0.05], [0.5, 0.3, 0.15, 0.05]])
     ions = ions_at(np.array([2, 2]), np.array([500.0, 500 + ISOTOPE_SPACING]), isotopes, 2)

@@ -38,7 +38,7 @@ def by_lstsq(row: np.ndarray, matrix: np.ndarray, contrast: np.ndarray) -> tuple
     return estimate, float(contrast @ inverse @ contrast), left, int(has.sum() - rank)
 
 
-def test_fit_is_least_squares_by_protein_with_missing_values():
+def test_linear_model_equals_least_squares_with_missing_values():
     model = comparison_model(design("aaabbbccc", subject="123123123", batch="112122211"), ("a", "b", "c"))
     assert model.blocks == ("batch", "subject")
     rng = np.random.default_rng(1)
@@ -88,7 +88,7 @@ def test_comparison_model_rejects_confounded_blocks(blocks, words):
         comparison_model(design("aaabbb", **blocks), ("a", "b"))
 
 
-def test_comparison_model_leaves_out_blocks_that_group_nothing():
+def test_comparison_model_omits_blocks_without_repeated_samples():
     model = comparison_model(design("aaabbb", batch="111111", subject="123456"), ("a", "b"))
     assert model.blocks == () and model.matrix.shape == (6, 2)
     assert any("subject" in message and "differs in each sample" in message for message in model.messages)
@@ -97,7 +97,7 @@ def test_comparison_model_leaves_out_blocks_that_group_nothing():
 
 
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
-def test_changes_with_blocks_equal_limma(tmp_path):
+def test_moderated_test_with_blocks_equals_limma(tmp_path):
     if subprocess.run(["Rscript", "-e", "library(limma)"], capture_output=True, check=False).returncode:
         pytest.skip("limma is not installed")
     rng = np.random.default_rng(3)

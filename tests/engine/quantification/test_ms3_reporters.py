@@ -167,7 +167,7 @@ def test_ms3_reporter_ions_are_assigned_to_their_ms2_spectrum(tmp_path, run_type
     assert any("read from MS3, which 7 of 8 identified spectra have" in text for text in summary.messages)
 
 
-def test_reporter_level_ms2_reads_ms2(tmp_path):
+def test_reporter_level_ms2_reads_reporter_ions_of_ms2(tmp_path):
     project = made(tmp_path)
     quantify(project, reporter_level="ms2")
     parts, levels = shares(project)
@@ -178,7 +178,7 @@ def test_reporter_level_ms2_reads_ms2(tmp_path):
 
 
 @pytest.mark.parametrize("run_type", [MzmlRunWithMs3, MzxmlRunWithMs3])
-def test_file_without_ms3_uses_ms2_or_is_rejected(tmp_path, run_type):
+def test_file_without_ms3_uses_ms2_or_is_rejected_by_reporter_level(tmp_path, run_type):
     project = made(tmp_path, run_type, has_ms3=False)
     quantify(project)
     assert set().union(*shares(project)[1].values()) == {(2, None)}
@@ -186,7 +186,7 @@ def test_file_without_ms3_uses_ms2_or_is_rejected(tmp_path, run_type):
         quantify(project, reporter_level="ms3")
 
 
-def test_other_methods_ignore_the_reporter_level(tmp_path):
+def test_label_free_methods_ignore_the_reporter_level(tmp_path):
     project = made(tmp_path, MzxmlRunWithMs3)
     summary = run_search("quantify", {"project": [project]}, method="counts", device="cpu", reporter_level="ms3")
     assert summary.n_peptides == len(PEPTIDES) and not table_of(project, "reporter_ions")

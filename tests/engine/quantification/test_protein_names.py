@@ -50,7 +50,7 @@ def rows_of(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_tables_name_genes_and_organisms(made):
+def test_quantity_tables_have_genes_and_organisms(made):
     groups = {row["accessions"][0]: row for row in table_of(made, "proteins")}
     assert {name: (row["gene"], row["organism"]) for name, row in groups.items()} == NAMES
     assert {name: row["description"] for name, row in groups.items()} == HEADERS

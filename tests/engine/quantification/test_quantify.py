@@ -56,7 +56,7 @@ def by_sample(rows, key):
     return quantities
 
 
-def test_planted_ratios_are_recovered(planted):
+def test_quantify_recovers_planted_ratios(planted):
     project, proteins, _ = planted
     summary = quantify(project, normalisation="none")
     assert summary.n_proteins == N_PROTEINS
@@ -68,7 +68,7 @@ def test_planted_ratios_are_recovered(planted):
     assert sum(None not in peptides[sequence].values() for sequence in both) >= 0.9 * len(both)
 
 
-def test_transfer_finds_planted_ions_and_not_absent_ones(planted):
+def test_match_between_runs_finds_planted_and_no_absent_ions(planted):
     project, proteins, gone = planted
     summary = quantify(project, match_between_runs=True, transfer_fdr=0.05)
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
@@ -80,7 +80,7 @@ def test_transfer_finds_planted_ions_and_not_absent_ones(planted):
     assert all(state[sequence, "two"] == ("transferred" if sequence in moved else "not seen") for sequence in only_in_one)
 
 
-def test_transfer_donors_are_limited_by_peptide_q_value(tmp_path):
+def test_match_between_runs_uses_only_peptides_below_the_q_value_limit(tmp_path):
     peptides = random_peptides(120, 41)
     doubtful = set(peptides[:36:3])
     runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
@@ -105,7 +105,7 @@ def test_transfer_donors_are_limited_by_peptide_q_value(tmp_path):
 
 
 @pytest.mark.parametrize("n_voltages", [1, 2, 4, 5])
-def test_traces_are_followed_within_one_faims_voltage(tmp_path, n_voltages):
+def test_ion_traces_use_spectra_of_one_faims_voltage(tmp_path, n_voltages):
     run, peptides = voltage_run(7, n_voltages)
     project = write_project(tmp_path, {"one": run}, {f"P{i}": [peptide] for i, peptide in enumerate(peptides)})
     summary = quantify(project)
@@ -141,7 +141,7 @@ def test_quantify_warns_of_a_design_of_one_condition(tmp_path):
     assert any("not used: age; blocks of the comparison are plex, batch, subject" in message for message in summary.messages)
 
 
-def test_quantify_counts_by_design_and_writes_the_report(planted, tmp_path):
+def test_quantify_by_counts_uses_the_design_and_writes_a_report(planted, tmp_path):
     project, proteins, _ = planted
     design = tmp_path / "design.tsv"
     design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
@@ -161,7 +161,7 @@ def test_quantify_counts_by_design_and_writes_the_report(planted, tmp_path):
     assert str(design) in {str(record.path) for record in recorded if record.kind == "design"}
 
 
-def test_tables_without_corrections_equal_the_search(planted, tmp_path):
+def test_quantity_tables_without_corrections_equal_the_run(planted, tmp_path):
     project, _, _ = planted
     design = tmp_path / "design.tsv"
     design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
@@ -210,7 +210,7 @@ def test_retention_times_align_despite_a_tenth_of_outliers():
     assert aligned(times[:9])[0] is None
 
 
-def test_transfer_donors_belong_to_accepted_proteins(tmp_path):
+def test_match_between_runs_uses_only_peptides_of_accepted_proteins(tmp_path):
     peptides = random_peptides(60, 42)
     runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)
@@ -227,7 +227,7 @@ def test_transfer_donors_belong_to_accepted_proteins(tmp_path):
     assert moved and not moved & set(peptides[:12])
 
 
-def test_imputed_values_and_centres_are_counted_and_shown(tmp_path):
+def test_run_account_reports_imputed_values_and_centres(tmp_path):
     peptides, rng = random_peptides(40, 43), np.random.default_rng(3)
     runs = {f"r{i}": SyntheticRun(seed=i, noise_peaks=50) for i in range(4)}
     for k, sequence in enumerate(peptides):

@@ -74,7 +74,7 @@ def test_nonnegative_least_squares_equals_scipy(k):
         nonnegative_least_squares(np.ones((3, 2)), np.ones((1, 3)))
 
 
-def test_impurities_go_to_the_channels_of_their_atoms(tmp_path):
+def test_read_impurities_assigns_percentages_to_channels_of_the_isotope(tmp_path):
     path = tmp_path / "kit.tsv"
     path.write_text(PERCENTS)
     kit = label("tmt-10")
@@ -146,7 +146,7 @@ def real(shared_data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("by", ["most-intense", "nearest"])
-def test_planted_ratios_are_recovered_from_real_spectra(real, by):
+def test_quantify_recovers_planted_reporter_ratios_in_real_spectra(real, by):
     folder, planted = real
     kit = label("tmt-10")
     regions = read_reporter_regions(folder / "real.mzML", kit.mz.min() - 0.1, kit.mz.max() + 0.1)
@@ -155,7 +155,7 @@ def test_planted_ratios_are_recovered_from_real_spectra(real, by):
     np.testing.assert_allclose(intensities / intensities.sum(axis=1)[:, None], planted / planted.sum(axis=1)[:, None], rtol=1e-6, atol=1e-6)
 
 
-def test_interference_is_weighted_by_the_nearer_ms1_spectra():
+def test_interference_is_interpolated_between_ms1_spectra_by_time():
     spectra = Ms1Spectra(
         np.array([0.0, 10.0]),
         np.array([1, 2]),
@@ -172,7 +172,7 @@ def test_interference_is_weighted_by_the_nearer_ms1_spectra():
     assert np.isnan(interference(spectra, np.array([2.5]), np.array([700.0]), *arguments[1:])[0])
 
 
-def test_interference_compares_ms1_spectra_of_one_voltage():
+def test_interference_uses_ms1_spectra_of_the_same_faims_voltage():
     times, counts = np.array([0.0, 4.0, 10.0]), np.array([0, 2, 4, 6])
     mz = np.array([500.0, 500.3, 500.0, 500.3, 500.0, 500.3])
     spectra = Ms1Spectra(times, np.arange(3), counts, mz, np.array([3, 1, 1, 9, 1, 1], np.float32), voltage=np.array([-45.0, -60.0, -45.0]))
@@ -218,7 +218,7 @@ def quantify(project, design=None, **parameters):
     return run_search("quantify", {"project": [project]}, preset="tmt", options=options, device="cpu", threads=2, **parameters)
 
 
-def test_plexes_are_scaled_by_pools_and_conditions_compared(plexes):
+def test_quantify_scales_plexes_by_pools(plexes):
     project, design, _ = plexes
     summary = quantify(project, design, reference="pool", conditions=("x", "y", "z"))
     assert (summary.n_samples, summary.n_proteins) == (20, 8)
@@ -240,7 +240,7 @@ def test_plexes_are_scaled_by_pools_and_conditions_compared(plexes):
     assert pools[0] == pytest.approx(pools[1], rel=1e-9)
 
 
-def test_each_channel_is_a_sample_without_a_design(plexes):
+def test_quantify_without_design_uses_each_channel_as_sample(plexes):
     project = plexes[0]
     summary = quantify(project, peptide_quantity="median", protein_quantity="median", normalisation="none")
     assert summary.n_samples == 20
@@ -259,7 +259,7 @@ def older_kit_project(folder, shift):
     return write_project(folder, {"one": run}, {"P": peptides})
 
 
-def test_quantify_offers_the_older_kit_for_shifted_channels(tmp_path):
+def test_quantify_suggests_the_older_kit_for_shifted_channels(tmp_path):
     project = older_kit_project(tmp_path, 0.0)
     messages = quantify(project, label="tmt-6").messages
     (warning,) = [message for message in messages if "outside the reporter tolerance" in message]
@@ -270,12 +270,12 @@ def test_quantify_offers_the_older_kit_for_shifted_channels(tmp_path):
     assert all(row["measured"] is not None for row in table_of(project, "reporter_ions"))
 
 
-def test_quantify_reports_a_shift_that_no_kit_has(tmp_path):
+def test_quantify_reports_channel_shift_that_fits_no_kit(tmp_path):
     with pytest.raises(InputError, match=r"no identified spectrum .*126 \(\+4.5 mDa.*widen reporter_tolerance"):
         quantify(older_kit_project(tmp_path, 0.0045), label="tmt-6-older")
 
 
-def test_plexes_are_blocks_when_there_is_no_reference(plexes, tmp_path):
+def test_quantify_without_reference_uses_plexes_as_blocks(plexes, tmp_path):
     project, _, rows = plexes
     plain = [row for row in rows if "pool" not in row]
     (tmp_path / "design.tsv").write_text("\n".join(plain) + "\n")
@@ -295,7 +295,7 @@ def test_plexes_are_blocks_when_there_is_no_reference(plexes, tmp_path):
         quantify(project, tmp_path / "named.tsv")
 
 
-def test_spectra_with_too_much_interference_are_refused(plexes):
+def test_quantify_rejects_spectra_with_too_much_interference(plexes):
     project = plexes[0]
     quantify(project, maximum_interference=0.0)
     rows = table_of(project, "reporter_ions")
@@ -306,7 +306,7 @@ def test_spectra_with_too_much_interference_are_refused(plexes):
     assert all(states[peptide, "one_126"]["state"] == "refused" and states[peptide, "one_126"]["quantity"] is None for peptide in mixed)
 
 
-def test_spectra_with_reporter_ions_near_the_noise_are_refused(tmp_path):
+def test_quantify_rejects_spectra_with_reporter_ions_near_noise(tmp_path):
     kit, peptides = label("tmt-10"), random_peptides(6, 9)
     run = SyntheticRun(seconds=100, seed=4, noise_peaks=10, noise={peptide: 100.0 * 4**i for i, peptide in enumerate(peptides[:5])})
     run.identified = run.planted = [Planted(peptide, 2, 4e6, 10.0 + 12 * i) for i, peptide in enumerate(peptides)]
@@ -327,7 +327,7 @@ def test_spectra_with_reporter_ions_near_the_noise_are_refused(tmp_path):
     assert {states[peptides[1], name] for _, name in states if _ == peptides[1]} == {"measured"}
 
 
-def test_remedy_names_the_deciding_setting_when_all_are_refused(tmp_path):
+def test_error_names_the_setting_that_rejects_all_reporter_spectra(tmp_path):
     kit, peptides = label("tmt-10"), random_peptides(2, 9)
     run = SyntheticRun(seconds=60, seed=4, noise_peaks=10, noise=dict.fromkeys(peptides, 1e3))
     run.identified = run.planted = [Planted(peptide, 2, 4e6, 10.0 + 12 * i) for i, peptide in enumerate(peptides)]
@@ -365,7 +365,7 @@ def test_quantify_rejects_a_run_without_reporter_ions(plexes):
         (lambda rows: ["\t".join(row.split("\t")[:1] + row.split("\t")[2:]) for row in rows], "has no column channel"),
     ],
 )
-def test_quantify_rejects_invalid_channel_designs_in_a_sentence(plexes, tmp_path, change, why):
+def test_quantify_rejects_invalid_channel_designs_in_one_sentence(plexes, tmp_path, change, why):
     project, _, rows = plexes
     (tmp_path / "design.tsv").write_text("\n".join(change(rows)) + "\n")
     with pytest.raises(InputError) as caught:
@@ -383,7 +383,7 @@ def test_quantify_rejects_a_reference_missing_from_a_plex(plexes, tmp_path):
 
 
 @pytest.mark.parametrize(("method", "is_proposed"), [("counts", True), ("label-free", True), ("tmt", False)])
-def test_quantify_proposes_reporter_ions_of_labelled_peptides(method, is_proposed):
+def test_quantify_suggests_reporter_ions_for_labelled_peptides(method, is_proposed):
     peptides = ["[TMT6plex]-AK[TMT6plex]", "[TMT6plex]-AR", "AAR"]
     identified = SimpleNamespace(forms=Forms(peptides, np.arange(3), np.ones(3), np.ones((3, 7))), unrated=())
     progress = RecordingProgress(Progress())

@@ -22,7 +22,7 @@ def times_of(n_files: int, seed: int, n: int = 300):
 
 
 @pytest.mark.parametrize("n_files", [2, 3, 5])
-def test_at_another_time_finds_exactly_the_planted_outliers(n_files):
+def test_retention_time_outliers_equal_the_planted_outliers(n_files):
     rng, times = times_of(n_files, n_files)
     near, widths = np.full(times.shape, 1.0), np.full(times.shape, 6.0)
     wrong = np.zeros(times.shape, np.bool_)
@@ -36,7 +36,7 @@ def test_at_another_time_finds_exactly_the_planted_outliers(n_files):
     assert np.array_equal(at_another_time(times, wide, near), wrong), "however wide the wrong one is"
 
 
-def test_outlier_is_the_minority_or_the_farther_of_two():
+def test_retention_time_outlier_is_the_minority_or_farther_value():
     _, times = times_of(3, 1)
     times[7] = times[7, 0] + np.array([0.0, 20.0, 40.0]) + 8 * (np.sin(times[7, 0] / 400 + np.arange(3)) - np.sin(times[7, 0] / 400))
     times[7, 2] += 30
@@ -47,14 +47,14 @@ def test_outlier_is_the_minority_or_the_farther_of_two():
     assert np.argwhere(at_another_time(times, widths, near)).tolist() == [[7, 0]]
 
 
-def test_at_another_time_is_false_without_enough_shared_times():
+def test_no_retention_time_outliers_are_found_for_few_shared_ions():
     few = np.stack([np.arange(49.0) * 20, np.arange(49.0) * 20], axis=1)
     few[20, 1] += 300
     for times in (np.zeros((0, 3)), np.full((4, 2), np.nan), np.array([[1.0, 900.0]]), np.arange(30.0)[:, None], few):
         assert not at_another_time(times, np.ones(times.shape), np.ones(times.shape)).any()
 
 
-def test_peptide_masked_in_one_run_has_no_quantity_there(tmp_path):
+def test_peptide_masked_in_one_run_has_no_quantity_in_that_run(tmp_path):
     peptides = random_peptides(60, 3, (9, 12))
     runs = {name: SyntheticRun(seconds=720, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
     for name, run in runs.items():

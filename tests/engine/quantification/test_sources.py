@@ -53,7 +53,7 @@ def explained(explained_once: tuple[Path, str, str], tmp_path_factory: pytest.Te
     return Path(shutil.copytree(folder, tmp_path_factory.mktemp("explained") / "p")), identified, explaining
 
 
-def test_explanation_adds_spectra_of_the_same_mass(explained):
+def test_quantify_counts_explained_spectra_of_the_same_mass(explained):
     project, identified, explaining = explained
     before = accepted(project, identified)
     same = [row for row in stored(project, explaining, "explained") if row["q_value"] <= 0.01 and row["kind"] == "same"]
@@ -64,7 +64,7 @@ def test_explanation_adds_spectra_of_the_same_mass(explained):
     assert list_run_files(project, [explaining]) == list_run_files(project, [identified])
 
 
-def test_explanation_is_quantified_by_ion_traces(explained):
+def test_quantify_accepts_explanation_with_ion_traces(explained):
     project, identified, explaining = explained
     quantities = []
     for run in (identified, explaining):
@@ -75,7 +75,7 @@ def test_explanation_is_quantified_by_ion_traces(explained):
     assert quantities[0] <= quantities[1]
 
 
-def test_open_modification_search_is_quantified(tmp_path):
+def test_quantify_accepts_open_modification_search(tmp_path):
     made = write_run(tmp_path, dict(list(proteins_of(SAMPLE).items())[:40]), {"Phospho": "ST", "Acetyl": "K"}, 7, every=2)
     project = tmp_path / "p"
     summary = run_search("modified", {"spectra": [made.spectra], "database": [made.database]}, project=project, device="cpu", threads=2)
@@ -93,7 +93,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("method", ["counts", "label-free"])
-def test_run_without_protein_error_rates_is_quantified_whole(library, method, capsys):
+def test_quantify_uses_all_proteins_of_run_without_protein_fdr(library, method, capsys):
     project = library
     run = str(Project.open(project).latest("library"))
     expected = Counter(accepted(project, run).values())
@@ -110,7 +110,7 @@ def test_run_without_protein_error_rates_is_quantified_whole(library, method, ca
         assert counted(project, added) == expected
 
 
-def test_experiment_q_values_equal_their_definition():
+def test_experiment_q_values_equal_the_definition():
     rng = np.random.default_rng(5)
     rows = {True: [], False: []}
     for k in range(600):
@@ -145,7 +145,7 @@ def test_experiment_q_values_equal_their_definition():
     assert alone["unknown"] != alone["unknown"] and all(alone[peptide] == best[peptide] for peptide in alone if peptide != "unknown")
 
 
-def test_ions_of_four_faims_voltages_have_one_quantity(shared_cases, tmp_path):
+def test_ion_at_four_faims_voltages_has_one_quantity(shared_cases, tmp_path):
     case = shared_cases / "faims_four_voltages"
     inputs = {"spectra": [case / "q_4cv_excl.mzML"], "database": [case / "q.fasta"]}
     run_search("identify", inputs, project=tmp_path / "p", device="cpu", threads=2)

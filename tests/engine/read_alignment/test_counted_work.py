@@ -31,7 +31,7 @@ def scores(texts: np.ndarray, pattern: np.ndarray, gap_rules: GapRules) -> np.nd
     return out.score
 
 
-def test_unreachable_bases_change_no_score():
+def test_bases_beyond_the_reachable_length_change_no_score():
     rng = np.random.default_rng(4)
     pattern, texts = (rng.choice(np.array([0, 2, 6, 19], np.int8), shape) for shape in (12, (40, 300)))
     (reach,) = reached(lengths(300), lengths(12), rules(PREFIX))
@@ -42,7 +42,7 @@ def test_unreachable_bases_change_no_score():
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_tracing_costs_more_but_little_more_for_long_texts(mode):
+def test_traceback_adds_little_cost_for_long_references(mode):
     short, long = (cells(lengths(n), lengths(100), rules(mode), traces=True) for n in (150, 20_000))
     scored = [cells(lengths(n), lengths(100), rules(mode), traces=False) for n in (150, 20_000)]
     assert scored[0] == 151 * 101 * 3
@@ -50,7 +50,7 @@ def test_tracing_costs_more_but_little_more_for_long_texts(mode):
     assert 1.0 < long / scored[1] < 1.1, "only the end is traced"
 
 
-def test_operations_are_the_sum_over_pairs():
+def test_alignment_operations_are_summed_over_pairs():
     texts, patterns = Sequences(np.zeros(2100, np.int8), np.array([0, 2000, 2100])), Sequences(np.zeros(30, np.int8), np.array([0, 10, 30]))
     state = {"text": lengths(0, 1, 1), "pattern": lengths(1, 0, 1), "traces": False}
     work = build_workload(texts, patterns, rules(WITHIN))

@@ -24,7 +24,7 @@ def random_bases(n: int, seed: int) -> str:
     return "".join(np.random.default_rng(seed).choice(BASES, n))
 
 
-def test_user_texts_use_the_word_read() -> None:
+def test_read_alignment_texts_say_read_instead_of_pattern() -> None:
     """Carroll's thesis calls reads patterns, and so do the names of tables and columns, which remain."""
     common = {"run_id": None, "folder": None, "device": "cpu", "seconds": 1.0, "stages": {}, "messages": ()}
     counts = {"n_texts": 2, "n_patterns": 3, "n_pairs": 3, "n_aligned": 3, "cells": 9}
@@ -68,11 +68,11 @@ def content(n: int, n_residues: int, *, are_nucleotides: bool = True, has_qualit
         (content(1, 48_502, are_nucleotides=False), content(10, 1000, are_nucleotides=False), {}, (), "standard"),
     ],
 )
-def test_reads_with_qualities_or_far_shorter_are_mapped(texts, patterns, options, given, expected) -> None:
+def test_reads_with_qualities_or_far_shorter_reads_are_mapped_by_default(texts, patterns, options, given, expected) -> None:
     assert READ_ALIGNMENT.suited_preset({"texts": texts, "patterns": patterns}, options, given) == expected
 
 
-def test_reads_command_maps_reads_and_reports_it(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reads_command_reports_that_reads_are_mapped(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "found.tsv"
     main(["reads", *map(str, files), "--out", str(out), "--device", "cpu"])
     output = capsys.readouterr()
@@ -94,7 +94,7 @@ def test_prefix_mode_rejects_reads_from_anywhere_in_a_genome(files: tuple[Path, 
     assert "unrelated" not in " ".join(messages)
 
 
-def test_chance_identity_warns_for_short_references(tmp_path: Path) -> None:
+def test_read_alignment_warns_of_identities_expected_by_chance(tmp_path: Path) -> None:
     texts, patterns = tmp_path / "texts.fasta", tmp_path / "reads.fasta"
     for path, seed in ((texts, 1), (patterns, 100)):
         path.write_text("".join(f">s{k}\n{random_bases(120, seed + k)}\n" for k in range(4)), encoding="utf-8")
@@ -118,7 +118,7 @@ ODD_REFERENCES = {
 
 
 @pytest.mark.parametrize("change", ODD_READS)
-def test_suited_preset_ignores_odd_reads(files: tuple[Path, Path], change: str) -> None:
+def test_suggested_preset_ignores_unusual_reads(files: tuple[Path, Path], change: str) -> None:
     text = files[1].read_text()
     files[1].write_bytes(ODD_READS[change](text).encode())
     assert files[1].read_text() != text or change == "CRLF"
@@ -126,12 +126,12 @@ def test_suited_preset_ignores_odd_reads(files: tuple[Path, Path], change: str) 
 
 
 @pytest.mark.parametrize("change", ODD_REFERENCES)
-def test_suited_preset_ignores_odd_references(files: tuple[Path, Path], change: str) -> None:
+def test_suggested_preset_ignores_unusual_references(files: tuple[Path, Path], change: str) -> None:
     files[0].write_text(files[0].read_text() + ODD_REFERENCES[change], encoding="utf-8")
     assert suited(files) == "map-to-genome"
 
 
-def test_fasta_mates_are_mapped(tmp_path: Path) -> None:
+def test_mates_in_fasta_files_are_mapped_by_default(tmp_path: Path) -> None:
     for name in ("texts", "reads"):
         (tmp_path / name).write_text(f">s\n{random_bases(300, 1)}\n", encoding="utf-8")
     files = tmp_path / "texts", tmp_path / "reads"

@@ -47,7 +47,7 @@ def simulated(text: str, n: int, random, length: int = 150) -> tuple[list[str], 
 
 
 @pytest.mark.parametrize("mode", ["within", "local"])
-def test_mapped_reads_align_as_against_the_whole_reference(genome, tmp_path, mode):
+def test_mapped_reads_equal_alignments_to_the_whole_reference(genome, tmp_path, mode):
     random = np.random.default_rng(SEED)
     reads, origins = simulated(genome, 120, random)
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)
@@ -60,7 +60,7 @@ def test_mapped_reads_align_as_against_the_whole_reference(genome, tmp_path, mod
         assert row["strand"] == strand and abs(int(row["text_start"]) - 1 - start) <= 25
 
 
-def test_shortcut_alignments_equal_full_alignments(genome, tmp_path, monkeypatch):
+def test_banded_and_ungapped_alignments_equal_full_alignments(genome, tmp_path, monkeypatch):
     from proteoscope.kernels.cpu import banded, ungapped
 
     random = np.random.default_rng(SEED)
@@ -81,7 +81,7 @@ def test_shortcut_alignments_equal_full_alignments(genome, tmp_path, monkeypatch
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("mode", ["within", "local"])
-def test_gpu_maps_reads_as_the_cpu_does(genome, tmp_path, mode):
+def test_mapped_reads_are_equal_on_gpu_and_cpu(genome, tmp_path, mode):
     reads, _ = simulated(genome, 30, np.random.default_rng(SEED))
     parameters, progress = ReadAlignmentParameters().changed(mode=mode), Progress()
     texts, patterns = (read_sequences(path, progress) for path in (fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)))
@@ -97,7 +97,7 @@ def test_gpu_maps_reads_as_the_cpu_does(genome, tmp_path, mode):
     np.testing.assert_array_equal(here.mapping_quality, there.mapping_quality)
 
 
-def test_repeat_reports_first_copy_with_mapping_quality_zero(tmp_path):
+def test_read_of_a_repeat_maps_to_first_copy_with_quality_zero(tmp_path):
     random = np.random.default_rng(SEED)
     unit, single = random_bases(random, 400), random_bases(random, 400)
     near = single[:200] + ("A" if single[200] != "A" else "C") + single[201:]
@@ -113,7 +113,7 @@ def test_repeat_reports_first_copy_with_mapping_quality_zero(tmp_path):
     assert records[0].position == 9000 + 150 + 1
 
 
-def test_unmappable_read_has_a_row_without_position(genome, tmp_path):
+def test_unmapped_read_has_a_row_without_position(genome, tmp_path):
     random = np.random.default_rng(SEED)
     reads = [random_bases(random, 150), genome[2000:2150], "ACGTACG", "", "N" * 150]
     files = fasta(tmp_path / "t.fa", [genome], "t"), fastq(tmp_path / "p.fq", reads)
@@ -130,7 +130,7 @@ def test_unmappable_read_has_a_row_without_position(genome, tmp_path):
     assert [record.sequence for record in records] == [read or "*" for read in reads]
 
 
-def test_read_across_the_origin_of_a_circle_is_clipped(tmp_path):
+def test_read_across_the_origin_of_a_circular_genome_is_clipped(tmp_path):
     random = np.random.default_rng(SEED)
     text = random_bases(random, 30_000)
     files = fasta(tmp_path / "t.fa", [text], "t"), fastq(tmp_path / "p.fq", [text[-80:] + text[:70]])
@@ -140,7 +140,7 @@ def test_read_across_the_origin_of_a_circle_is_clipped(tmp_path):
     assert (record.position, record.cigar) == (30_000 - 79, "80=70S")
 
 
-def test_pairs_are_independent_of_threads_and_round_size(genome, tmp_path, monkeypatch):
+def test_mapped_mates_do_not_depend_on_threads_and_round_size(genome, tmp_path, monkeypatch):
     reads, _ = simulated(genome, 60, np.random.default_rng(SEED))
     mates, _ = simulated(genome, 60, np.random.default_rng(SEED + 1))
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)
@@ -164,7 +164,7 @@ def test_pairs_are_independent_of_threads_and_round_size(genome, tmp_path, monke
         (500, 50, "within", "seeds", True),
     ],
 )
-def test_reads_are_mapped_to_far_longer_references_only(tmp_path, length, read, mode, places, has_places):
+def test_reads_are_mapped_only_to_far_longer_references(tmp_path, length, read, mode, places, has_places):
     text = random_bases(np.random.default_rng(SEED), length)
     parameters = ReadAlignmentParameters().changed(mode=mode, mapping=places)
     files = fasta(tmp_path / "t.fa", [text[:300], text[300:]], "t"), fasta(tmp_path / "p.fa", [text[300 : 300 + read]])
@@ -187,7 +187,7 @@ def fragments(text, n, random, *, mean=300, spread=15, length=100):
     return ones, others, places
 
 
-def test_mates_map_to_the_ends_of_their_fragment(genome, tmp_path):
+def test_mates_map_to_the_ends_of_the_fragment(genome, tmp_path):
     random = np.random.default_rng(SEED)
     ones, others, places = fragments(genome, 200, random)
     ones[7], others[8], ones[9], others[9] = random_bases(random, 100), "", random_bases(random, 100), random_bases(random, 100)
@@ -245,7 +245,7 @@ def test_mate_resolves_repeat_and_maps_read_without_minimiser(tmp_path):
     assert all(record.flag & 2 and record.quality >= 20 for record in paired)
 
 
-def test_insert_size_is_assumed_for_few_pairs_and_can_be_given(genome, tmp_path):
+def test_insert_size_can_be_set_and_is_assumed_for_few_pairs(genome, tmp_path):
     random = np.random.default_rng(SEED)
     ones, others, _ = fragments(genome, 10, random, mean=400, spread=1)
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", ones)
@@ -257,7 +257,7 @@ def test_insert_size_is_assumed_for_few_pairs_and_can_be_given(genome, tmp_path)
     assert not any(record.flag & 2 for record in sam_check.read(tmp_path / "o.sam")[1])
 
 
-def test_unmatched_mates_are_reported_by_record(genome, tmp_path):
+def test_unpaired_mates_are_reported_by_record(genome, tmp_path):
     texts, first = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", [genome[:100]] * 3, ["a/1", "b/1", "c/1"])
     second = fastq(tmp_path / "2.fq", [genome[:100]] * 2, ["a/2", "b/2"])
     with pytest.raises(InputError, match=r"1\.fq: holds 3 reads, and 2\.fq 2: c/1 \(record 3\) has no mate"):
@@ -275,7 +275,7 @@ def test_unmatched_mates_are_reported_by_record(genome, tmp_path):
         align_reads(texts, first, None, ReadAlignmentParameters(), mates=named, device="cpu")
 
 
-def test_mapping_rejects_proteins_pairs_and_prefix(tmp_path):
+def test_mapping_rejects_proteins_pair_mode_and_prefix_mode(tmp_path):
     proteins, text = fasta(tmp_path / "p.fa", ["MKVLAAGILWYQ" * 9]), fasta(tmp_path / "t.fa", ["ACGTTGCA" * 20])
     with pytest.raises(InputError, match="contains proteins, which are not mapped"):
         align_reads(proteins, proteins, None, SEEDS.changed(matrix="BLOSUM62"), device="cpu")

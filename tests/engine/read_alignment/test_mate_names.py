@@ -84,7 +84,7 @@ def test_mates_share_one_name_in_sam(fragments, tmp_path: Path, ending: str) -> 
     assert (tmp_path / "name.sam").read_bytes() == (tmp_path / "two.sam").read_bytes()
 
 
-def test_htslib_finds_the_same_pairs(fragments, tmp_path: Path) -> None:
+def test_htslib_finds_the_same_mates_in_sam(fragments, tmp_path: Path) -> None:
     pysam = pytest.importorskip("pysam")
     genome, ones, others = fragments
     files = [fastq(tmp_path / f"{k}.fq", [f"r{n}_{k}" for n in range(N_PAIRS)], reads) for k, reads in ((1, ones), (2, others))]
@@ -95,7 +95,7 @@ def test_htslib_finds_the_same_pairs(fragments, tmp_path: Path) -> None:
         assert sorted((record.query_name, record.flag) for record in file) == sorted((record.name, record.flag) for record in records)
 
 
-def test_reordered_numbered_mates_are_all_counted(fragments, tmp_path: Path) -> None:
+def test_warning_counts_all_reordered_mates(fragments, tmp_path: Path) -> None:
     genome, ones, others = fragments
     for form in ("r{}", "r_{}", "r.{}", "r{}/1"):
         names = [form.format(k) for k in range(1, N_PAIRS + 1)]
@@ -123,7 +123,7 @@ def test_pairing_by_name_rejects_read_without_unique_mate(fragments, tmp_path: P
         align_reads(genome, files[0], None, MAPPING.changed(mate_pairing="name"), mates=files[1], device="cpu")
 
 
-def test_interleaved_mates_can_be_turned_off_and_on(fragments, tmp_path: Path) -> None:
+def test_interleaved_option_overrides_detection_of_mates(fragments, tmp_path: Path) -> None:
     genome, ones, others = fragments
     reads = list(itertools.chain.from_iterable(zip(ones, others, strict=True)))
     path = fastq(tmp_path / "both.fq", [f"r{k // 2}" for k in range(2 * N_PAIRS)], reads)
@@ -141,7 +141,7 @@ def test_interleaved_mates_can_be_turned_off_and_on(fragments, tmp_path: Path) -
         align_reads(genome, path, None, MAPPING.changed(interleaved="yes"), mates=path, device="cpu")
 
 
-def test_interleaved_file_with_lost_mate_is_reported(fragments, tmp_path: Path) -> None:
+def test_interleaved_file_with_a_missing_mate_is_reported(fragments, tmp_path: Path) -> None:
     genome, ones, others = fragments
     reads = list(itertools.chain.from_iterable(zip(ones, others, strict=True)))
     names = [f"r{k // 2}" for k in range(2 * N_PAIRS)]
@@ -156,7 +156,7 @@ def test_interleaved_file_with_lost_mate_is_reported(fragments, tmp_path: Path) 
 @pytest.mark.parametrize(
     "names", [["a"] * 8, ["a", "b", "c", "d"], ["a", "a"], ["c_1", "c_2", "c_3", "c_4"], ["a", "a", "b", "b", "c"], ["a/1", "b/1"] * 4, []]
 )
-def test_other_files_are_not_interleaved(names: list[str]) -> None:
+def test_files_without_mates_are_not_detected_as_interleaved(names: list[str]) -> None:
     assert not inspect_interleaving(Texts.from_strings(names)).are_pairs
 
 
@@ -171,11 +171,11 @@ def test_mate_names_are_independent_of_chunk_size(monkeypatch: pytest.MonkeyPatc
     assert template_names(both).strings() == [name for name in "abcdefg" for _ in range(2)]
 
 
-def test_empty_and_very_short_names_are_not_tags() -> None:
+def test_template_names_keep_mate_tags_that_are_whole_names() -> None:
     names = ["/1", "/2", "1", "2", "a", "a"]
     assert template_names(Texts.from_strings(names)).strings() == ["/1", "/1", "1", "1", "a", "a"]
     assert other_names(Texts.from_strings(["/1", "1"]), Texts.from_strings(["/2", "2"])).tolist() == [0, 1]
 
 
-def test_template_names_are_not_empty_when_names_are_tags() -> None:
+def test_template_names_are_never_empty() -> None:
     assert template_names(Texts.from_strings(["/1", "/2", "a/1", "a/2"])).strings() == ["/1", "/1", "a", "a"]

@@ -65,7 +65,7 @@ def written(genome, reads: Path, mates: Path | None, folder: Path) -> dict[str, 
 
 
 @pytest.mark.parametrize("has_mates", [False, True])
-def test_output_is_the_same_for_reads_in_memory_and_on_disk(genome, tmp_path, has_mates, request):
+def test_alignments_are_equal_for_reads_in_memory_and_on_disk(genome, tmp_path, has_mates, request):
     n = 150 if has_mates else 1500
     reads = reads_of(genome, tmp_path / "1.fq", n)
     mates = reads_of(genome, tmp_path / "2.fq", n, seed=8) if has_mates else None
@@ -75,7 +75,7 @@ def test_output_is_the_same_for_reads_in_memory_and_on_disk(genome, tmp_path, ha
 
 
 @pytest.mark.usefixtures("small")
-def test_memory_hardly_grows_with_reads(genome, tmp_path):
+def test_read_alignment_memory_hardly_grows_with_reads(genome, tmp_path):
     """Offsets of bases and names and the state of each row take about ten bytes per read; bases and qualities are not held."""
     few, many = (reads_of(genome, tmp_path / f"{n}.fq", n) for n in (2_000, 8_000))
     align_reads(genome[0], few, tmp_path / "first.sam", WITHIN, format="sam", device="cpu", threads=1)

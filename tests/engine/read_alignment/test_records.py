@@ -74,7 +74,7 @@ def test_primary_record_of_a_read_is_its_best_table_row(tmp_path):
     assert records == [tuple(type(value)(row[name]) for name, value in zip(columns, records[0], strict=True)) for row in best.values()]
 
 
-def test_paf_equals_the_table(tmp_path):
+def test_paf_equals_the_alignment_table(tmp_path):
     texts, reads, _, _ = simulated(tmp_path)
     parameters = ReadAlignmentParameters().changed(mode="local")
     align_reads(texts, reads, tmp_path / "found.paf", parameters, format="paf", device="cpu")
@@ -113,7 +113,7 @@ def test_htslib_reads_sorted_sam(tmp_path):
     assert len({record.query_name for record in mapped}) == len(records)
 
 
-def test_tags_count_unknown_bases_as_calmd_does(tmp_path):
+def test_sam_tags_count_unknown_bases_as_samtools_calmd(tmp_path):
     """N against N is a mismatch, R against R is not; each read covers some of both."""
     pysam = pytest.importorskip("pysam", reason="pysam is not installed")
     bases = np.random.default_rng(3).choice(list("ACGT"), 400)
@@ -167,7 +167,7 @@ def test_unsorted_bam_removes_the_index_of_a_former_bam(tmp_path):
         assert (tmp_path / "found.bam.bai").exists() == is_sorted
 
 
-def test_full_disk_error_names_the_bam(tmp_path):
+def test_full_disk_error_names_the_bam_file(tmp_path):
     pytest.importorskip("pysam", reason="pysam is not installed")
     resource = pytest.importorskip("resource", reason="this system has no limits of files")
     texts, reads, _, _ = simulated(tmp_path)
@@ -192,7 +192,7 @@ def test_bam_without_pysam_is_rejected_before_reading(tmp_path, monkeypatch, cap
 
 
 @pytest.mark.parametrize("format", ["tsv", "sam", "sorted-sam", "bam", "sorted-bam", "paf"])
-def test_export_of_a_run_equals_the_output_of_the_search(tmp_path, format):
+def test_read_alignment_export_equals_output_of_the_search(tmp_path, format):
     if "bam" in format:
         pytest.importorskip("pysam", reason="pysam is not installed")
     texts, reads, _, _ = simulated(tmp_path)
@@ -207,7 +207,7 @@ def test_export_of_a_run_equals_the_output_of_the_search(tmp_path, format):
         assert flagged.read_bytes() == out.read_bytes()
 
 
-def test_disallowed_and_repeated_sam_names_are_changed(tmp_path):
+def test_invalid_and_repeated_sam_names_are_changed(tmp_path):
     text = "ACGTTGACCAGTACGT"
     (tmp_path / "t.fa").write_text(f">a,b\n{text}\n>a,b\n{text[::-1]}\n>*\n{text}\n", encoding="utf-8")
     (tmp_path / "p.fa").write_text(f">{'n' * 300} x\n{text}\n")
@@ -240,7 +240,7 @@ def test_long_sam_names_stay_distinct_and_are_reported(tmp_path, format):
             assert len({record.query_name for record in file}) == len(names)
 
 
-def test_proteins_are_written_as_sam(tmp_path):
+def test_protein_alignments_are_written_as_sam(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["MKVLAAGILW"]), fasta(tmp_path / "p.fa", ["MKV*AAGILW"])
     parameters = ReadAlignmentParameters().changed(matrix="BLOSUM62")
     align_reads(texts, patterns, tmp_path / "o.sam", parameters, format="sam", device="cpu")
@@ -248,7 +248,7 @@ def test_proteins_are_written_as_sam(tmp_path):
     assert (record.sequence, record.cigar, record.tags["MD"]) == ("MKVXAAGILW", "3=1X6=", "3L6")
 
 
-def test_unknown_format_and_sorted_paf_are_rejected(tmp_path):
+def test_read_alignment_rejects_unknown_format_and_sorted_paf(tmp_path):
     texts, reads, _, _ = simulated(tmp_path, n=3)
     with pytest.raises(ParameterError, match="there is no format 'cram'"):
         align_reads(texts, reads, tmp_path / "o.bam", ReadAlignmentParameters(), format="cram", device="cpu")
@@ -256,7 +256,7 @@ def test_unknown_format_and_sorted_paf_are_rejected(tmp_path):
         align_reads(texts, reads, tmp_path / "o.paf", ReadAlignmentParameters(), format="paf", is_sorted=True, device="cpu")
 
 
-def test_cancelled_sorting_leaves_no_file(tmp_path):
+def test_cancelled_sorting_of_sam_leaves_no_file(tmp_path):
     texts, reads, _, _ = simulated(tmp_path, n=3)
 
     class Stopping(Progress):

@@ -24,7 +24,7 @@ def sequences(n, length, seed):
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("n_threads", [0, 1])
-def test_gpu_with_or_without_cpu_gives_the_same_rows(n_threads):
+def test_read_alignment_rows_are_equal_on_gpu_with_or_without_cpu(n_threads):
     work = build_workload(sequences(40, 30, 1), sequences(40, 24, 2), RULES)
     assert work.kind == KIND
     every, progress = np.arange(40), Progress()
@@ -36,7 +36,7 @@ def test_gpu_with_or_without_cpu_gives_the_same_rows(n_threads):
         np.testing.assert_array_equal(column, other_column)
 
 
-def test_scores_too_large_for_gpu_are_computed_on_cpu():
+def test_alignment_scores_too_large_for_gpu_are_computed_on_cpu():
     wide = RULES._replace(matrix=5_000_000 * RULES.matrix)
     work, every, progress = build_workload(sequences(4, 30, 1), sequences(4, 24, 2), wide), np.arange(4), Progress()
     with pytest.raises(UnsupportedSearchError), workload_type(work).open(work, ShimGpu(), is_shared=False):
@@ -47,7 +47,7 @@ def test_scores_too_large_for_gpu_are_computed_on_cpu():
         np.testing.assert_array_equal(aligned.score, align_pairs(session, every, every).score)
 
 
-def test_rounds_of_different_pairs_are_independent():
+def test_alignment_rounds_of_different_pairs_are_independent():
     texts, patterns = sequences(9, 40, 3), sequences(9, 30, 4)
     every = np.arange(9)
     with Executor(Resources(2, progress=Progress())).session(build_workload(texts, patterns, RULES)) as session:

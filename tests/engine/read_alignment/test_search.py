@@ -48,7 +48,7 @@ def mutate(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
 
 
 @pytest.mark.parametrize("mode", ["prefix", "within", "local"])
-def test_scores_equal_biopython_with_enough_gaps(genome, tmp_path, mode):
+def test_alignment_scores_equal_biopython_with_enough_gaps(genome, tmp_path, mode):
     from Bio.Align import PairwiseAligner
 
     random = np.random.default_rng(SEED)
@@ -71,7 +71,7 @@ def test_scores_equal_biopython_with_enough_gaps(genome, tmp_path, mode):
     assert [int(row["score"]) for row in rows] == [aligner.score(text, pattern) for text, pattern in zip(texts, patterns, strict=True)]
 
 
-def test_every_pair_has_the_row_of_the_definition(tmp_path):
+def test_alignment_row_of_every_pair_equals_the_definition(tmp_path):
     random = np.random.default_rng(SEED)
     texts, patterns = (["".join("ACGT"[k] for k in random.integers(0, 4, n)) for n in lengths] for lengths in ((4, 6, 5), (3, 5, 6, 4)))
     out, parameters = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=1)
@@ -92,7 +92,7 @@ def test_every_pair_has_the_row_of_the_definition(tmp_path):
     assert (summary.n_pairs, summary.n_aligned) == (12, 12)
 
 
-def test_pair_without_alignment_scores_minus_infinity(tmp_path):
+def test_pair_without_possible_alignment_scores_minus_infinity(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACG", "ACGTACGT"]), fasta(tmp_path / "p.fa", ["ACGTACGT"])
     out, parameters = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=0)
     summary = align_reads(texts, patterns, out, parameters, project_folder=tmp_path / "project", device="cpu")
@@ -112,7 +112,7 @@ def test_pair_without_alignment_scores_minus_infinity(tmp_path):
     assert (summary.n_pairs, summary.n_aligned) == (2, 1)
 
 
-def test_reads_of_both_strands_are_located_on_the_given_read(tmp_path):
+def test_alignment_positions_refer_to_the_given_strand_of_the_read(tmp_path):
     random = np.random.default_rng(SEED)
     text = BASES[random.integers(0, 4, 3000)].tobytes().decode()
     other = str.maketrans("ACGT", "TGCA")
@@ -127,7 +127,7 @@ def test_reads_of_both_strands_are_located_on_the_given_read(tmp_path):
     assert (int(third["pattern_start"]), int(third["pattern_end"])) == (6 + 2001 - int(third["text_start"]), 45)
 
 
-def test_reads_with_qualities_align_as_without(tmp_path):
+def test_read_qualities_do_not_change_the_alignment(tmp_path):
     reads = ["ACGTTGCCAGT", "", "ACGNTGACC"]
     texts, plain = fasta(tmp_path / "t.fa", ["ACGTTGACCAGT"]), fasta(tmp_path / "p.fa", reads)
     qualities = "".join(f"@s{k} of a test\n{read}\n+\n{'h' * len(read)}\n" for k, read in enumerate(reads))
@@ -156,7 +156,7 @@ def test_published_option_applies_the_published_recurrence(tmp_path):
     assert sum(scores[1]) < sum(scores[0])
 
 
-def test_pairs_are_independent_of_threads_and_round_size(tmp_path, monkeypatch):
+def test_aligned_pairs_do_not_depend_on_threads_and_round_size(tmp_path, monkeypatch):
     from proteoscope.engine.read_alignment import pairwise
 
     random = np.random.default_rng(SEED)
@@ -169,7 +169,7 @@ def test_pairs_are_independent_of_threads_and_round_size(tmp_path, monkeypatch):
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 
 
-def test_export_equals_the_table_of_the_search(tmp_path, capsys):
+def test_read_alignment_export_equals_the_table_of_the_search(tmp_path, capsys):
     text = "".join(f">name{k}\nACGTTGACCAGT{'ACGT'[k]}\n" for k in range(4)).encode()
     (tmp_path / "t.fa.gz").write_bytes(gzip.compress(text))
     patterns = fasta(tmp_path / "p.fa", ["ACGTTGCCAGT", "GGGGGGG"])
@@ -201,7 +201,7 @@ def text_from(cigar: str, md: str, read: str) -> str:
     return "".join(of_text)
 
 
-def test_project_holds_the_data_to_draw_alignments(tmp_path):
+def test_read_alignment_project_stores_data_to_draw_alignments(tmp_path):
     import pyarrow.parquet as pq
 
     random = np.random.default_rng(SEED)
@@ -226,7 +226,7 @@ def test_project_holds_the_data_to_draw_alignments(tmp_path):
         assert row["mapping_quality"] is None and row["mate"] is None
 
 
-def test_unequal_pairs_and_large_scores_are_rejected(tmp_path):
+def test_read_alignment_rejects_unequal_pairs_and_large_scores(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGTA"]), fasta(tmp_path / "p.fa", ["ACG" * 500])
     with pytest.raises(ParameterError, match=r"--pairs: t\.fa has 2 sequences and p\.fa 1"):
         align_reads(texts, patterns, None, ReadAlignmentParameters(), pairs=True, device="cpu")
@@ -236,7 +236,7 @@ def test_unequal_pairs_and_large_scores_are_rejected(tmp_path):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
 
 
-def test_reads_too_long_for_lanes_align_like_others(tmp_path, monkeypatch):
+def test_reads_too_long_for_vector_lanes_align_like_others(tmp_path, monkeypatch):
     from proteoscope.kernels.cpu import gapsmis  # here: only this test changes the limit
 
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9, "ACGTACTACGT", "TTT"])
@@ -257,7 +257,7 @@ def test_cancelled_alignment_leaves_no_file(tmp_path):
 
 @pytest.mark.parametrize("has_qualities", [True, False])
 @pytest.mark.parametrize("preset", ["map-to-genome", ""])
-def test_exchanged_reads_and_reference_are_rejected(tmp_path, capsys, has_qualities, preset):
+def test_read_alignment_rejects_exchanged_reads_and_reference(tmp_path, capsys, has_qualities, preset):
     random = np.random.default_rng(3)
     genome = "".join(random.choice(list("ACGT"), 30_000))
     reads = [genome[at : at + 100] for at in random.integers(0, 29_900, 50).tolist()]

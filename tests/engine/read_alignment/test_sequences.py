@@ -25,7 +25,7 @@ def sequence_text(sequences):
     return "".join(SYMBOLS[code] for code in sequences.codes)
 
 
-def test_read_sequences_reads_u_as_t_in_either_case(tmp_path):
+def test_read_sequences_reads_u_as_t_in_upper_and_lower_case(tmp_path):
     read_back = read(tmp_path, ">a\nacgU\n>b\nnTT\n")
     assert read_back.are_nucleotides
     assert sequence_text(read_back.sequences) == "ACGTNTT"
@@ -33,18 +33,18 @@ def test_read_sequences_reads_u_as_t_in_either_case(tmp_path):
     assert read_back.lengths.tolist() == [4, 3]
 
 
-def test_ambiguous_bases_are_nucleotides_without_other_residues(tmp_path):
+def test_sequences_of_ambiguous_bases_are_nucleotides(tmp_path):
     assert read(tmp_path, ">a\nACGTACGTNNRYACGT\n").are_nucleotides
     assert not read(tmp_path, ">a\nACGTACGTNNRYACGE\n").are_nucleotides
     assert not read(tmp_path, ">silk\nGAGSGAGSGASSYGRSDV\n").are_nucleotides
 
 
-def test_residue_that_is_not_a_nucleotide_is_located(tmp_path):
+def test_error_locates_residue_that_is_not_a_nucleotide(tmp_path):
     with pytest.raises(InputError, match=r"'E' at position 3 of second is not a nucleotide"):
         read(tmp_path, f">first\n{'ACGT' * 10}\n>second\nACEGT\n")
 
 
-def test_proteins_against_nucleotides_are_rejected(tmp_path):
+def test_read_alignment_rejects_proteins_against_nucleotides(tmp_path):
     proteins, bases = read(tmp_path, ">p\nMKVLAWWYRND\n"), read(tmp_path, ">b\nACGTTGCA\n", "bases.fasta")
     assert not proteins.are_nucleotides
     for pair in ((proteins, bases), (bases, proteins)):
@@ -54,7 +54,7 @@ def test_proteins_against_nucleotides_are_rejected(tmp_path):
 
 
 @pytest.mark.parametrize(("match", "mismatch"), [(2, -3), (5, -4), (1, -1)])
-def test_ambiguous_bases_score_the_mean_rounded_down(match, mismatch):
+def test_ambiguous_base_scores_the_mean_rounded_down(match, mismatch):
     scores = nucleotide_matrix(match, mismatch).scores
     for symbol, bases in BASES.items():
         for other_symbol, others in BASES.items():
@@ -62,7 +62,7 @@ def test_ambiguous_bases_score_the_mean_rounded_down(match, mismatch):
             assert scores[SYMBOLS.index(symbol), SYMBOLS.index(other_symbol)] == np.floor(mean), symbol + other_symbol
 
 
-def test_reverse_complement_twice_is_the_sequence(tmp_path):
+def test_reverse_complement_applied_twice_returns_the_sequence(tmp_path):
     sequences = read(tmp_path, ">a\nACGTTNRYKM\n>b\n\n>c\nGATTACA\n").sequences
     n = len(sequences.codes)
     both = with_other_strands(sequences)
@@ -74,7 +74,7 @@ def test_reverse_complement_twice_is_the_sequence(tmp_path):
     assert sequence_text(part) == "GATTACA" + "TGTAATC"
 
 
-def test_matrix_replaces_match_and_mismatch():
+def test_substitution_matrix_replaces_match_and_mismatch_scores():
     rules = gap_rules(ReadAlignmentParameters().changed(matrix="blosum62"), of_nucleotides=False)
     np.testing.assert_array_equal(rules.matrix, read_matrix("BLOSUM62").scores)
     assert (rules.gap_open, rules.gap_extend) == (11, 1)

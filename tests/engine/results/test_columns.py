@@ -32,7 +32,7 @@ OF_KNOWING_DATABASES = {"features"}
 
 
 @each
-def test_tables_have_distinct_described_columns(search):
+def test_result_tables_have_distinct_described_columns(search):
     for table in search.all_tables:
         names = [column.name for column in table.stored]
         assert len(set(names)) == len(names)
@@ -46,7 +46,7 @@ def test_tables_have_distinct_described_columns(search):
 
 
 @pytest.mark.parametrize("table", [PSMS, PEPTIDES, PROTEINS, MODIFICATIONS, HITS], ids=lambda table: table.name)
-def test_writer_rejects_missing_and_undescribed_columns(table: Table):
+def test_table_writer_rejects_missing_and_undescribed_columns(table: Table):
     whole = {name: pa.array([], arrow_type(column.type_name)) for name, column in table.by_name.items()}
     assert table.arrow(whole).schema == table.schema()
     for name in whole:
@@ -57,7 +57,7 @@ def test_writer_rejects_missing_and_undescribed_columns(table: Table):
 
 
 @pytest.mark.parametrize("kind", OF_LISTS)
-def test_run_writes_described_columns_and_types(kind: str, tmp_path: Path):
+def test_runs_write_described_columns_and_types(kind: str, tmp_path: Path):
     assert kind in KINDS
     project = make(kind, tmp_path / "project")
     described = {all_table.name: all_table for all_table in search_of_kind(kind).all_tables}
@@ -68,7 +68,7 @@ def test_run_writes_described_columns_and_types(kind: str, tmp_path: Path):
         assert pq.read_schema(project.table(name, run)).remove_metadata() == described[name].schema()
 
 
-def test_hits_and_psms_have_the_described_columns():
+def test_tables_of_hits_and_psms_have_the_described_columns():
     computed = {column.name for column in NAMES}
     assert list(Hits.__dataclass_fields__) == [name for name in hits_schema().names if name not in computed]
     assert HITS.saved == (*ROW_COLUMNS, *(column.name for column in NAMES))
@@ -77,7 +77,7 @@ def test_hits_and_psms_have_the_described_columns():
     assert [column.name for column in SHIFTED_PSMS.stored][: len(always)] == always
 
 
-def test_fixed_length_lists_are_built_from_array_rows():
+def test_list_columns_of_fixed_length_are_built_from_array_rows():
     table = Table.of("t", "T", (Column("turn", type="double[9]", kind="numbers"),))
     made = table.arrow({"turn": np.arange(18.0).reshape(2, 9)})
     assert made["turn"].to_pylist() == [list(np.arange(9.0)), list(np.arange(9.0, 18.0))]

@@ -56,7 +56,7 @@ def read(path: Path, **options: Any) -> pa.Table:
         return source.read()
 
 
-def test_valid_table_is_read_whole_and_in_batches(tmp_path: Path):
+def test_table_reader_reads_valid_table_whole_and_in_batches(tmp_path: Path):
     path = written(tmp_path / "t.parquet", GOOD, row_group_size=2)
     table = read(path)
     assert table.schema == TABLE.schema(GOOD) and table.num_rows == 3 and table["turn"].to_pylist() == [TURN] * 3
@@ -80,7 +80,7 @@ def test_valid_table_is_read_whole_and_in_batches(tmp_path: Path):
         ("places", pa.array([[1], [], [2, 3]], pa.large_list(pa.int64()))),
     ],
 )
-def test_equivalent_types_become_the_described_type(name: str, values: Any, tmp_path: Path):
+def test_table_reader_converts_equivalent_types_to_described_type(name: str, values: Any, tmp_path: Path):
     table = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
     assert table.schema == TABLE.schema(GOOD)
     if name != "share":
@@ -121,7 +121,7 @@ def not_utf_8() -> pa.Array:
         ("count", pa.array([1, 2, 1], pa.int32()), "counts more than rows"),
     ],
 )
-def test_reader_rejects_invalid_values_and_names_column(name: str, values: Any, said: str, tmp_path: Path):
+def test_table_reader_rejects_invalid_values_and_names_column(name: str, values: Any, said: str, tmp_path: Path):
     path = written(tmp_path / "t.parquet", {**GOOD, name: values})
     with pytest.raises(InputError) as error:
         read(path)
@@ -129,7 +129,7 @@ def test_reader_rejects_invalid_values_and_names_column(name: str, values: Any, 
     assert f"column {name}" in str(error.value) or name == "places"
 
 
-def test_reader_rejects_missing_and_duplicate_columns(tmp_path: Path):
+def test_table_reader_rejects_missing_and_duplicate_columns(tmp_path: Path):
     good = pa.table(GOOD)
     with pytest.raises(InputError, match="has no column count"):
         read(written(tmp_path / "t.parquet", good.drop_columns(["count"])))
@@ -143,7 +143,7 @@ def test_reader_rejects_missing_and_duplicate_columns(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", b"text\n" * 1000])
-def test_reader_rejects_invalid_parquet_files(content: bytes, tmp_path: Path):
+def test_table_reader_rejects_invalid_parquet_files(content: bytes, tmp_path: Path):
     (tmp_path / "t.parquet").write_bytes(content)
     with pytest.raises(InputError, match="cannot be read as a table"):
         read(tmp_path / "t.parquet")
@@ -186,7 +186,7 @@ def looked_at(path: Path, n_others: int = 3) -> int:
         return lines_run(source.check)
 
 
-def test_valid_table_is_checked_again_only_after_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_table_reader_checks_a_valid_table_again_only_after_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reader, "_SETTLED_NS", -(10**18))
     path = written(tmp_path / "t.parquet", GOOD)
     first = looked_at(path)
@@ -202,14 +202,14 @@ def test_valid_table_is_checked_again_only_after_change(tmp_path: Path, monkeypa
             looked_at(path)
 
 
-def test_recently_written_table_is_checked_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_table_reader_checks_a_recently_written_table_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reader, "_SETTLED_NS", 10**18)
     path = written(tmp_path / "t.parquet", GOOD)
     first = looked_at(path)
     assert looked_at(path) > first / 2
 
 
-def test_reader_rejects_files_that_unpack_excessively(tmp_path: Path) -> None:
+def test_table_reader_rejects_files_that_unpack_excessively(tmp_path: Path) -> None:
     """Check a text of 1 MB shared by thousands of rows, which is stored once and must not be copied for each row."""
     table = Table("t", "T", (Column("name", "Name"), Column("names", "Names", kind="texts")))
     path, text = tmp_path / "t.parquet", "A" * 1_000_000

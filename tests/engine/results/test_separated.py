@@ -34,7 +34,7 @@ TABLE = pa.table(
 NAME, NUMBER, COUNT, IS = Column("name"), Column("number", saved=".4f"), Column("count"), Column("is")
 
 
-def test_separated_text_round_trip(tmp_path: Path):
+def test_tsv_text_round_trips(tmp_path: Path):
     write_separated(tmp_path / "t.tsv", TABLE, (NAME, NUMBER, COUNT, IS), Progress(), ROUNDED)
     rows = list(csv.reader((tmp_path / "t.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t"))
     assert rows[0] == ["name", "number", "count", "is"]
@@ -51,19 +51,19 @@ def test_spreadsheet_safe_formulas_get_an_apostrophe(tmp_path: Path):
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\ufeff=", "\u200b@", "\u00a0+", "\u202e=", "\x1b=", "\x00-", "\uff1d"])
 @pytest.mark.parametrize("dialect", [DIGITS, ROUNDED, PRINTED, TRIMMED])
-def test_formulas_after_invisible_characters_get_an_apostrophe(start: str, dialect: Dialect) -> None:
+def test_spreadsheet_safe_escapes_formulas_after_invisible_characters(start: str, dialect: Dialect) -> None:
     line = separated_lines(pa.table({"name": [f"{start}cmd|' /C calc'!A0"]}), [NAME], dialect, spreadsheet_safe=True)
     assert line.decode().startswith("'")
 
 
 @pytest.mark.parametrize("dialect", [DIGITS, ROUNDED, PRINTED, TRIMMED, UNQUOTED])
-def test_control_characters_of_names_become_spaces(dialect: Dialect) -> None:
+def test_control_characters_in_tsv_names_become_spaces(dialect: Dialect) -> None:
     controls = "".join(map(chr, (*range(32), *range(127, 160))))
     line = separated_lines(pa.table({"name": [f"a{controls}b"]}), [NAME], dialect).decode()
     assert line.endswith("b\n") and set(line[1:-2]) == {" "}
 
 
-def test_batches_are_concatenated_under_one_header(tmp_path: Path):
+def test_tsv_writer_concatenates_batches_under_one_header(tmp_path: Path):
     parts = [TABLE.slice(0, 2), TABLE.slice(0, 0), pa.concat_tables([TABLE.slice(2, 1), TABLE.slice(3)])]
     write_separated(tmp_path / "a.tsv", parts, (NAME, COUNT), Progress(), ROUNDED)
     write_separated(tmp_path / "b.tsv", TABLE, (NAME, COUNT), Progress(), ROUNDED)
@@ -72,7 +72,7 @@ def test_batches_are_concatenated_under_one_header(tmp_path: Path):
     assert (tmp_path / "c.tsv").read_text() == "name\tcount\n"
 
 
-def test_rows_are_written_in_batches_and_cancel_leaves_nothing(tmp_path: Path):
+def test_tsv_writer_leaves_no_file_after_cancel(tmp_path: Path):
     many = pa.table({"i": pa.array(range(200_000))})
     write_separated(tmp_path / "m.tsv", many, (Column("i"),), Progress(), ROUNDED)
     assert (tmp_path / "m.tsv").read_text().split("\n")[1:-1] == [str(i) for i in range(200_000)]
@@ -85,13 +85,13 @@ def test_rows_are_written_in_batches_and_cancel_leaves_nothing(tmp_path: Path):
     assert not (tmp_path / "n.tsv").exists()
 
 
-def test_writer_reports_disk_error(tmp_path: Path):
+def test_tsv_writer_reports_disk_error(tmp_path: Path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError):
         write_separated(tmp_path / "file" / "t.tsv", TABLE, (NAME,), Progress(), ROUNDED)
 
 
-def test_semicolons_in_lists_are_escaped_and_counted(tmp_path: Path) -> None:
+def test_semicolons_in_tsv_lists_are_escaped_and_counted(tmp_path: Path) -> None:
     table = pa.table({"proteins": pa.array([["a;b"], ["a", "b"], ["c"], None], pa.list_(pa.string()))})
     progress = RecordingProgress(Progress())
     write_separated(tmp_path / "a.tsv", table, [Column("proteins", kind="texts")], progress, DIGITS)
@@ -99,6 +99,6 @@ def test_semicolons_in_lists_are_escaped_and_counted(tmp_path: Path) -> None:
     assert progress.messages == ("a.tsv: 1 text in a list holds semicolons, which separate texts there; they are written as %3B",)
 
 
-def test_line_separators_of_unicode_end_no_row() -> None:
+def test_unicode_line_separators_in_tsv_become_spaces() -> None:
     line = separated_lines(pa.table({"name": ["a\u2028b\u2029c"]}), [NAME], DIGITS).decode()
     assert line == "a b c\n"
