@@ -51,7 +51,7 @@ def taken(device: str = "auto") -> str:
     return DeviceLookup(device, faster_device_rule("identify", request(device), 2)).device(Progress()).name
 
 
-def test_calibration_decides_whether_gpu_is_opened():
+def test_device_calibration_decides_whether_the_gpu_is_opened():
     measure(GPU)
     measure(processor())
     assert taken() == "cpu", "a small search is done before the GPU is ready"
@@ -71,27 +71,27 @@ def test_faster_device_uses_shipped_calibration_by_default():
     assert taken() == "cpu"
 
 
-def test_faster_device_detects_no_gpu_when_none_can_be_ready(monkeypatch):
+def test_faster_device_detects_no_gpu_when_none_can_start_in_time(monkeypatch):
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: pytest.fail("looked for a GPU"))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
     assert (look.device(Progress()).name, look.requested) == ("cpu", "cpu")
 
 
 @pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
-def test_faster_device_of_uncounted_workload_depends_on_step(monkeypatch, seconds, name):
+def test_faster_device_of_uncounted_workload_depends_on_step_time(monkeypatch, seconds, name):
     monkeypatch.setitem(WORKLOAD_ESTIMATORS, "identify", lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 1))
     assert look.device(Progress()).name == name
 
 
 @pytest.mark.parametrize(("requested", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
-def test_requested_device_is_used(requested, name):
+def test_requested_device_is_used_without_comparison(requested, name):
     measure(GPU, start=1e6)
     measure(processor())
     assert taken(requested) == name
 
 
-def test_run_and_estimate_explain_unused_device(tmp_path):
+def test_run_and_estimate_explain_unused_gpu(tmp_path):
     measure(GPU, start=1e6)
     measure(processor(), times=1e4)
     result = estimate(search_of_kind("identify"), request())

@@ -30,7 +30,7 @@ def test_escape_keeps_different_names_different(names: list[str]) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
-def test_escape_unprintable_changes_only_controls(name: str) -> None:
+def test_escape_unprintable_changes_only_control_characters(name: str) -> None:
     escaped = escape_unprintable(name)
     assert escape_unprintable(escaped) == escaped
     if "%" not in name:
@@ -42,7 +42,7 @@ def test_escape_unprintable_changes_only_controls(name: str) -> None:
 
 
 @pytest.mark.parametrize("code", [*range(32), *range(0x7F, 0xA0), 0x2028, 0x2029, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF])
-def test_escape_unprintable_covers_each_control(code: int) -> None:
+def test_escape_unprintable_escapes_each_control_character(code: int) -> None:
     (escaped,), n = escape_names([f"a{chr(code)}b"])
     assert n == 1
     assert re.fullmatch("a(?:%[0-9A-F]{2})+b", escaped)
@@ -58,7 +58,7 @@ def test_escape_returns_same_texts_when_nothing_changes() -> None:
     assert not is_changed.any()
 
 
-def test_escape_column_is_same_as_escape_names() -> None:
+def test_escape_column_equals_escape_names() -> None:
     names = ["a", "", "b\x1bc", "é\u2028", "\ufffe", "\x85", "%1B"]
     column, n = escape_column(pa.array(names))
     assert (column.to_pylist(), n) == escape_names(names)

@@ -56,7 +56,7 @@ def inputs(tmp_path):
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
-def test_every_search_is_estimated(search, inputs, own_cache):
+def test_every_search_has_an_estimate(search, inputs, own_cache):
     request = SearchRequest(inputs[search.kind], search.parameters_of(search.preset), device="cpu", threads=2)
     result = estimate(search, request)
     assert result.seconds == pytest.approx(sum(result.steps.values()))
@@ -74,7 +74,7 @@ def test_every_search_is_estimated(search, inputs, own_cache):
         assert estimate(search, more).seconds > result.seconds
 
 
-def test_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys):
+def test_estimate_option_does_not_run_the_search(inputs, tmp_path, own_cache, capsys):
     out = tmp_path / "hits.tsv"
     command = ["align", str(DATABASE), str(DATABASE), "--out", str(out), "--device", "cpu"]
     assert main(["estimate", *command]) == 0
@@ -119,7 +119,7 @@ def test_estimate_reports_errors_like_the_search(command, output, tmp_path, own_
     assert complaint.count("\n") == 1
 
 
-def test_input_sizes_are_estimated_from_file_starts(tmp_path):
+def test_estimate_reads_only_the_start_of_input_files(tmp_path):
     rng = np.random.default_rng(1)
     lengths = rng.integers(50, 500, 3000)
     path = tmp_path / "proteins.fasta"
@@ -133,7 +133,7 @@ def test_input_sizes_are_estimated_from_file_starts(tmp_path):
     assert input_size([SPECTRA]).records > 100
 
 
-def test_run_records_prediction_that_corrects_later_ones(tmp_path, own_cache):
+def test_run_records_predicted_times_that_correct_later_predictions(tmp_path, own_cache):
     proteins = tmp_path / "proteins.fasta"
     proteins.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLG'[number % 20 :]}\n" for number in range(40)))
     for number in range(3):  # The first run may compile, which is not recorded.
@@ -160,7 +160,7 @@ def test_run_records_prediction_that_corrects_later_ones(tmp_path, own_cache):
 
 
 @pytest.mark.parametrize(("seconds", "start"), [(7.0, 4.0), (2.0, 0.0)])
-def test_remember_run_adds_up_to_the_seconds_of_the_run(own_cache, seconds, start):
+def test_remembered_steps_sum_to_the_seconds_of_the_run(own_cache, seconds, start):
     """Check steps that overlap, too."""
     expectation = Expectation((), {"read": 1.0, "score": 2.0}, {}, 0.0)
     remember_run(predicted_run("align", expectation, processor(), 1), processor(), 1, {"read": 1.0, "score": 2.0}, seconds)
@@ -170,7 +170,7 @@ def test_remember_run_adds_up_to_the_seconds_of_the_run(own_cache, seconds, star
     assert prediction.n_runs == 1
 
 
-def test_rounding_error_of_sums_is_not_a_step():
+def test_remembered_steps_exclude_rounding_errors():
     steps = dict.fromkeys(("start", "read", "index"), 0.1)
     whole, more = 0.1 + 0.1 + 0.1 + 1e-15, 0.5
     for seconds, names in ((whole, ["start", "read", "index"]), (more, ["start", "read", "index", "rest"])):
@@ -187,7 +187,7 @@ def test_rounding_error_of_sums_is_not_a_step():
         {"prediction": {"steps": {"read": -1, "score": 1e99}}},
     ],
 )
-def test_untrusted_record_gives_no_prediction(record):
+def test_untrusted_run_record_gives_no_time_prediction(record):
     assert stacked_bars(record) == ()
     assert run_prediction(record) is None
 
@@ -205,7 +205,7 @@ def test_cost_model_report_lists_every_benchmark(tmp_path, own_cache, capsys, mo
     assert "there is no folder" in capsys.readouterr().err
 
 
-def test_devices_are_measured_and_reported(own_cache, capsys, monkeypatch):
+def test_calibrate_command_measures_and_reports_devices(own_cache, capsys, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     assert main(["devices", "--calibrate", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
@@ -223,7 +223,7 @@ def test_estimate_rejects_missing_structures(kind, inputs, own_cache, capsys):
 
 
 @pytest.mark.parametrize("search", [search for search in SEARCHES if not search.workload_types], ids=lambda search: search.kind)
-def test_workers_are_rejected_for_searches_without_workloads(search, inputs, own_cache, tmp_path, capsys):
+def test_estimate_rejects_workers_for_searches_without_workloads(search, inputs, own_cache, tmp_path, capsys):
     given = {input_file.name: [str(path) for path in inputs[search.kind].get(input_file.name, ())] for input_file in search.inputs}
     placed = [path for input_file in search.inputs if not input_file.option for path in given[input_file.name]]
     named = [
@@ -261,7 +261,7 @@ def test_estimate_rejects_invalid_workers(own_cache, capsys):
     assert "local:N with N from 1" in capsys.readouterr().err
 
 
-def test_first_run_reports_unpredicted_compilation():
+def test_estimate_of_first_run_reports_unpredicted_compilation():
     predicted = {"seconds": 0.9, "host": 0.9, "bound": "host", "steps": {"read": 0.5}}
     record = {"seconds": 210.0, "works": {}, "steps": {"read": {"seconds": 0.5}}, "prediction": predicted | {"was_compiled": False}}
     first, later = (run_prediction(run_record) for run_record in (record, record | {"prediction": predicted | {"was_compiled": True}}))

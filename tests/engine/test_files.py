@@ -41,7 +41,7 @@ def _sweep_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_SECONDS_BETWEEN_SWEEPS", -1.0)
 
 
-def test_next_writer_removes_files_of_killed_writers(tmp_path: Path) -> None:
+def test_atomic_writer_removes_files_of_killed_writers(tmp_path: Path) -> None:
     target = tmp_path / "library.msp"
     left = [leave_file(target), leave_folder(target), leave_file(tmp_path / "other.tsv")]
     lone_lock = leave_file(target)
@@ -54,7 +54,7 @@ def test_next_writer_removes_files_of_killed_writers(tmp_path: Path) -> None:
     assert target.read_bytes() == b"whole"
 
 
-def test_folder_of_running_process_remains_until_killed(tmp_path: Path) -> None:
+def test_temporary_folder_of_running_process_is_not_removed(tmp_path: Path) -> None:
     process, folder = start_holder(tmp_path / "library.msp")
     try:
         remove_leftovers(tmp_path)
@@ -67,7 +67,7 @@ def test_folder_of_running_process_remains_until_killed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_temporary_files_of_other_threads_are_retained(tmp_path: Path) -> None:
+def test_temporary_files_of_other_threads_are_not_removed(tmp_path: Path) -> None:
     with temporary_folder(tmp_path / "one") as first, temporary_path(tmp_path / "two") as second:
         second.write_bytes(b"")
         remove_leftovers(tmp_path)
@@ -86,14 +86,14 @@ def test_temporary_files_of_other_threads_are_retained(tmp_path: Path) -> None:
         ".library.msp.lock",
     ],
 )
-def test_files_of_similar_names_remain(name: str, tmp_path: Path) -> None:
+def test_files_with_names_similar_to_temporary_files_are_not_removed(name: str, tmp_path: Path) -> None:
     for end in ("", ".lock"):
         (tmp_path / (name + end)).write_bytes(b"the user's")
     remove_leftovers(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [name, f"{name}.lock"]
 
 
-def test_renamed_leftover_belongs_to_the_user(tmp_path: Path) -> None:
+def test_renamed_temporary_file_is_not_removed(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     copy = left.with_name(left.name.replace("library", "rescued"))
     left.rename(copy)
@@ -102,14 +102,14 @@ def test_renamed_leftover_belongs_to_the_user(tmp_path: Path) -> None:
     assert copy.read_bytes() == b"half"
 
 
-def test_leftover_without_its_lock_remains(tmp_path: Path) -> None:
+def test_temporary_file_without_lock_is_not_removed(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     left.with_name(left.name + ".lock").unlink()
     remove_leftovers(tmp_path)
     assert left.exists()
 
 
-def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
+def test_links_among_temporary_files_are_removed_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "users").mkdir()
     (tmp_path / "users" / "file").write_bytes(b"precious")
     to_folder, to_file = leave_file(tmp_path / "a"), leave_file(tmp_path / "b")
@@ -123,7 +123,7 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "users" / "file").read_bytes() == b"precious"
 
 
-def test_symbolic_link_as_lock_is_not_followed(tmp_path: Path) -> None:
+def test_symbolic_link_as_temporary_lock_is_not_followed(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     lock = left.with_name(left.name + ".lock")
     lock.unlink()
@@ -133,7 +133,7 @@ def test_symbolic_link_as_lock_is_not_followed(tmp_path: Path) -> None:
     assert left.exists() and (tmp_path / "elsewhere").read_bytes() == b"text"
 
 
-def test_files_of_other_users_remain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_of_other_users_are_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = leave_file(tmp_path / "library.msp")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     remove_leftovers(tmp_path)
@@ -141,7 +141,7 @@ def test_files_of_other_users_remain(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["a" * 255, "蛋" * 85, "x" * 79 + "é" * 88, ".", "..tsv", "\udcff" * 255])
-def test_any_valid_file_name_is_written(name: str, tmp_path: Path) -> None:
+def test_atomic_writer_accepts_any_valid_file_name(name: str, tmp_path: Path) -> None:
     target = tmp_path / (name if name != "." else ".hidden")
     with atomic_file(target) as file:
         file.write(b"whole")
@@ -153,7 +153,7 @@ def test_any_valid_file_name_is_written(name: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
 
 
-def test_disk_without_locks_is_written_and_never_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_without_file_locks_is_written_but_never_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, *, create: bool = True) -> None:
         raise OSError(files.errno.ENOLCK, "No locks available")
 
@@ -167,7 +167,7 @@ def test_disk_without_locks_is_written_and_never_swept(tmp_path: Path, monkeypat
     assert hidden(tmp_path) == []
 
 
-def test_forked_child_does_not_hold_lock_of_killed_parent(tmp_path: Path) -> None:
+def test_forked_child_does_not_hold_temporary_lock_of_killed_parent(tmp_path: Path) -> None:
     script = HOLDER.replace("    sys.stdin.read()", "    import os, time\n    os.fork() or time.sleep(60)\n    os._exit(0)")
     parent = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "x")], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

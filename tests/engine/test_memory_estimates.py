@@ -40,12 +40,12 @@ def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['figure']}, {row['items']}, {row['processor'][:5]}")
-def test_memory_estimate_agrees_with_measurement(row, monkeypatch):
+def test_estimated_memory_agrees_with_measured_memory(row, monkeypatch):
     memory = predicted_run("", expected(row, monkeypatch), processor(), 2).memory_bytes
     assert memory == pytest.approx(1e6 * row["peak_megabytes"], rel=0.2)
 
 
-def test_many_spectra_are_processed_in_blocks():
+def test_memory_estimate_is_bounded_for_many_spectra():
     small, large = (InputSize(1, 0, n * 2500.0, n) for n in (1e5, 1e8))
     assert small.held_bytes > 2e8
     assert large.held_bytes < 1e9, "their peaks are on disk"

@@ -33,7 +33,7 @@ class Parameters(SearchParameters):
     note: str = parameter("", title="Note", help="What else.", group="Workload")
 
 
-def test_description_has_everything_declared():
+def test_parameter_description_has_everything_declared():
     described = {parameter.name: parameter for parameter in Parameters.describe()}
     assert list(described) == ["turns", "width", "way", "names", "sizes", "quick", "note"]
     turns, width, way = described["turns"], described["width"], described["way"]
@@ -69,18 +69,18 @@ def test_parameter_texts_become_values():
         ('"", ,', ()),
     ],
 )
-def test_list_item_with_commas_is_quoted(text, parts):
+def test_parameter_list_item_with_commas_is_quoted(text, parts):
     assert Parameters().changed([f"names={text}"]).names == parts
 
 
 @given(st.lists(st.text('ab",; \n')))
-def test_list_text_is_parsed_to_the_same_list(values):
+def test_parameter_list_text_round_trips(values):
     remaining = [stripped for text in values if (stripped := text.strip())]
     assert split_list(list_text(remaining)) == remaining
 
 
 @given(st.integers(-(10**9), 10**9))
-def test_number_is_accepted_only_within_bounds(value):
+def test_parameter_number_is_accepted_only_within_bounds(value):
     if 1 <= value <= 9:
         assert Parameters.checked({"turns": str(value)}).turns == value
     else:
@@ -107,7 +107,7 @@ def test_number_is_accepted_only_within_bounds(value):
         ("=4", ("no parameter ''",)),
     ],
 )
-def test_wrong_setting_names_field_value_and_bounds(setting, message):
+def test_parameter_error_names_field_value_and_bounds(setting, message):
     with pytest.raises(ParameterError) as caught:
         Parameters().changed([setting])
     for part in message:
@@ -123,7 +123,7 @@ def test_parameters_reject_control_characters(field: str, value: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_all_wrong_values_are_reported_together():
+def test_all_invalid_parameters_are_reported_together():
     with pytest.raises(ParameterError, match=r"turns = 0.*; width = 9"):
         Parameters.checked({"turns": 0, "width": 9})
 
@@ -154,7 +154,7 @@ def test_preset_is_found_by_name_and_path(tmp_path):
     assert read_preset("identify", str(with_table)) == read_preset("identify", str(plain)) == {"turns": 4}
 
 
-def test_missing_preset_lists_existing_ones():
+def test_error_on_missing_preset_lists_existing_presets():
     with pytest.raises(ParameterError, match=r"no preset 'phosho'.*phospho, tmt, or give a .toml file"):
         read_preset("identify", "phosho")
 
@@ -163,7 +163,7 @@ def test_missing_preset_lists_existing_ones():
     ("content", "message"),
     [(b"[parameters", "is not a preset"), (b"\xff\xfe\x00", "is not a preset"), (b"parameters = 3", "'parameters' is not a table")],
 )
-def test_unreadable_preset_is_named(tmp_path, content, message):
+def test_preset_error_names_unreadable_file(tmp_path, content, message):
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
@@ -171,7 +171,7 @@ def test_unreadable_preset_is_named(tmp_path, content, message):
     assert str(path) in str(caught.value)
 
 
-def test_missing_file_or_folder_is_not_a_preset(tmp_path):
+def test_missing_file_or_folder_is_rejected_as_preset(tmp_path):
     for path in (tmp_path / "nowhere.toml", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             read_preset("identify", str(path))
@@ -221,7 +221,7 @@ def test_invalid_preset_name_is_reported_briefly():
 
 
 @pytest.mark.parametrize("values", [{"way": "x" * 50_000}, {"x" * 50_000: 1}, {"turns": ["x"] * 50_000}])
-def test_long_value_is_shortened_in_the_message(values):
+def test_parameter_error_shortens_long_values(values):
     with pytest.raises(ParameterError) as caught:
         Parameters.checked(values)
     assert len(str(caught.value)) < 700

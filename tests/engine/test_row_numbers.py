@@ -64,7 +64,7 @@ def test_mypy_reports_a_row_of_another_table(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [ChainRow, PeptideRow, ProteinRow, SpectrumRow])
-def test_row_numbers_are_ints(kind):
+def test_row_numbers_are_ints_at_run_time(kind):
     rows = row_range(kind, 4)
     assert list(rows) == [0, 1, 2, 3]
     assert [type(row) for row in (kind(2), rows[2])] == [int, int]

@@ -63,7 +63,7 @@ def test_every_search_has_a_sample() -> None:
     assert [search.kind for search in SEARCHES if search.demo is None] == []
 
 
-def test_library_of_other_runs_finds_further_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_library_sample_finds_spectra_with_library_of_other_runs(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("library", bench, capsys)
     psms = accepted(bench, run, "psms")
     # The sample is albumin digested with trypsin, which also digests itself.
@@ -84,11 +84,11 @@ def test_files_and_presets_of_samples_are_shipped(search: Any) -> None:
             assert path.is_file() and f"`{path.name}`" in text
 
 
-def test_samples_fit_their_limit() -> None:
+def test_sample_files_are_within_the_size_limit() -> None:
     assert sum(path.stat().st_size for path in resources.path("samples").iterdir()) <= 12_000_000
 
 
-def test_measured_runs_identify_albumin_in_many_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_runs_identify_albumin_in_many_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("identify", bench, capsys)
     psms = accepted(bench, run, "psms")
     assert len(psms) >= 160 and sum("ALBU_BOVIN" in row["proteins"][0] for row in psms) >= 0.85 * len(psms)
@@ -96,13 +96,13 @@ def test_measured_runs_identify_albumin_in_many_spectra(bench: Path, capsys: pyt
     assert "few" not in said.partition("PSMs")[2].partition("\n")[0]
 
 
-def test_measured_runs_quantify_albumin_in_each(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_runs_quantify_albumin_in_each_run(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("quantify --data measured", bench, capsys)
     amounts = [row for row in rows(bench, run, "protein_quantities") if "ALBU_BOVIN" in row["accession"]]
     assert len(amounts) == 3 and all(row["quantity"] > 0 for row in amounts)
 
 
-def test_simulated_changes_are_found_on_both_sides(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quantity_sample_finds_simulated_changes_in_both_directions(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("quantify", bench, capsys)
     truth = dict(line.split("\t") for line in resources.path("samples", "simulated_tmt10_truth.tsv").read_text().splitlines()[1:])
     changes = {row["accession"]: row for row in rows(bench, run, "protein_changes")}
@@ -114,7 +114,7 @@ def test_simulated_changes_are_found_on_both_sides(bench: Path, capsys: pytest.C
     assert statistics.median(abs(changed[accession] - planted[accession]) for accession in changed) < 0.25
 
 
-def test_simulated_modifications_are_found(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_modified_sample_finds_simulated_modifications(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("modified --data simulated", bench, capsys)
     assert len(accepted(bench, run, "psms")) >= 100
     counts = {name: int(n) for name, n in re.findall(r"^  (\w+) .* Da +(\d+) PSMs", said, re.MULTILINE)}
@@ -122,7 +122,7 @@ def test_simulated_modifications_are_found(bench: Path, capsys: pytest.CaptureFi
     assert all(0.7 * n <= counts[name] <= n for name, n in planted.items())
 
 
-def test_demo_rejects_data_that_a_search_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_rejects_data_set_that_a_search_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--data", "simulated", "--out", str(tmp_path / "bench")]) == 2
     assert "demo align has no simulated data" in capsys.readouterr().err
 
@@ -142,7 +142,7 @@ def test_sample_albumin_domains_share_one_fold(bench: Path, capsys: pytest.Captu
     assert all(scores.get(other, 0.0) < 0.5 for other in "CD")
 
 
-def test_simulated_reads_are_mapped_to_their_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_read_sample_maps_simulated_reads_to_the_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("reads", bench, capsys)
     placed = {row["pattern"]: row for row in rows(bench, run, "alignments") if row["text"]}
     names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
@@ -162,7 +162,7 @@ def test_sample_comet_results_name_the_sample_protein(bench: Path, capsys: pytes
     assert "matches of Comet imported" in said and "ALBU_BOVIN" in said
 
 
-def test_sample_explains_spectra_that_comet_left(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_sample_explains_spectra_unidentified_by_comet(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("explain", bench, capsys)
     explained = [row for row in rows(bench, run, "explained") if row["q_value"] is not None and row["q_value"] <= 0.01]
     assert len(explained) >= 12 and {row["spectrum_file"] for row in explained} >= {"BSA1.mzML.gz", "BSA2.mzML.gz"}
@@ -200,7 +200,7 @@ def test_sample_rejects_changed_settings(tmp_path: Path, capsys: pytest.CaptureF
     assert "runs identify and then modified and then evidence" in capsys.readouterr().err
 
 
-def test_gpu_detection_starts_after_its_imports() -> None:
+def test_sample_run_starts_gpu_detection_after_its_imports() -> None:
     # Concurrent threads may import a package incompletely; this needs its own process, since it is imported here already.
     program = """
 import sys, threading

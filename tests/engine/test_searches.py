@@ -22,7 +22,7 @@ from proteoscope.engine.structure_search.descriptor_index import _NAME as _NAME_
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 
 
-def test_kinds_names_and_sub_commands_are_distinct():
+def test_search_kinds_names_and_subcommands_are_distinct():
     for names in ([search.kind for search in SEARCHES], [search.name for search in SEARCHES]):
         assert len(set(names)) == len(names)
 
@@ -35,7 +35,7 @@ def test_search_list_imports_no_computing_modules():
 
 
 @each
-def test_presets_are_valid_and_the_default_exists(search):
+def test_search_presets_are_valid_and_the_default_exists(search):
     names = preset_names(search.kind)
     assert search.preset in names
     for name in names:
@@ -43,14 +43,14 @@ def test_presets_are_valid_and_the_default_exists(search):
 
 
 @each
-def test_every_parameter_is_explained(search):
+def test_every_search_parameter_has_help(search):
     for parameter in search.model.describe():
         assert parameter.title and parameter.help.endswith(".") and parameter.group, parameter.name
     assert {*search.shortcuts} <= {parameter.name for parameter in search.model.describe()}
 
 
 @each
-def test_tables_and_columns_have_distinct_names_and_help(search):
+def test_search_tables_and_columns_have_distinct_names_and_help(search):
     tables = search.result_tables
     assert len({table.name for table in tables}) == len(tables)
     for table in tables:
@@ -60,14 +60,14 @@ def test_tables_and_columns_have_distinct_names_and_help(search):
 
 
 @each
-def test_formats_have_distinct_names_and_suffixes(search):
+def test_export_formats_have_distinct_names_and_suffixes(search):
     assert len({export.name for export in search.exports}) == len(search.exports)
     endings = [ending for export in search.exports for ending in export.endings]
     assert len(set(endings)) == len(endings)
 
 
 @each
-def test_suffix_gives_the_format_and_first_is_default(search):
+def test_export_suffix_selects_the_format_and_first_format_is_default(search):
     for export in search.exports:
         assert all(search.format_of(f"folder.{export.name}/FILE{ending.upper()}") == export.name for ending in export.endings)
     assert search.format_of("-") == search.format_of("file.of_another_kind") == search.exports[0].name
@@ -82,7 +82,7 @@ def test_workload_types_of_searches_are_registered(search):
         assert all(callable(getattr(kind, method)) for method in ("costs", "open", "empty", "merge")) and kind.parts_of_worker >= 0
 
 
-def test_workloads_and_cached_indexes_belong_to_searches():
+def test_registered_workloads_and_cached_indexes_belong_to_searches():
     texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
     placed = {load().__qualname__ for search in SEARCHES for _, load in search.workload_types}
     kinds = re.compile(r"^class ([A-Z]\w+):(?:\n(?!class ).*)*?\n    parts_of_worker = ", re.MULTILINE)
@@ -108,7 +108,7 @@ def test_search_folder_registers_its_workload_types(folder):
 
 
 @each
-def test_help_names_every_option(search, capsys):
+def test_search_help_names_every_option(search, capsys):
     assert main([search.kind, "--help"]) == 0
     text = capsys.readouterr().out
     for flag in ("--preset", "--set", "--device", "--threads", "--json", "--quiet", "--out", *(option.flag for option in search.options)):

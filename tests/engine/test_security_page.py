@@ -73,7 +73,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| any file |": (
         *READERS,
         "test_house.py::test_sources_unpickle_and_evaluate_nothing",
-        f"{PAGE_TEST}::test_program_imports_no_client_of_the_network",
+        f"{PAGE_TEST}::test_program_imports_no_network_client",
     ),
     "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_read_or_rejected_within_limits"),
     "| XML |": (
@@ -124,7 +124,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| names in the input": (
         "engine/formats/test_fasta.py::test_fasta_rejects_long_names",
         "engine/formats/test_fastq.py::test_fastq_rejects_long_names",
-        "engine/test_escaped_names.py::test_escape_unprintable_covers_each_control",
+        "engine/test_escaped_names.py::test_escape_unprintable_escapes_each_control_character",
         "fuzz/test_names.py::test_names_are_read_or_rejected",
     ),
     "| names in the output": (
@@ -133,7 +133,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/results/test_separated.py::test_control_characters_in_tsv_names_become_spaces",
         "engine/evidence/test_untrusted_input.py::test_structure_export_escapes_untrusted_names",
         "engine/evidence/test_untrusted_input.py::test_gff3_and_tsv_escape_separators_in_untrusted_names",
-        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
+        "engine/views/test_run_report.py::test_run_report_shows_untrusted_names_as_text",
     ),
     "| SQLite files": (
         *UNFOLDING,
@@ -153,16 +153,16 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/results/test_separated.py::test_spreadsheet_safe_escapes_formulas_after_invisible_characters",
     ),
     "HTML pages contain no script": (
-        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
+        "engine/views/test_run_report.py::test_run_report_shows_untrusted_names_as_text",
         "engine/evidence/test_untrusted_input.py::test_protein_pages_show_untrusted_names_as_text",
     ),
     "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_demo_and_export_write_no_path_of_this_machine",),
     "Tables (Parquet, TSV), `run.json`": (
-        "engine/test_shared_names.py::test_names_include_distinguishing_folders",
-        "engine/test_shared_names.py::test_relative_names_do_not_name_the_user",
+        "engine/test_shared_names.py::test_shared_file_names_include_distinguishing_folders",
+        "engine/test_shared_names.py::test_shared_relative_names_do_not_contain_the_user_name",
         "engine/matches/writers/test_mzidentml.py::test_mzidentml_file_locations_are_relative_to_export_folder",
     ),
-    "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_while_run_writes",),
+    "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_during_a_run",),
     "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",),
     "Without them nothing listens": ("engine/execution/cluster/test_worker_requests.py::test_parse_workers_rejects_invalid_requests",),
     "Certificates that are not valid now": (
@@ -187,14 +187,14 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
         "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_folder_that_others_can_change",
     ),
-    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_named_like_user",),
+    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_with_the_name_of_the_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_refuses_a_place_others_may_change",),
     "A link of another user is never followed": (
-        "engine/test_shared_folders.py::test_atomic_path_follows_no_planted_link",
+        "engine/test_shared_folders.py::test_atomic_path_does_not_follow_planted_links",
         "engine/test_shared_folders.py::test_atomic_path_stays_in_folder_when_it_is_swapped",
-        "engine/test_shared_folders.py::test_project_changes_nothing_outside_swapped_folders",
+        "engine/test_shared_folders.py::test_project_changes_no_files_outside_swapped_folders",
         "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
@@ -205,8 +205,8 @@ HELD: dict[str, tuple[str, ...]] = {
         "gui/test_database_links.py::test_only_known_modules_open_addresses",
     ),
     "Such an address holds an accession": (
-        "engine/views/test_database_links.py::test_links_hold_only_a_valid_accession",
-        "engine/views/test_database_links.py::test_other_names_have_no_link",
+        "engine/views/test_database_links.py::test_database_links_contain_only_a_valid_accession",
+        "engine/views/test_database_links.py::test_names_of_other_forms_have_no_database_link",
     ),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
@@ -253,12 +253,12 @@ def test_tests_of_security_page_exist(test):
     assert name in defined_in(REPOSITORY / "tests" / module)
 
 
-def test_sentences_splits_tables_paragraphs_and_lists():
+def test_sentences_of_page_are_split_in_tables_paragraphs_and_lists():
     text = "# Head\n\nOne. Two,\nthree.\n\n| what is | x |\n|--|--|\n| a | b. C |\n| a | b | 1 | 2 |\n\n* **Four.** Five.\n* Six.\n"
     assert sentences(text) == ["One.", "Two, three.", "| a | b. C |", "Five.", "Six."]
 
 
-def test_program_imports_no_client_of_the_network():
+def test_program_imports_no_network_client():
     """Check that only workers, which the user starts, listen and connect."""
     clients = {"socket", "http", "urllib.request", "requests", "urllib3", "ftplib", "smtplib", "aiohttp", "httpx"}
     importing = []
@@ -274,7 +274,7 @@ def test_program_imports_no_client_of_the_network():
     assert [path for path in importing if not path.startswith("engine/execution/cluster/")] == local
 
 
-def test_project_lock_names_machine_and_process_while_run_writes(tmp_path):
+def test_project_lock_names_machine_and_process_during_a_run(tmp_path):
     project = Project.create_or_open(tmp_path / "project")
     with project.run("identify", {}) as run:
         text = json.loads((project.folder / "project.lock").read_text())
@@ -283,7 +283,7 @@ def test_project_lock_names_machine_and_process_while_run_writes(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups are other ones there")
-def test_untrusted_folder_accepts_group_named_like_user(tmp_path, monkeypatch):
+def test_untrusted_folder_accepts_group_with_the_name_of_the_user(tmp_path, monkeypatch):
     import grp
     import pwd
 

@@ -140,7 +140,7 @@ def write_parquet(path: Path) -> None:
 
 @two_users
 @pytest.mark.parametrize("write", [write_text, write_parquet])
-def test_atomic_path_follows_no_planted_link(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
+def test_atomic_path_does_not_follow_planted_links(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
     with attacked(PLANT, shared / "public", victim / "thesis.txt", shared / "trash"):
         repeated(lambda: write(shared / "public" / "x.tsv"))
 
@@ -156,7 +156,7 @@ def test_atomic_path_stays_in_folder_when_it_is_swapped(shared: Path, victim: Pa
 
 
 @two_users
-def test_project_changes_nothing_outside_swapped_folders(shared: Path, victim: Path) -> None:
+def test_project_changes_no_files_outside_swapped_folders(shared: Path, victim: Path) -> None:
     project = shared / "public" / "project"
     Project.create_or_open(project)
     for name in ("results", "exports"):
@@ -180,7 +180,7 @@ def test_project_changes_nothing_outside_swapped_folders(shared: Path, victim: P
 
 
 @two_users
-def test_remove_leftovers_follows_no_planted_link(shared: Path, victim: Path) -> None:
+def test_remove_leftovers_does_not_follow_planted_links(shared: Path, victim: Path) -> None:
     def leave() -> None:
         with temporary_path(shared / "public" / "x.tsv") as temporary:
             temporary.mkdir()
@@ -240,7 +240,7 @@ def test_real_path_refuses_folder_link_of_another_user(shared: Path, victim: Pat
 
 
 @is_linux
-def test_real_path_follows_links_as_the_system_does(tmp_path: Path) -> None:
+def test_real_path_equals_path_resolved_by_the_system(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "relative").symlink_to("a/../a/b/..")
     (tmp_path / "absolute").symlink_to(tmp_path / "relative" / "b")

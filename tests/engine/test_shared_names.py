@@ -20,7 +20,7 @@ from proteoscope.engine.shared_names import distinct_names, relative_name, witho
         ([], ()),
     ],
 )
-def test_names_include_distinguishing_folders(paths: list[str], names: tuple[str, ...]) -> None:
+def test_shared_file_names_include_distinguishing_folders(paths: list[str], names: tuple[str, ...]) -> None:
     assert distinct_names(paths) == names
 
 
@@ -35,24 +35,24 @@ def test_names_include_distinguishing_folders(paths: list[str], names: tuple[str
         ("run.mzML", "/exports", "run.mzML"),
     ],
 )
-def test_relative_names_do_not_name_the_user(path: str, folder: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_relative_names_do_not_contain_the_user_name(path: str, folder: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_names.getpass, "getuser", lambda: "ada")
     assert relative_name(path, Path(folder), "run.mzML") == name
 
 
-def test_messages_name_no_folder() -> None:
+def test_shared_messages_contain_no_home_folder() -> None:
     assert without_folders("/data/my lab/run.mzML: 3 spectra at m/z 500 skipped") == "…/run.mzML: 3 spectra at m/z 500 skipped"
 
 
 @pytest.mark.parametrize("home", ["/", "", "~", "relative", "m/z", "."])
-def test_messages_are_unchanged_when_home_is_invalid(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_messages_are_unchanged_when_home_is_invalid(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", home)
     text = "run.mzML: 0.5 Da, m/z 500.25, relative"
     assert without_folders(text) == without_private(text) == text
     assert relative_name("/data/lab/in/run.mzML", Path("/data/lab/out"), "run.mzML") == "../in/run.mzML"
 
 
-def test_only_the_exact_home_folder_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_messages_replace_only_the_exact_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/h/ada")
     assert without_folders("/h/ada") == "~"
     assert without_folders("/h/ada: full") == "~: full"
@@ -60,7 +60,7 @@ def test_only_the_exact_home_folder_is_replaced(monkeypatch: pytest.MonkeyPatch)
     assert without_folders("/mnt/h/ada/x") == "…/x"
 
 
-def test_messages_are_written_for_user_without_home(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_messages_are_written_for_user_without_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

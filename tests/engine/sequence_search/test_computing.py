@@ -67,7 +67,7 @@ def opened(database, gpus, *, with_processor=False, progress=None):
 @needs_compiler
 @pytest.mark.parametrize(("n_gpus", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
 @pytest.mark.parametrize("first_cells", [1e11, 2e5])
-def test_scores_are_equal_for_any_devices_and_chunks(n_gpus, with_processor, first_cells, monkeypatch):
+def test_sequence_scores_are_equal_for_any_devices_and_chunks(n_cards, with_processor, first_cells, monkeypatch):
     monkeypatch.setattr(scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
     database, several, events = sequences(1), queries(2), []
     progress = Progress(events.append, interval=0)
@@ -84,7 +84,7 @@ def test_scores_are_equal_for_any_devices_and_chunks(n_gpus, with_processor, fir
 @needs_compiler
 @pytest.mark.parametrize(("n_gpus", "with_processor"), [(1, False), (1, True), (2, False)])
 @pytest.mark.parametrize("failing_launch", [0, 1])
-def test_work_of_lost_gpu_is_redone_and_reported(n_gpus, with_processor, failing_launch):
+def test_sequence_search_repeats_and_reports_work_of_a_lost_gpu(n_cards, with_processor, failing_launch):
     database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
     gpus = shims(n_gpus, failing_launch)
     lost = gpus[0]
@@ -101,7 +101,7 @@ def test_work_of_lost_gpu_is_redone_and_reported(n_gpus, with_processor, failing
 @needs_compiler
 @pytest.mark.parametrize("lengths", [[], [0, 0], [0, 1], [5], [3, 3, 3], [1, 10_000]])
 @pytest.mark.parametrize("n_gpus", [0, 1])
-def test_very_small_databases_can_be_partitioned(lengths, n_gpus):
+def test_very_small_sequence_databases_can_be_partitioned(lengths, n_cards):
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
     several = queries(5, (7, 0))
@@ -128,7 +128,7 @@ class EndlessSearch:
 
 
 @pytest.mark.parametrize("with_processor", [False, True])
-def test_cancel_closes_the_search_on_each_device(with_processor, monkeypatch):
+def test_cancel_closes_the_sequence_search_on_each_device(with_processor, monkeypatch):
     for backend in ("cpu", "cuda"):
         monkeypatch.setattr(f"proteoscope.kernels.{backend}.alignment.AlignmentSearch", EndlessSearch)
     monkeypatch.setattr(EndlessSearch, "begun", 0)
@@ -176,7 +176,7 @@ class TestFromFilesToFiles:
 
     @needs_compiler
     @pytest.mark.parametrize(("requested", "failing_launch"), [("cuda", -1), ("all", 2)])
-    def test_files_and_tables_equal_those_of_the_cpu(self, files, machine, tmp_path, requested, failing_launch):
+    def test_align_files_are_equal_on_gpus_and_cpu(self, files, machine, tmp_path, requested, failing_launch):
         import pyarrow.parquet as pq
 
         machine.failing_launch = failing_launch
@@ -210,7 +210,7 @@ class TestFromFilesToFiles:
             assert ours.equals(theirs), table
 
     @needs_compiler
-    def test_command_line_reports_devices_and_shares(self, files, machine, tmp_path, capsys):
+    def test_align_command_reports_devices_and_shares(self, files, machine, tmp_path, capsys):
         arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--device", "all"]
         assert main(arguments) == 0
         captured = capsys.readouterr()
@@ -222,13 +222,13 @@ class TestFromFilesToFiles:
         assert summary["device"] == "shim:0+shim:1+cpu"
         assert sum(share["share"] for share in summary["shares"]) == pytest.approx(1)
 
-    def test_cpu_is_used_when_gpus_cannot_be_opened(self, files, machine, monkeypatch):
+    def test_align_uses_the_cpu_when_gpus_cannot_be_opened(self, files, machine, monkeypatch):
         monkeypatch.setattr("proteoscope.engine.search_run.open_gpus", lambda *_, **__: [])
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="cuda")
         assert summary.device == "cpu" and [share.device for share in summary.shares] == ["cpu"]
         assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
 
-    def test_auto_detects_no_gpu_when_search_is_short(self, files, monkeypatch, tmp_path):
+    def test_align_on_auto_detects_no_gpu_for_short_searches(self, files, monkeypatch, tmp_path):
         requested = []
 
         def chosen(device):
@@ -242,7 +242,7 @@ class TestFromFilesToFiles:
         align([files[0]], [files[1]], None, SequenceSearchParameters())
         assert requested == ["auto"]
 
-    def test_auto_reports_unusable_gpu(self, files, monkeypatch):
+    def test_align_on_auto_reports_unusable_gpu(self, files, monkeypatch):
         monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
         monkeypatch.setattr(
             "proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: Device("cpu", "a processor", 1, True)
@@ -252,7 +252,7 @@ class TestFromFilesToFiles:
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")
         assert summary.device == "cpu" and "cuda:0 is not used: the driver is too old" in summary.messages
 
-    def test_cupy_is_not_imported_on_the_cpu(self, files, tmp_path):
+    def test_align_on_cpu_does_not_import_cupy(self, files, tmp_path):
         (tmp_path / "cupy.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
         repository = Path(__file__).resolve().parents[3]
         command = [
@@ -270,7 +270,7 @@ class TestFromFilesToFiles:
         assert (tmp_path / "o.tsv").exists() and not (tmp_path / "imported").exists()
 
     @pytest.mark.parametrize("project", [None, "project"])
-    def test_unavailable_device_leaves_no_run(self, files, tmp_path, project):
+    def test_align_on_unavailable_device_leaves_no_run(self, files, tmp_path, project):
         folder = tmp_path / "out"
         with pytest.raises(ParameterError, match="device = 'cuda:977'"):
             align(

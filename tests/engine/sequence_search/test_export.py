@@ -47,7 +47,7 @@ def project(files, tmp_path):
 
 @pytest.mark.parametrize("rows", [1, 4096])
 @pytest.mark.parametrize("format", [name for name in FORMATS if name not in OF_ONE_QUERY])
-def test_export_equals_files_of_the_search(project, files, tmp_path, monkeypatch, format, rows):
+def test_sequence_export_equals_files_of_the_search(project, files, tmp_path, monkeypatch, format, rows):
     monkeypatch.setattr("proteoscope.engine.sequence_search.export._ROWS", rows)
     parameters = SequenceSearchParameters(maximum_e_value=1e-3)
     summary = align(*([path] for path in files), tmp_path / "a", parameters, format=format, device="cpu")
@@ -57,7 +57,7 @@ def test_export_equals_files_of_the_search(project, files, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("format", ["tsv", "sam"])
 @pytest.mark.parametrize("n_hits", [1, 3])
-def test_cancelled_export_leaves_existing_file(project, tmp_path, format, n_hits):
+def test_cancelled_sequence_export_leaves_existing_file_unchanged(project, tmp_path, format, n_hits):
     (tmp_path / "o").write_text("older")
 
     class Stopped(Progress):
@@ -71,7 +71,7 @@ def test_cancelled_export_leaves_existing_file(project, tmp_path, format, n_hits
     assert (tmp_path / "o").read_text() == "older" and not list(tmp_path.glob(".*"))
 
 
-def test_export_rejects_invalid_request_without_overwriting(project, files, tmp_path):
+def test_sequence_export_rejects_invalid_request_without_overwriting(project, files, tmp_path):
     hits = project.table("hits")
     for name, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
         with pytest.raises(ParameterError, match=said):
@@ -86,7 +86,7 @@ def test_export_rejects_invalid_request_without_overwriting(project, files, tmp_
     assert not (tmp_path / "o").exists() and project.verify() == []
 
 
-def test_command_line_exports_last_or_named_run(project, files, tmp_path, capsys):
+def test_export_command_exports_last_or_named_run(project, files, tmp_path, capsys):
     align(
         [files[0]],
         [files[1]],
@@ -114,13 +114,13 @@ def test_command_line_exports_last_or_named_run(project, files, tmp_path, capsys
         (["--format", "tsv", "--run", "7"], "no finished identification"),
     ],
 )
-def test_command_line_lists_export_formats(project, tmp_path, capsys, extra, said):
+def test_export_command_lists_formats(project, tmp_path, capsys, extra, said):
     assert main(["export", str(tmp_path / "P"), "--out", str(tmp_path / "o"), *extra]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1 and not (tmp_path / "o").exists()
 
 
-def test_dash_writes_only_the_export_to_standard_output(project, files, tmp_path, capsysbinary, monkeypatch):
+def test_export_to_dash_writes_only_the_export_to_standard_output(project, files, tmp_path, capsysbinary, monkeypatch):
     monkeypatch.chdir(tmp_path)
     export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv")
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 0
@@ -140,7 +140,7 @@ def test_dash_writes_only_the_export_to_standard_output(project, files, tmp_path
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
-def test_aliases_of_standard_output_are_recognised(project, tmp_path, monkeypatch, name):
+def test_export_recognises_aliases_of_standard_output(project, tmp_path, monkeypatch, name):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
     assert main(["export", str(project.folder), "--format", "tsv", "--out", name]) == 0
     export_hits(project, "align-0001", "tsv", tmp_path / "hits.tsv")
@@ -148,13 +148,13 @@ def test_aliases_of_standard_output_are_recognised(project, tmp_path, monkeypatc
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_search_rejects_pipe_as_sequence_file(files, tmp_path):
+def test_align_rejects_pipe_as_sequence_file(files, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="cannot be read twice"):
         align([tmp_path / "pipe"], [files[1]], None, SequenceSearchParameters(), device="cpu")
 
 
-def test_spreadsheet_export_has_no_formulas(fasta, random_protein, tmp_path, capsys):
+def test_spreadsheet_safe_sequence_export_has_no_formulas(fasta, random_protein, tmp_path, capsys):
     sequence = random_protein(1, 120)
     query, database = fasta("q.fasta", [("=1+1 The first", sequence)]), fasta("d.fasta", [("@SUM(A1) -2+3", sequence)])
     align([query], [database], None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")

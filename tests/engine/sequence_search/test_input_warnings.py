@@ -29,7 +29,7 @@ def searched(tmp_path, capsys):
 
 @pytest.mark.parametrize("text", ["", "\n \n", ">only a header\n", ">one\n>two\n\n", "no fasta", "\x00\x01\x02"])
 @pytest.mark.parametrize("which", ["query", "database"])
-def test_file_without_proteins_is_named_and_leaves_nothing(searched, fasta, tmp_path, text, which):
+def test_align_error_names_file_without_proteins(searched, fasta, tmp_path, text, which):
     whole, other = fasta("whole.fasta", [("a", "MKVLAT")]), tmp_path / "other.fasta"
     other.write_text(text)
     code, _, _, said = searched(*((other, whole) if which == "query" else (whole, other)))
@@ -37,7 +37,7 @@ def test_file_without_proteins_is_named_and_leaves_nothing(searched, fasta, tmp_
     assert code == 2 and complaint.startswith(f"proteoscope: {other}") and complaint.endswith(".")
 
 
-def test_empty_records_score_nothing_and_are_counted(searched, fasta, random_protein):
+def test_align_gives_empty_records_score_zero_and_counts_them(searched, fasta, random_protein):
     protein = random_protein(1, 90)
     query, database = fasta("q.fasta", [("none", ""), ("some", protein)]), fasta("d.fasta", [("a", protein), ("b", ""), ("c", "")])
     code, rows, scores, said = searched(query, database)
@@ -47,7 +47,7 @@ def test_empty_records_score_nothing_and_are_counted(searched, fasta, random_pro
     assert "The sequences of the database: 2 without residues, which score 0" in said
 
 
-def test_sequences_of_one_residue_are_searched(searched, fasta):
+def test_align_accepts_sequences_of_one_residue(searched, fasta):
     path = fasta("w.fasta", [("w", "W"), ("a", "A"), ("x", "X"), ("u", "u")])
     code, rows, scores, _ = searched(path, path, "--maximum-e-value", "1e9")
     assert code == 0 and scores.tolist() == [[11, 0, 0, 0], [0, 4, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
@@ -57,7 +57,7 @@ def test_sequences_of_one_residue_are_searched(searched, fasta):
     ]
 
 
-def test_database_of_one_very_long_protein_is_searched(searched, fasta, random_protein, scheme, independent_score):
+def test_align_accepts_database_of_one_very_long_protein(searched, fasta, random_protein, scheme, independent_score):
     long = random_protein(5, 40_000)
     queries = [("part", long[20_000:20_100] + long[20_103:20_200]), ("unrelated", random_protein(6, 120))]
     code, rows, scores, _ = searched(fasta("q.fasta", queries), fasta("d.fasta", [("long", long)]))
@@ -75,7 +75,7 @@ def test_database_of_one_very_long_protein_is_searched(searched, fasta, random_p
         ("ARNDCQEGHILKMFPSTWYV", "ARNDCQEGHILKMFPSTWYV", ""),
     ],
 )
-def test_search_warns_of_dna_instead_of_protein(searched, fasta, random_protein, query_alphabet, subject_alphabet, message):
+def test_align_warns_of_dna_instead_of_protein(searched, fasta, random_protein, query_alphabet, subject_alphabet, message):
     query = fasta("q.fasta", [("q", random_protein(1, 300, query_alphabet))])
     database = fasta("d.fasta", [(f"d{k}", random_protein(2 + k, 200, subject_alphabet)) for k in range(3)])
     code, _, scores, said = searched(query, database)
@@ -91,7 +91,7 @@ def test_search_warns_of_dna_instead_of_protein(searched, fasta, random_protein,
         (2, "2 of 5 queries look like DNA or RNA, and are compared as protein; translate them first"),
     ],
 )
-def test_search_warns_of_dna_query_among_proteins(searched, fasta, random_protein, n_dna, message):
+def test_align_warns_of_dna_query_among_proteins(searched, fasta, random_protein, n_dna, message):
     alphabets = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
     query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), alphabet)) for k, alphabet in enumerate(alphabets)])
     code, _, _, said = searched(query, fasta("d.fasta", [("d", random_protein(9, 200))]))
@@ -99,14 +99,14 @@ def test_search_warns_of_dna_query_among_proteins(searched, fasta, random_protei
 
 
 @pytest.mark.parametrize(("n_dna", "message"), [(1, False), (2, True)])
-def test_search_warns_of_frequent_dna_in_database(searched, fasta, random_protein, n_dna, message):
+def test_align_warns_of_frequent_dna_in_database(searched, fasta, random_protein, n_dna, message):
     alphabets = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (200 - n_dna)
     database = fasta("d.fasta", [(f"d{k}", random_protein(k, 60, alphabet)) for k, alphabet in enumerate(alphabets)])
     code, _, _, said = searched(fasta("q.fasta", [("q", random_protein(999, 60))]), database)
     assert code == 0 and ("2 of 200 sequences of the database look like DNA or RNA" in said) == message == ("DNA" in said)
 
 
-def test_sequences_of_equal_name_are_each_searched(searched, fasta, random_protein):
+def test_align_searches_each_sequence_of_equal_name(searched, fasta, random_protein):
     protein = random_protein(1, 150)
     query = fasta("q.fasta", [("same", protein), ("same", protein[50:])])
     database = fasta("d.fasta", [("same first", protein), ("same second", protein[:100]), ("other", random_protein(2, 90))])
@@ -122,7 +122,7 @@ def test_sequences_of_equal_name_are_each_searched(searched, fasta, random_prote
     assert "The sequences of the database: 1 with the name of an earlier one" in said
 
 
-def test_sam_distinguishes_sequences_of_equal_name(fasta, random_protein, tmp_path):
+def test_align_sam_distinguishes_sequences_of_equal_name(fasta, random_protein, tmp_path):
     protein = random_protein(1, 150)
     query = fasta("q.fasta", [("q", protein)])
     database = fasta("d.fasta", [("same", protein[:60]), ("same", protein), ("same", protein[:100])])
@@ -133,7 +133,7 @@ def test_sam_distinguishes_sequences_of_equal_name(fasta, random_protein, tmp_pa
     assert [line[2] for line in lines if line[0] == "q"] == ["same", "same_3", "same_1"]
 
 
-def test_matrix_without_costs_warns_of_e_values(searched, fasta, random_protein, tmp_path, monkeypatch):
+def test_align_warns_that_e_values_of_matrix_without_costs_are_unreliable(searched, fasta, random_protein, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
     residues = "ARNDCQEGHILKMFPSTWYV"
     rows = [residue + " " + " ".join("5" if residue == other else "1" for other in residues) for residue in residues]
@@ -145,7 +145,7 @@ def test_matrix_without_costs_warns_of_e_values(searched, fasta, random_protein,
     assert ("a", "a") in {(row["query"], row["subject"]) for row in rows}
 
 
-def test_queries_of_low_complexity_are_counted(searched, fasta, random_protein):
+def test_align_counts_queries_of_low_complexity(searched, fasta, random_protein):
     query = fasta("query.fasta", [("a", "PQ" * 60), ("b", random_protein(1, 200))])
     database = fasta("database.fasta", [("c", "PQ" * 50), ("d", random_protein(2, 150))])
     code, rows, scores, stderr = searched(query, database)

@@ -65,7 +65,7 @@ def test_align_writes_all_columns_of_hits(files, tmp_path):
     assert summary.statistics == "NCBI's table"
 
 
-def test_all_scores_are_in_the_order_of_the_files(files, tmp_path, scheme, independent_score):
+def test_align_all_scores_are_in_the_order_of_the_files(files, tmp_path, scheme, independent_score):
     align([files[0]], [files[1]], None, STANDARD, all_scores=tmp_path / "scores.npy")
     scores = np.load(tmp_path / "scores.npy")
     queries, subjects = ([line for line in path.read_text().splitlines() if line[0] != ">"] for path in files)
@@ -73,7 +73,7 @@ def test_all_scores_are_in_the_order_of_the_files(files, tmp_path, scheme, indep
     assert scores.tolist() == [[independent_score(query, subject, scheme()) for subject in subjects] for query in queries]
 
 
-def test_batches_give_the_hits_of_a_single_batch(files, tmp_path, monkeypatch):
+def test_align_hits_do_not_depend_on_batches(files, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
@@ -91,14 +91,14 @@ def test_batches_give_the_hits_of_a_single_batch(files, tmp_path, monkeypatch):
         assert projects["one"].runs()[0].message == projects[name].runs()[0].message
 
 
-def test_top_and_maximum_e_value_bound_the_hits(files, tmp_path):
+def test_align_limits_hits_by_number_and_e_value(files, tmp_path):
     align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(hits_per_query=1))
     assert [row["query"] for row in read_tsv(tmp_path / "a.tsv")].count("one") == 1
     align([files[0]], [files[1]], tmp_path / "b.tsv", SequenceSearchParameters(maximum_e_value=1e-3))
     assert [row["subject"] for row in read_tsv(tmp_path / "b.tsv")] == ["copy", "relative"]
 
 
-def test_other_readers_read_the_formats(files, tmp_path):
+def test_other_programs_read_the_align_formats(files, tmp_path):
     from Bio import AlignIO, SearchIO, SeqIO
 
     for format in ("blast6", "fasta", "clustal", "sam", "html"):
@@ -122,7 +122,7 @@ def test_other_readers_read_the_formats(files, tmp_path):
     assert "".join(residues) == str(alignments[1][0].seq) and '<span class="same">' in page
 
 
-def test_sam_can_be_read_and_spells_the_query(files, tmp_path):
+def test_align_sam_contains_the_query_sequences(files, tmp_path):
     from Bio import Align
 
     align([files[0]], [files[1]], tmp_path / "hits.sam", SequenceSearchParameters(maximum_e_value=1e-3), format="sam")
@@ -139,7 +139,7 @@ def test_sam_can_be_read_and_spells_the_query(files, tmp_path):
     assert first.query.id == "one" and first.coordinates.tolist() == [[0, 120], [0, 120]]
 
 
-def test_project_stores_the_run(files, tmp_path):
+def test_align_stores_the_run_in_the_project(files, tmp_path):
     import pyarrow.parquet as pq
 
     summary = align([files[0]], [files[1]], tmp_path / "hits.tsv", STANDARD, project_folder=tmp_path / "project")
@@ -155,7 +155,7 @@ def test_project_stores_the_run(files, tmp_path):
     assert project.verify() == []
 
 
-def test_statistics_are_fitted_when_ncbi_has_no_table(fasta, files, tmp_path, random_protein):
+def test_align_fits_statistics_when_ncbi_has_no_table(fasta, files, tmp_path, random_protein):
     parameters = SequenceSearchParameters(gap_open=14, gap_extend=3)
     few = align([files[0]], [files[1]], tmp_path / "a.tsv", parameters)
     assert few.statistics == "fitted to the scores of random sequences"
@@ -167,7 +167,7 @@ def test_statistics_are_fitted_when_ncbi_has_no_table(fasta, files, tmp_path, ra
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_related_databases_are_not_fitted_as_random(fasta, tmp_path, share):
+def test_align_fits_no_statistics_to_related_sequences(fasta, tmp_path, share):
     generator = np.random.default_rng(3)
     residues = list("ARNDCQEGHILKMFPSTWYV")
     sequence = generator.choice(residues, 200)
@@ -190,7 +190,7 @@ def few_random_subjects(monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
 
 
-def test_free_gaps_warn_of_e_values(files, tmp_path, few_random_subjects):
+def test_align_warns_that_e_values_with_free_gaps_are_unreliable(files, tmp_path, few_random_subjects):
     summary = align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(gap_open=0, gap_extend=0))
     assert any("do not trust the E-values" in message for message in summary.messages)
 
@@ -237,7 +237,7 @@ class Looks(Progress):
 
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if name not in OF_ONE_QUERY])
-def test_cancel_after_the_alignments_leaves_nothing(files, tmp_path, monkeypatch, format):
+def test_align_cancelled_after_alignments_leaves_no_files(files, tmp_path, monkeypatch, format):
     monkeypatch.setattr("proteoscope.engine.sequences.hits._BATCH_HITS", 1)
     monkeypatch.setattr("proteoscope.engine.sequences.alignment._CELLS_OF_A_TASK", 1)
 
@@ -271,7 +271,7 @@ def test_cancel_after_the_alignments_leaves_nothing(files, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("format", "is_begun"), [("tsv", False), ("sam", True)])
-def test_last_check_comes_after_writing_and_during_sam(files, tmp_path, format, is_begun):
+def test_align_cancelled_during_writing_leaves_no_files(files, tmp_path, format, is_begun):
     class AtTheEnd(Progress):
         def stage(self, title, total=0):
             if title == "Writing" and not is_begun:
@@ -296,7 +296,7 @@ def test_last_check_comes_after_writing_and_during_sam(files, tmp_path, format, 
     assert [run.status for run in Project.open(tmp_path / "project").runs()] == ["cancelled"]
 
 
-def test_progress_of_hits_ends_at_its_total(files, tmp_path):
+def test_align_progress_of_hits_ends_at_the_total(files, tmp_path):
     for out, project in ((None, None), (tmp_path / "o.tsv", None), (tmp_path / "o.tsv", tmp_path / "project")):
         events = []
         align([files[0]], [files[1]], out, STANDARD, project_folder=project, progress=Progress(events.append, interval=0.0), device="cpu")
@@ -304,7 +304,7 @@ def test_progress_of_hits_ends_at_its_total(files, tmp_path):
         assert hits[-1].done == hits[-1].total > 0 and max(event.done for event in hits) == hits[-1].total
 
 
-def test_queries_without_hits_are_checked_for_cancel(fasta, files, random_protein, tmp_path):
+def test_align_checks_for_cancel_between_queries_without_hits(fasta, files, random_protein, tmp_path):
     queries = fasta("many.fasta", [(str(k), random_protein(500 + k, 60)) for k in range(20)])
     looks = Looks()
     none = SequenceSearchParameters(maximum_e_value=1e-300)
@@ -327,7 +327,7 @@ def test_hit_counts_describes_hits_in_words(n_queries, n_hits, n_with_hits, mess
     assert hit_counts(n_queries, n_hits, n_with_hits) == message
 
 
-def test_run_and_command_line_report_number_of_hits(files, tmp_path, capsys):
+def test_align_run_and_command_line_report_number_of_hits(files, tmp_path, capsys):
     arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--maximum-e-value", "1e-3"]
     assert main([*arguments, "--project", str(tmp_path / "project")]) == 0
     message = "2 hits; 1 of 2 queries with hits"
@@ -335,7 +335,7 @@ def test_run_and_command_line_report_number_of_hits(files, tmp_path, capsys):
     assert [run.message for run in Project.open(tmp_path / "project").runs()] == [message]
 
 
-def test_align_overwrites_no_input_and_no_project_file(files, tmp_path, monkeypatch):
+def test_align_does_not_overwrite_inputs_or_project_files(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matrix = tmp_path / "m.txt"
     matrix.write_text(CUSTOM_MATRIX)
@@ -365,7 +365,7 @@ def test_align_overwrites_no_input_and_no_project_file(files, tmp_path, monkeypa
     assert (tmp_path / "P" / "hits.tsv").is_file()
 
 
-def test_custom_matrix_is_recorded(files, tmp_path, few_random_subjects):
+def test_align_records_a_custom_matrix(files, tmp_path, few_random_subjects):
     from hashlib import sha256
 
     matrix = tmp_path / "m.txt"
@@ -384,7 +384,7 @@ def test_align_suggests_larger_e_value_when_none_is_trusted(files, few_random_su
         assert any("raise the largest E-value (maximum_e_value)" in message for message in summary.messages) == is_suggested
 
 
-def test_command_line_searches(files, tmp_path, capsys):
+def test_align_command_writes_hits_and_json_summary(files, tmp_path, capsys):
     out = tmp_path / "hits.tsv"
     assert main(["align", str(files[0]), str(files[1]), "--out", str(out), "--json", "--matrix", "blosum45"]) == 0
     summary = json.loads(capsys.readouterr().out)
@@ -404,13 +404,13 @@ def test_command_line_searches(files, tmp_path, capsys):
         (["--out", "/proc/nowhere/hits.tsv"], "/proc/nowhere"),
     ],
 )
-def test_errors_are_one_line_and_exit_with_two(files, tmp_path, capsys, extra, message):
+def test_align_errors_are_one_line_with_exit_code_2(files, tmp_path, capsys, extra, message):
     assert main(["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o"), "--quiet", *extra]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
 
 
-def test_help_explains_gap_costs_and_residues(capsys):
+def test_align_help_explains_gap_costs_and_residues(capsys):
     assert main(["align", "--help"]) == 0
     text = capsys.readouterr().out
     for phrase in ("GAP_OPEN + k * GAP_EXTEND", "U, O and J count as X", "--all-scores"):
@@ -418,7 +418,7 @@ def test_help_explains_gap_costs_and_residues(capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_interrupted_align_exits_with_130_and_leaves_nothing(fasta, random_protein, tmp_path):
+def test_interrupted_align_exits_with_130_and_leaves_no_files(fasta, random_protein, tmp_path):
     path = fasta("long.fasta", [(str(k), random_protein(k, 30_000)) for k in range(60)])
     out = tmp_path / "out" / "hits.tsv"
     process = subprocess.Popen(

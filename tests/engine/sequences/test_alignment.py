@@ -34,7 +34,7 @@ def rescored(alignment, scheme):
     gap=st.tuples(st.integers(0, 12), st.integers(0, 3)),
     stored_cells=st.sampled_from([1, 40, 500, 1 << 24]),
 )
-def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, stored_cells):
+def test_pairwise_alignment_has_the_best_score(query, subject, gap, stored_cells):
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
@@ -56,7 +56,7 @@ def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, stor
         assert alignment.runs[0][1] == alignment.runs[-1][1] == "M"
 
 
-def test_alignment_counts_agree_with_its_lines():
+def test_pairwise_alignment_counts_agree_with_the_text():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 4, 1)
     alignment = align_pair(as_codes("GGHEAGAWGHEEKK"), as_codes("HEAWGHEEPP"), scheme, Progress())
     assert alignment.lines() == ("HEAGAWGHEE", "HE  AWGHEE", "HE--AWGHEE")
@@ -78,7 +78,7 @@ def test_alignment_counts_agree_with_its_lines():
     assert (alignment.identities, alignment.mismatches, alignment.positives, alignment.gap_openings, len(alignment)) == (8, 0, 8, 1, 10)
 
 
-def test_middle_line_and_positions():
+def test_pairwise_alignment_text_has_middle_line_and_positions():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     alignment = align_pair(as_codes("AAAWKLIVW"), as_codes("WRLIVW"), scheme, Progress())
     assert alignment.lines()[1] == "W+LIVW"
@@ -90,7 +90,7 @@ def test_middle_line_and_positions():
     ]
 
 
-def test_alignment_blocks_continue_the_numbering():
+def test_pairwise_alignment_text_numbers_residues_across_blocks():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     alignment = align_pair(as_codes("W" * 25), as_codes("W" * 25), scheme, Progress())
     ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(alignment.lines(), 0, 0, 10)]
@@ -102,7 +102,7 @@ def test_unrelated_sequences_give_an_empty_alignment():
     assert (alignment.score, len(alignment), alignment.cigar, alignment.lines()) == (0, 0, "", ("", "", ""))
 
 
-def test_long_pairs_take_little_memory_and_can_be_cancelled():
+def test_alignment_of_long_pairs_needs_little_memory_and_can_be_cancelled():
     import tracemalloc
 
     generator = np.random.default_rng(1)

@@ -61,7 +61,7 @@ def found_of(pairs, scheme):
 
 @pytest.mark.parametrize("gap_open", [11, 40_000])  # the second needs 32 bits
 @pytest.mark.parametrize("stored_cells", [1 << 24, 1000])
-def test_batch_alignment_equals_single_alignments(gap_open, stored_cells):
+def test_batch_of_alignments_equals_single_alignments(gap_open, stored_cells):
     scheme, pairs = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1), pairs_of(9)
     alone = [
         align_pair(pairs.queries[slice(*query_place)], pairs.subjects[slice(*subject_place)], scheme, Progress())
@@ -90,7 +90,7 @@ def test_batch_alignment_equals_single_alignments(gap_open, stored_cells):
 @pytest.mark.parametrize("gaps", [(11, 1), (0, 0), (3, 0), (40, 10)])
 @pytest.mark.parametrize("scale", [1, 20])  # the second needs 16 bits
 @pytest.mark.parametrize("n", [3, 150])
-def test_parallel_alignments_equal_single_ones(gaps, scale, n):
+def test_parallel_alignments_equal_single_alignments(gaps, scale, n):
     matrix = read_matrix("BLOSUM62")
     scheme, pairs = ScoringScheme(replace(matrix, scores=matrix.scores * scale), *gaps), pairs_of(n)
     # Repeated segments give several ends and starts with the same score.
@@ -118,7 +118,7 @@ STACKED = ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")
 
 
 @pytest.mark.parametrize("format", [file_format for file_format in FORMATS if file_format not in STACKED])
-def test_writers_run_no_python_code_per_hit(scheme, format):
+def test_hit_writers_run_no_python_code_per_hit(scheme, format):
     few, many = found_of(pairs_of(20), scheme), found_of(pairs_of(200), scheme)
 
     def write(result):
@@ -133,7 +133,7 @@ def test_writers_run_no_python_code_per_hit(scheme, format):
     assert write(many).count(b"p199") and lines_run(lambda: write(many)) == lines_run(lambda: write(few))
 
 
-def test_table_runs_no_python_code_per_row(scheme):
+def test_hit_table_runs_no_python_code_per_row(scheme):
     few, many = found_of(pairs_of(20), scheme).hits, found_of(pairs_of(200), scheme).hits
     assert hits_table(many).num_rows == 200
     assert lines_run(lambda: hits_table(many)) == lines_run(lambda: hits_table(few))

@@ -61,7 +61,7 @@ def brute_force_lambda(*counts):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 4), max_size=60), min_size=1, max_size=5))
-def test_masked_sequences_follow_the_definition(sequences):
+def test_low_complexity_masking_equals_the_definition(sequences):
     codes = np.array([code for sequence in sequences for code in sequence], np.int8)
     offsets = np.cumsum([0, *map(len, sequences)])
     masked, counts = masked_sequences(codes, offsets)
@@ -70,7 +70,7 @@ def test_masked_sequences_follow_the_definition(sequences):
     assert np.array_equal(counts, [np.bincount(sequence, minlength=len(SYMBOLS)) for sequence in expected])
 
 
-def test_pair_lambdas_are_the_roots_of_their_equation():
+def test_composition_lambdas_are_roots_of_the_defining_equation():
     generator = np.random.default_rng(8)
     counts = np.zeros((40, len(SYMBOLS)), np.int64)
     counts[:, USUAL > 0] = generator.multinomial(300, generator.dirichlet(np.full(20, 2.0)), 40)
@@ -83,7 +83,7 @@ def test_pair_lambdas_are_the_roots_of_their_equation():
     assert lambdas == pytest.approx(np.array(expected), rel=1e-7)
 
 
-def test_significant_hits_equal_brute_force(tmp_path):
+def test_composition_adjusted_hits_equal_brute_force(tmp_path):
     """Check that every subject is masked, scored and scaled."""
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     adjustment, standard = CompositionAdjustment(database, SCHEME, 2, Progress()), ungapped_lambda(SCHEME.matrix)
@@ -107,7 +107,7 @@ def test_significant_hits_equal_brute_force(tmp_path):
     assert n_hits > 20
 
 
-def test_significant_hits_are_the_same_on_any_threads(tmp_path):
+def test_composition_adjusted_hits_are_equal_on_any_threads(tmp_path):
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     query = database.codes(100)
     (scores,) = score_all([query], database.residues, database.offsets, SCHEME, 1, Progress())
@@ -133,7 +133,7 @@ def test_e_values_of_shuffled_proteins_are_correct(shared_data, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CLASSES)
-def test_e_values_of_every_composition_are_correct(shared_data, tmp_path, name):
+def test_e_values_of_shuffled_proteins_of_any_composition_are_correct(shared_data, tmp_path, name):
     calibration = Calibration.from_data(shared_data, 8, tmp_path)
     result = calibration.hits(calibration.shuffled(name, 1000, seed=78), SCHEME, 2)["adjusted"]
     assert 600 <= result[0] <= 1600

@@ -16,7 +16,7 @@ from tests.effort import lines_run
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
 
 
-def test_sequences_are_sorted_by_length_with_file_positions(fasta):
+def test_sequence_database_is_sorted_by_length_with_file_positions(fasta):
     database = read_sequences([fasta("a.fasta", RECORDS)], Progress())
     assert database.lengths.tolist() == [0, 1, 3, 4, 12]
     assert database.file_index.tolist() == [2, 4, 3, 0, 1]
@@ -27,7 +27,7 @@ def test_sequences_are_sorted_by_length_with_file_positions(fasta):
     assert database.n_nucleotides == 0
 
 
-def test_packed_database_is_equal_when_opened(fasta, tmp_path, monkeypatch):
+def test_packed_sequence_database_is_equal_when_opened(fasta, tmp_path, monkeypatch):
     path, store = fasta("a.fasta", RECORDS), IndexStore(tmp_path / "store", "sequences")
     built = open_database([path], [file_digest(path)], store, Progress())
     monkeypatch.setattr("proteoscope.engine.sequences.database.read_sequences", lambda *args: pytest.fail("it was read again"))
@@ -39,13 +39,13 @@ def test_packed_database_is_equal_when_opened(fasta, tmp_path, monkeypatch):
         assert (database.n_repeated_names, database.n_nucleotides) == (1, 0)
 
 
-def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
+def test_sequence_database_accepts_headers_without_descriptions(fasta, tmp_path):
     path = fasta("a.fasta", [("a", "MK"), ("b", "M")])
     database = open_database([path], [file_digest(path)], IndexStore(tmp_path / "store", "sequences"), Progress())
     assert database.description(0) == ""
 
 
-def test_long_columns_are_sorted_in_batches(fasta, random_protein, monkeypatch):
+def test_sequence_database_sorted_in_batches_is_equal(fasta, random_protein, monkeypatch):
     path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
     whole = read_sequences([path], Progress())
     monkeypatch.setattr("proteoscope.engine.arrays._BATCH_VALUES", 16)
@@ -60,25 +60,25 @@ def nucleotides_among(*sequences):
     return looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).tolist()
 
 
-def test_dna_is_distinguished_from_proteins(random_protein):
+def test_dna_sequences_are_distinguished_from_proteins(random_protein):
     dna, rna, protein = random_protein(1, 300, "ACGT"), random_protein(1, 300, "ACGURYN" + "ACGU" * 20), random_protein(1, 300)
     assert nucleotides_among(dna, "", rna, protein, protein, "") == [True, False, True, False, False, False]
     assert nucleotides_among() == []
 
 
 @pytest.mark.parametrize(("n_others", "is_dna"), [(5, True), (6, False)])
-def test_five_residues_in_a_hundred_may_differ(n_others, is_dna):
+def test_dna_sequence_may_have_five_percent_other_residues(n_others, is_dna):
     assert nucleotides_among("ACGTN" * 19 + "ACGTN"[n_others:] + "W" * n_others, "MKV" * 20)[0] is is_dna
 
 
-def test_short_sequences_are_classified_together():
+def test_short_sequences_are_classified_as_dna_or_protein_together():
     assert nucleotides_among("GATTACA") == [False]
     assert nucleotides_among("GATTACA", "ACGT" * 5, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [False] * 4
     assert nucleotides_among("GATTACA", "ACGT" * 6, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [True, True, False, False]
     assert nucleotides_among("GATTACA", "ACGT" * 6, "MKVWLQEHRDI") == [False] * 3
 
 
-def test_sequences_are_classified_equally_in_batches(random_protein, monkeypatch):
+def test_classification_as_dna_does_not_depend_on_batches(random_protein, monkeypatch):
     sequences = [random_protein(k, 3 * k % 120, "ACGT" if k % 3 else "ARNDCQEGHILKMFPSTWYV") for k in range(90)]
     whole = nucleotides_among(*sequences)
     assert 30 < sum(whole) < 60
@@ -86,12 +86,12 @@ def test_sequences_are_classified_equally_in_batches(random_protein, monkeypatch
     assert nucleotides_among(*sequences) == whole
 
 
-def test_database_counts_probable_dna_sequences(fasta, random_protein):
+def test_sequence_database_counts_probable_dna_sequences(fasta, random_protein):
     records = [("p", random_protein(1, 85)), ("d", random_protein(2, 900, "ACGT")), ("e", random_protein(3, 40, "ACGU"))]
     assert read_sequences([fasta("a.fasta", records)], Progress()).n_nucleotides == 2
 
 
-def test_cache_retains_the_most_recently_used_databases(fasta, random_protein, tmp_path, monkeypatch):
+def test_sequence_database_cache_retains_recently_used_databases(fasta, random_protein, tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(IndexStore.__init__, "__kwdefaults__", {"byte_limit": 60_000, "grace_seconds": 600.0})
     files = [fasta(f"{k}.fasta", [("p", random_protein(k, 20_000))]) for k in range(4)]
@@ -107,14 +107,14 @@ def test_cache_retains_the_most_recently_used_databases(fasta, random_protein, t
 
 
 @pytest.mark.parametrize("text", ["", ">\n", ">name\n", ">name\n>other\n\n"])
-def test_database_rejects_files_without_residues(tmp_path, text):
+def test_sequence_database_rejects_files_without_residues(tmp_path, text):
     path = tmp_path / "empty.fasta"
     path.write_text(text)
     with pytest.raises(InputError):
         read_sequences([path], Progress())
 
 
-def test_packed_database_is_small_and_read_once(shared_data, tmp_path, monkeypatch):
+def test_packed_sequence_database_is_small_and_opened_without_reading(shared_data, tmp_path, monkeypatch):
     path, store = shared_data / "sequences" / "mmseqs_DB.fasta", IndexStore(tmp_path, "sequences")
     digest = file_digest(path)
     database = open_database([path], [digest], store, Progress())

@@ -9,7 +9,7 @@ from proteoscope.engine.sequences.hits import expected_counts
 from proteoscope.engine.sequences.statistics import ScoreStatistics, random_sequences, tabulated
 
 
-def test_expected_counts_by_definition(scheme):
+def test_expected_score_counts_equal_the_definition(scheme):
     statistics = tabulated(scheme())
     lengths = np.sort(np.random.default_rng(2).integers(30, 900, 40))
     scores, counts = expected_counts(statistics, 250, lengths)
@@ -26,7 +26,7 @@ def test_expected_counts_by_definition(scheme):
     assert passed(len(scores)) >= 1e-3 > passed(len(scores) + 1)
 
 
-def test_expected_counts_agree_with_random_sequences(scheme):
+def test_expected_score_counts_agree_with_random_sequences(scheme):
     used = scheme()
     rng = np.random.default_rng(4)
     lengths = np.sort(rng.integers(100, 600, 3000))
@@ -41,7 +41,7 @@ def test_expected_counts_agree_with_random_sequences(scheme):
         assert counts[scores >= bound].sum() == pytest.approx((result >= bound).sum(), rel=0.35, abs=8)
 
 
-def test_expected_counts_are_empty_without_statistics(scheme):
+def test_expected_score_counts_are_empty_without_statistics(scheme):
     unknown = ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
     for statistics, length, lengths in (
         (unknown, 100, np.array([50])),

@@ -14,7 +14,7 @@ BIOPYTHONS = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70", 
 
 
 @pytest.mark.parametrize("name", BIOPYTHONS)
-def test_shipped_matrices_equal_biopython(name):
+def test_substitution_matrices_equal_biopython(name):
     from Bio.Align import substitution_matrices
 
     theirs, ours = substitution_matrices.load(name), read_matrix(name)
@@ -39,7 +39,7 @@ def test_blosumn_equals_parasail():
     assert np.array_equal(ours[np.ix_(order, order)], parasail.Matrix("blosumn").matrix[:24, :24])
 
 
-def test_identity_scores_equal_blast():
+def test_identity_matrix_equals_blast():
     """Check scores of blastp 2.12.0 with -matrix IDENTITY for 66 residues, and for a copy with B, X and Z in place of three."""
     sequence = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
     changed = sequence.copy()
@@ -53,20 +53,20 @@ def test_identity_scores_equal_blast():
 
 
 @pytest.mark.parametrize("name", [*BIOPYTHONS, "BLOSUM80", "IDENTITY"])
-def test_matrices_have_the_scale_of_ncbi_tables(name):
+def test_substitution_matrices_have_the_scale_of_ncbi_tables(name):
     lines = resources.path("statistics", "karlin_altschul.tsv").read_text().splitlines()
     rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
     published = next(float(row["lambda"]) for row in rows if row["matrix"] == name and row["gap_open"] == "-")
     assert ungapped_lambda(read_matrix(name)) == pytest.approx(published, abs=2e-4)
 
 
-def test_every_shipped_matrix_can_be_read_and_is_symmetric():
+def test_every_shipped_substitution_matrix_is_symmetric():
     assert len(matrix_names()) == 69
     for name in matrix_names():
         assert np.array_equal(read_matrix(name).scores, read_matrix(name).scores.T)
 
 
-def test_matrix_names_ignore_case_and_errors_give_a_hint():
+def test_matrix_names_ignore_case_and_unknown_names_get_suggestions():
     assert matrix_name("blosum62") == "BLOSUM62"
     with pytest.raises(ParameterError, match="did you mean BLOSUM62"):
         matrix_name("BLOSSUM62")
@@ -80,7 +80,7 @@ def test_matrix_file_with_byte_order_mark_is_read(tmp_path):
     assert read_matrix(str(path)).scores[SYMBOLS.index("C"), SYMBOLS.index("A")] == -2
 
 
-def test_u_o_and_j_score_as_x():
+def test_residues_u_o_and_j_score_as_x():
     matrix = read_matrix("BLOSUM62").scores
     x = SYMBOLS.index("X")
     for residue in "UOJ":
@@ -90,7 +90,7 @@ def test_u_o_and_j_score_as_x():
         assert matrix[code, code] == matrix[x, x]
 
 
-def test_matrix_with_few_residues_is_completed(tmp_path):
+def test_matrix_file_with_few_residues_is_completed(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("# mine\n   A  C\nA  5 -2 # alike\nc -2  7\n")
     matrix = read_matrix(str(path)).scores
@@ -112,19 +112,19 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
 )
-def test_read_matrix_reports_the_error_of_invalid_file(tmp_path, text, expected):
+def test_read_matrix_error_describes_invalid_file(tmp_path, text, expected):
     path = tmp_path / "broken.txt"
     path.write_text(text)
     with pytest.raises(InputError, match=expected):
         read_matrix(str(path))
 
 
-def test_codes_are_the_indices_of_residues():
+def test_residue_codes_are_the_indices_of_symbols():
     assert encode(np.frombuffer(SYMBOLS.encode(), np.uint8)).tolist() == list(range(27))
 
 
 @pytest.mark.parametrize("name", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
-def test_invalid_file_name_is_reported_briefly(name):
+def test_invalid_matrix_file_name_is_reported_briefly(name):
     with pytest.raises(ParameterError, match="there is no matrix") as caught:
         matrix_name(name)
     assert len(str(caught.value)) < 300
@@ -140,7 +140,7 @@ def test_invalid_file_name_is_reported_briefly(name):
         ("A\nA 1\n" * 300_000, "too large"),
     ],
 )
-def test_hostile_matrix_is_reported_briefly(tmp_path, content, expected):
+def test_hostile_matrix_file_is_reported_briefly(tmp_path, content, expected):
     (tmp_path / "mine.txt").write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=expected) as caught:
         read_matrix(str(tmp_path / "mine.txt"))

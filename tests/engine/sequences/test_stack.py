@@ -73,7 +73,7 @@ def parsed(stack: Stack, format: str) -> list[Align.Alignment]:
 
 @A_FEW
 @given(PAIRS)
-def test_row_pairs_are_restored(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_rows_restore_the_pairwise_alignments(result: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(result)
     shown = rows(stack)
     assert shown[0].replace("-", "") == QUERY
@@ -87,7 +87,7 @@ def test_row_pairs_are_restored(result: list[tuple[int, str, str, int, int]]) ->
 
 @A_FEW
 @given(PAIRS)
-def test_columns_are_opened_only_for_longest_insertion(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_has_columns_for_the_longest_insertion_only(result: list[tuple[int, str, str, int, int]]) -> None:
     longest = Counter[int]()
     for start, above, _, _, _ in result:
         place, run = start - 1, 0
@@ -101,7 +101,7 @@ def test_columns_are_opened_only_for_longest_insertion(result: list[tuple[int, s
 
 @A_FEW
 @given(PAIRS)
-def test_insertion_is_marked_only_in_its_row(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_marks_insertion_only_in_the_row_with_insertion(result: list[tuple[int, str, str, int, int]]) -> None:
     expected = np.zeros((len(result) + 1, len(QUERY)), np.bool_)
     for row, (start, above, _, _, _) in enumerate(result, start=1):
         place = start
@@ -115,7 +115,7 @@ def test_insertion_is_marked_only_in_its_row(result: list[tuple[int, str, str, i
 @A_FEW
 @given(PAIRS)
 @pytest.mark.parametrize("format", ["stockholm", "phylip", "clustal"])
-def test_stack_round_trip(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_formats_round_trip(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(result)
     (read,) = parsed(stack, format)
     assert [read[row] for row in range(len(stack))] == [row.replace(" ", "-") for row in rows(stack)]
@@ -151,7 +151,7 @@ def test_a3m_has_query_columns_and_lower_case_insertions(result: list[tuple[int,
 @A_FEW
 @given(PAIRS.filter(bool))  # Bio.Align does not read MAF files without alignments
 @pytest.mark.parametrize("format", PAIR_FORMATS)
-def test_pairs_are_read_back_at_their_positions(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_pairs_are_read_at_the_aligned_positions(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(result)
     read = parsed(stack, format)
     assert len(read) == len(result)
@@ -168,7 +168,7 @@ def test_pairs_are_read_back_at_their_positions(format: str, result: list[tuple[
             assert [record[query], record[subject]] == [above, below] and record.score == k + 7
 
 
-def test_names_are_distinct_in_every_format() -> None:
+def test_stack_names_are_distinct_in_every_format() -> None:
     long = [f"sp|P{k:05d}|A_LONG_NAME_WITH, odd (symbols)" for k in range(3)] + ["same", "same", "x\x01y"]
     for width in (None, 10, 30):
         names = unique_names(long, width)
@@ -176,7 +176,7 @@ def test_names_are_distinct_in_every_format() -> None:
         assert not any(character in name for name in names for character in " \x01(),:;[]")
 
 
-def test_rows_are_not_rebuilt_from_all_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_writing_time_is_linear_in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that time does not grow with the square of the number of rows, as in Bio.Align."""
     stack = stacked([(0, "MKWV", "MK-V", 0, 0), (3, "VT--FI", "VTAAFI", 2, 1)])
     expected = {format: stack_text(stack, format) for format in STACK_FORMATS}
@@ -184,14 +184,14 @@ def test_rows_are_not_rebuilt_from_all_coordinates(monkeypatch: pytest.MonkeyPat
     assert {format: stack_text(stack, format) for format in STACK_FORMATS} == expected
 
 
-def test_stars_are_written_as_x() -> None:
+def test_stop_codons_in_stacks_are_written_as_x() -> None:
     stack = stacked([(0, "MKWV", "MK*V", 0, 0)])
     for format in STACK_FORMATS:
         assert "MKXV" in stack_text(stack, format)
     assert "MKXV" in stack_text(stack, "maf")
 
 
-def test_stack_rejects_excessive_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_rejects_too_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_module, "MAXIMUM_CELLS", 3 * len(QUERY) - 1)
     stacked([(0, QUERY, QUERY, 0, 0)])
     with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which are too many; select fewer hits"):
@@ -219,7 +219,7 @@ def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: st
 
 
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.text("ACDW-X", min_size=5, max_size=5), min_size=n, max_size=n)))
-def test_conservation_equals_the_plain_divergence(lines: list[str]) -> None:
+def test_stack_conservation_equals_the_defined_divergence(lines: list[str]) -> None:
     """Compare with the Jensen-Shannon divergence by its definition, with weights by position, in plain Python."""
     residues = np.array([list(line.encode()) for line in lines], np.uint8)
     weights = [0.0] * len(lines)
@@ -246,12 +246,12 @@ def test_conservation_equals_the_plain_divergence(lines: list[str]) -> None:
         assert result == pytest.approx(min(1.0, max(0.0, divergence * filled)), abs=1e-9)
 
 
-def test_column_of_a_rare_residue_is_most_conserved() -> None:
+def test_stack_column_of_a_rare_residue_is_most_conserved() -> None:
     rare, frequent, many, gaps = conservation(np.array([list(b"WLA-"), list(b"WLC-"), list(b"WLD-"), list(b"WLE-")], np.uint8)).tolist()
     assert 1 > rare > frequent > many > gaps == 0
 
 
-def test_search_and_export_write_stacks_for_bio_align(tmp_path: Path, random_protein, fasta) -> None:
+def test_align_and_export_write_stacks_for_bio_align(tmp_path: Path, random_protein, fasta) -> None:
     from proteoscope.engine.command_line.main import main
 
     first, second = random_protein(1, 120), random_protein(2, 200)

@@ -62,7 +62,7 @@ def observed_over_expected(statistics, scores, query_lengths, subject_lengths, s
     return float((np.stack(pairwise) < share).mean() / -np.expm1(-share))
 
 
-def test_statistics_table_has_the_published_constants():
+def test_e_value_statistics_have_the_published_constants():
     table = {(row["matrix"], row["gap_open"], row["gap_extend"]): row for row in rows()}
     assert len(table) == 92
     row = table["BLOSUM62", "11", "1"]
@@ -85,7 +85,7 @@ def test_statistics_table_has_the_published_constants():
         (122, 676, 56, 26.2, 4.9),
     ],
 )
-def test_bit_scores_and_e_values_equal_blast(query_length, subject_length, score, bits, e_value):
+def test_sequence_bit_scores_and_e_values_equal_blast(query_length, subject_length, score, bits, e_value):
     """Compare with blastp 2.12.0 without composition-based statistics, for a database of 9,055,569 residues."""
     statistics = tabulated(ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
@@ -97,7 +97,7 @@ def test_bit_scores_and_e_values_equal_blast(query_length, subject_length, score
     ("query_length", "subject_length", "score", "bits", "e_value"),
     [(375, 133, 696, 286, 5.38e-79), (729, 714, 214, 89.5, 6.74e-18), (464, 388, 140, 59.2, 5.47e-9), (144, 319, 61, 26.9, 9.2)],
 )
-def test_e_values_of_identity_equal_blast(query_length, subject_length, score, bits, e_value):
+def test_e_values_of_the_identity_matrix_equal_blast(query_length, subject_length, score, bits, e_value):
     """Compare with blastp 2.12.0 and -matrix IDENTITY, for the same database."""
     statistics = tabulated(ScoringScheme(read_matrix("IDENTITY"), *default_gap_costs("IDENTITY")))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
@@ -106,7 +106,7 @@ def test_e_values_of_identity_equal_blast(query_length, subject_length, score, b
 
 
 @pytest.mark.parametrize("name", ["DAYHOFF", "GONNET", "BLOSUMN"])
-def test_matrix_without_a_table_has_sufficient_gap_costs(chance, name):
+def test_default_gap_costs_suffice_for_matrix_without_ncbi_table(chance, name):
     scores, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(name), *default_gap_costs(name))
     assert tabulated(scheme) is None
@@ -114,7 +114,7 @@ def test_matrix_without_a_table_has_sufficient_gap_costs(chance, name):
     assert 0.7 < fitted.lambda_ / ungapped_lambda(scheme.matrix) < 1
 
 
-def test_file_with_ncbi_matrix_has_ncbi_statistics(tmp_path):
+def test_matrix_file_equal_to_ncbi_matrix_has_ncbi_statistics(tmp_path):
     (tmp_path / "copy.txt").write_text(resources.path("matrices", "BLOSUM62.txt").read_text())
     assert tabulated(ScoringScheme(read_matrix(str(tmp_path / "copy.txt")), 11, 1)) is not None
     assert tabulated(ScoringScheme(read_matrix("BLOSUM62"), 12, 3)) is None
@@ -122,7 +122,7 @@ def test_file_with_ncbi_matrix_has_ncbi_statistics(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM250"])
-def test_default_gap_costs_are_in_the_table_of_each_matrix(name):
+def test_default_gap_costs_are_in_the_ncbi_table_of_each_matrix(name):
     assert tabulated(ScoringScheme(read_matrix(name), *default_gap_costs(name))) is not None
 
 
@@ -153,7 +153,7 @@ def test_fitted_e_values_are_correct_despite_related_pairs(chance, matrix, gap_o
         assert observed == pytest.approx(1, abs=tolerance), share
 
 
-def test_fit_is_near_the_constants_of_ncbi(chance):
+def test_fitted_statistics_are_near_the_constants_of_ncbi(chance):
     make, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     statistics = fit(make(scheme), query_lengths, subject_lengths, scheme, "of chance")
@@ -161,7 +161,7 @@ def test_fit_is_near_the_constants_of_ncbi(chance):
     assert statistics.a == pytest.approx(1.9, rel=0.2)
 
 
-def test_fitted_e_values_hold_for_real_proteins(shared_data):
+def test_fitted_e_values_are_correct_for_real_proteins(shared_data):
     """Check reversed proteins, which retain their composition and have no relatives."""
     queries = read_sequences([shared_data / "sequences" / "mmseqs_QUERY.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
@@ -177,7 +177,7 @@ def test_fitted_e_values_hold_for_real_proteins(shared_data):
     assert np.median([(row <= 0.05).sum() for row in e_values]) == 0
 
 
-def test_few_or_equal_scores_are_not_fitted():
+def test_statistics_are_not_fitted_to_few_or_equal_scores():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     assert fit(np.full((2, 100), 40), np.full(2, 300), np.full(100, 300), scheme, "") is None
     assert fit(np.full((2, 5000), 40), np.full(2, 300), np.full(5000, 300), scheme, "") is None
@@ -204,13 +204,13 @@ def test_minimum_score_follows_the_maximum_e_value(lengths, query_length, most, 
     assert (least >= 1).all() and (least <= most + 1).all()
 
 
-def test_e_values_never_fail_on_extremes():
+def test_e_values_are_finite_for_extreme_scores_and_lengths():
     statistics = tabulated(ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
     values = statistics.e_values(np.array([1, 11, 440_000]), 1, np.array([1, 40_000, 40_000]), 80_001)
     assert np.isfinite(values).all() and (values >= 0).all()
 
 
-def test_random_scores_follow_the_expected_distribution():
+def test_scores_of_random_sequences_follow_the_expected_distribution():
     assert BACKGROUND.sum() == pytest.approx(1, abs=1e-4)
     assert BACKGROUND[SYMBOLS.index("W")] == 0.0133
     assert expected_score(read_matrix("BLOSUM62")) == pytest.approx(-0.95, abs=0.02)

@@ -118,7 +118,7 @@ def aligned(sequences, fasta, tmp_path):
     return rows, [expected(row, queries[row["query"]], subjects[row["subject"]]) for row in rows], search
 
 
-def test_tables_agree_with_cigar_and_sequences(aligned, sequences, tmp_path):
+def test_hit_tables_agree_with_cigar_and_sequences(aligned, sequences, tmp_path):
     rows, wanted, _ = aligned
     queries, subjects = sequences
     with (tmp_path / "tsv").open(newline="") as file:
@@ -143,7 +143,7 @@ def test_tables_agree_with_cigar_and_sequences(aligned, sequences, tmp_path):
     )
 
 
-def test_hits_are_sorted_by_score_then_file_order(aligned, sequences):
+def test_sequence_hits_are_sorted_by_score_then_file_order(aligned, sequences):
     rows, _, _ = aligned
     for name in sequences[0]:
         of_query = [row for row in rows if row["query"] == name]
@@ -164,7 +164,7 @@ def test_blast6_has_the_twelve_columns_of_blast(aligned):
         assert float(line[11]) == pytest.approx(expected_row.values["bit_score"], abs=0.051)
 
 
-def test_sam_positions_clips_and_edits_match_the_alignment(aligned, sequences):
+def test_sam_positions_clips_and_edit_distances_match_the_alignment(aligned, sequences):
     rows, wanted, search = aligned
     queries, subjects = sequences
     lines = [line.split("\t") for line in search("sam").splitlines()]
@@ -195,7 +195,7 @@ def test_sam_positions_clips_and_edits_match_the_alignment(aligned, sequences):
         assert float(tags["ZE:f:"]) == pytest.approx(row["e_value"], rel=6e-3)
 
 
-def test_sam_names_are_short_and_unique_without_stars(fasta, random_protein, tmp_path):
+def test_sam_query_names_are_short_and_unique(fasta, random_protein, tmp_path):
     proteins = [random_protein(k, 80) for k in range(4)]
     long, names = "n" * 300, ("same", "same_2", "same", "*=" + "n" * 260)
     query = fasta("q.fasta", [(f"{long}one", proteins[0]), (f"{long}two", proteins[1][:40] + "*" + proteins[1][40:]), ("*", "WWWW")])
@@ -208,7 +208,7 @@ def test_sam_names_are_short_and_unique_without_stars(fasta, random_protein, tmp
     assert all(re.fullmatch(r"[!-?A-~]{1,254}", line[0]) and re.fullmatch(r"\*|[A-Za-z=.]+", line[9]) for line in records)
 
 
-def test_fasta_spells_both_sequences_of_each_alignment(aligned):
+def test_fasta_output_has_both_sequences_of_each_alignment(aligned):
     from Bio import SeqIO
 
     rows, wanted, search = aligned
@@ -225,7 +225,7 @@ def test_fasta_spells_both_sequences_of_each_alignment(aligned):
     assert len(records) == 2 * len(rows)
 
 
-def test_clustal_marks_identical_and_similar_residues(aligned):
+def test_clustal_output_marks_identical_and_similar_residues(aligned):
     from Bio import AlignIO
 
     rows, wanted, search = aligned
@@ -270,7 +270,7 @@ class Page(HTMLParser):
             self.blocks[-1] += [(character, self._kind) for character in data]
 
 
-def test_page_shows_every_hit_and_colours_agreement(aligned):
+def test_html_page_shows_every_hit_and_colours_identical_residues(aligned):
     rows, wanted, search = aligned
     page = Page(search("html"))
     cells = [row for row in page.cells if row]
@@ -305,7 +305,7 @@ def test_page_shows_every_hit_and_colours_agreement(aligned):
             assert shown[start // width * 4].split()[1] == str(row["query_start"] + start - expected_row.lines[0][:start].count("-"))
 
 
-def test_joined_ncbi_headers_are_separated(fasta, random_protein, tmp_path):
+def test_names_of_joined_ncbi_headers_are_separated(fasta, random_protein, tmp_path):
     protein = random_protein(1, 80)
     database = fasta("d.fasta", [("a.1 first [Homo]\x01b.1 second \x02", protein)])
     align([fasta("q.fasta", [("q", protein)])], [database], tmp_path / "o", SequenceSearchParameters(), format="html", device="cpu")
@@ -313,7 +313,7 @@ def test_joined_ncbi_headers_are_separated(fasta, random_protein, tmp_path):
     assert "first [Homo] &gt;b.1 second" in page and not re.search(r"[\x00-\x08\x0b-\x1f]", page)
 
 
-def test_sam_query_named_like_header_is_record(fasta, random_protein, tmp_path):
+def test_sam_escapes_query_names_that_look_like_header_lines(fasta, random_protein, tmp_path):
     proteins = [random_protein(k, 60) for k in range(2)]
     query = fasta("q.fasta", [("@SQ", proteins[0]), ("@CO", proteins[1])])
     database = fasta("d.fasta", [("a(b", proteins[0]), ("a)b", proteins[1])])

@@ -26,7 +26,7 @@ def spectra() -> Spectra:
 @pytest.mark.parametrize("charges", [None, (2,), (2, 3), (1, 3)])
 @pytest.mark.parametrize("mass", [None, (900.0, 1300.0), (1200.0, np.inf)])
 @pytest.mark.parametrize("time", [None, (1600.0, 2000.0)])
-def test_selection_requires_all_properties(spectra: Spectra, charges, mass, time) -> None:
+def test_spectrum_selection_requires_all_properties(spectra: Spectra, charges, mass, time) -> None:
     expected = []
     for i in range(len(spectra)):
         bits, mz, seconds = int(spectra.charge_mask[i]), float(spectra.precursor_mz[i]), float(spectra.retention_time[i])
@@ -48,6 +48,6 @@ def test_number_range_may_be_open(text: str, expected: tuple[float, float]) -> N
 
 
 @pytest.mark.parametrize("text", ["", "..", "5", "9..5", "a..b", "nan..5", "1..2..3"])
-def test_number_range_rejects_other_texts(text: str) -> None:
+def test_number_range_rejects_invalid_text(text: str) -> None:
     with pytest.raises(ParameterError, match="is not a range of masses; expected"):
         number_range(text, "masses")

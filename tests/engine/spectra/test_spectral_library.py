@@ -35,7 +35,7 @@ def _library() -> SpectralLibrary:
     )
 
 
-def test_taking_rows_takes_their_peaks() -> None:
+def test_spectral_library_take_selects_entries_with_peaks() -> None:
     taken = _library().take(np.array([2, 0]))
     assert taken.name.to_pylist() == ["third", "first"] and taken.peptidoform.to_pylist() == ["PEK", "AC[UNIMOD:4]K"]
     assert taken.offsets.tolist() == [0, 3, 5] and taken.mz.tolist() == [50, 60, 70, 100, 200]
@@ -43,7 +43,7 @@ def test_taking_rows_takes_their_peaks() -> None:
     assert taken.skipped.n == 2
 
 
-def test_library_entries_are_prepared_like_spectra() -> None:
+def test_spectral_library_entries_convert_to_spectra() -> None:
     library = _library()
     spectra = library.spectra()
     assert spectra.files == ("a.msp", "b.msp") and spectra.index.tolist() == [0, 1, 0]

@@ -42,7 +42,7 @@ def queries(index: SpectrumIndex) -> list[tuple[int, int, float]]:
 THREE: Peaks = [(200.0, 3.0), (300.0, 4.0), (400.0, 12.0)]
 
 
-def test_weights_have_unit_length_and_follow_the_spectra() -> None:
+def test_spectrum_index_weights_have_unit_length_per_spectrum() -> None:
     index = build(spectra([THREE, [], THREE[1:]], [500.0] * 3, [4] * 3), plain())
     assert index.arrays.offsets.tolist() == [0, 3, 3, 5]
     assert index.arrays.mz.tolist() == [200.0, 300.0, 400.0, 300.0, 400.0]
@@ -50,7 +50,7 @@ def test_weights_have_unit_length_and_follow_the_spectra() -> None:
     assert index.n_searched == 2
 
 
-def test_first_and_last_spectra_may_be_empty() -> None:
+def test_spectrum_index_accepts_first_and_last_spectra_without_peaks() -> None:
     index = build(spectra([[], [], THREE, []], [500.0] * 4, [4] * 4), plain())
     assert index.arrays.offsets.tolist() == [0, 0, 0, 3, 3]
     assert index.queries.spectrum.tolist() == [2] and index.n_searched == 1
@@ -59,21 +59,21 @@ def test_first_and_last_spectra_may_be_empty() -> None:
 @pytest.mark.parametrize(
     ("mask", "charges"), [(0b100, [2]), (0b1100, [2, 3]), (0b10, [1]), (0, [2, 3, 4]), (1, [2, 3, 4]), (1 << 20, [20])]
 )
-def test_charges_are_from_file_or_all_possible(mask: int, charges: list[int]) -> None:
+def test_spectrum_index_uses_charges_of_the_file_or_all_possible(mask: int, charges: list[int]) -> None:
     index = build(spectra([THREE], [500.0], [mask]), plain(minimum_charge=2, maximum_charge=4))
     expected = [(0, charge, pytest.approx((500.0 - PROTON) * charge, rel=1e-12)) for charge in charges]
     assert queries(index) == expected
     assert index.n_searched == 1
 
 
-def test_queries_are_sorted_by_mass() -> None:
+def test_spectrum_index_queries_are_sorted_by_mass() -> None:
     index = build(spectra([THREE] * 4, [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100]), plain())
     result = queries(index)
     assert [mass for _, _, mass in result] == sorted(mass for _, _, mass in result)
     assert sorted((spectrum, charge) for spectrum, charge, _ in result) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 1), (3, 2)]
 
 
-def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
+def test_spectrum_index_skips_spectra_with_few_peaks_or_no_precursor() -> None:
     held = spectra([THREE, THREE[:2], THREE, [], THREE], [500.0, 500.0, float("nan"), 500.0, float("inf")], [4] * 5)
     index = build(held, plain(minimum_peaks=3))
     assert [spectrum for spectrum, _, _ in queries(index)] == [0]
@@ -81,7 +81,7 @@ def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
     assert index.arrays.offsets.tolist() == [0, 3, 3, 6, 6, 9]
 
 
-def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
+def test_charge_reduced_precursors_are_removed_only_if_charge_is_known() -> None:
     """Check an ion of charge 2 or 3 with known m/z but unknown mass."""
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
@@ -90,20 +90,20 @@ def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
     assert remaining == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
 
 
-def test_collisions_leave_no_charge_reduced_precursors_to_remove() -> None:
+def test_charge_reduced_precursors_are_not_removed_for_collision_spectra() -> None:
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     index = build(spectra([peaks], [400.0], [0b100]), plain(precursor_removal=1.5, ion_series="by"))
     assert index.arrays.mz.tolist() == [600.0, 800.0, 900.0]
 
 
-def test_index_of_no_spectra_is_empty() -> None:
+def test_spectrum_index_of_no_spectra_is_empty() -> None:
     index = build(spectra([], [], []), plain())
     assert queries(index) == []
     assert index.n_searched == 0
     assert index.arrays.offsets.tolist() == [0]
 
 
-def test_index_is_equal_on_any_number_of_threads() -> None:
+def test_spectrum_index_is_equal_on_any_threads() -> None:
     random = np.random.default_rng(1)
     many = [
         [(float(mz), float(height)) for mz, height in zip(np.sort(random.uniform(100, 1500, n)), random.uniform(1, 9, n), strict=True)]
@@ -117,19 +117,19 @@ def test_index_is_equal_on_any_number_of_threads() -> None:
             assert np.array_equal(np.asarray(column), np.asarray(other_column))
 
 
-def test_tolerances_become_dalton_and_fraction() -> None:
+def test_tolerance_is_split_into_absolute_and_relative_part() -> None:
     assert absolute_and_relative(Tolerance.parse("0.5 Da")) == (0.5, 0.0)
     assert absolute_and_relative(Tolerance.parse("20 ppm")) == (0.0, pytest.approx(2e-5))
 
 
-def test_cancel_stops_the_preprocessing() -> None:
+def test_spectrum_preprocessing_stops_at_cancel() -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
         build_spectrum_index(spectra([THREE], [500.0], [4]), plain(), Resources(1, progress=progress))
 
 
-def test_only_selects_the_queries_of_some_spectra() -> None:
+def test_spectrum_index_only_selects_queries_of_the_given_spectra() -> None:
     held = spectra([THREE, THREE[1:], THREE, THREE[:2]], [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100])
     wanted = np.array([0, 3])
     some, alone = build(held, plain()).only(wanted), build(held.only(wanted), plain())
@@ -141,7 +141,7 @@ def test_only_selects_the_queries_of_some_spectra() -> None:
         assert some.arrays.mz[low:high].tolist() == alone.arrays.mz[begin:end].tolist()
 
 
-def test_corrected_masses_are_sorted_and_measured_ones_retained() -> None:
+def test_spectrum_index_corrected_sorts_by_corrected_mass() -> None:
     """Errors that change the order of two spectra."""
     true, error = np.array([500.0, 500.001, 700.0]), np.array([6.0, -3.0, 0.0])
     index = build(spectra([THREE] * 3, list((true - PROTON) * (1 + error * 1e-6) + PROTON), [0b10] * 3), plain())
@@ -156,7 +156,7 @@ def test_corrected_masses_are_sorted_and_measured_ones_retained() -> None:
     assert unchanged.observed_mass.tolist() == index.observed_mass.tolist() == index.queries.mass.tolist()
 
 
-def test_spectra_preprocessed_in_batches_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spectrum_preprocessing_in_batches_gives_equal_spectra(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     peaks: list[Peaks] = [
         sorted((float(mz), float(intensity)) for mz, intensity in zip(random.uniform(150, 900, n), random.uniform(1, 9, n), strict=True))

@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), max_size=12))
-def test_column_equals_added_values_in_memory_and_on_disk(parts: list[list[int]]) -> None:
+def test_spooled_column_equals_added_values_in_memory_and_on_disk(parts: list[list[int]]) -> None:
     expected = np.array([value for part in parts for value in part], np.int32)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(spooling, "_MAXIMUM_BYTES", 64)
@@ -38,7 +38,7 @@ def test_column_equals_added_values_in_memory_and_on_disk(parts: list[list[int]]
 
 
 @pytest.mark.usefixtures("small")
-def test_large_column_is_readable_after_release_of_pages(tmp_path: Path) -> None:
+def test_large_spooled_column_is_readable_after_release_of_pages(tmp_path: Path) -> None:
     column = GrowingColumn(np.float64, tmp_path)
     for start in range(0, 4096, 512):
         column.append(np.arange(start, start + 512))
@@ -50,7 +50,7 @@ def test_large_column_is_readable_after_release_of_pages(tmp_path: Path) -> None
     np.testing.assert_array_equal(values, np.arange(4096.0))
 
 
-def test_release_pages_leaves_arrays_in_memory() -> None:
+def test_release_pages_ignores_arrays_in_memory() -> None:
     values = np.arange(10)
     release_pages(values)
     assert values.sum() == 45

@@ -18,7 +18,7 @@ from tests.engine.spectra.made import spectra
 HELD = spectra([[(100.0, 1.0), (200.0, 2.0)], [], [(150.5, 3.0)]], [500.0, np.nan, 600.0], [4, 0, 8])
 
 
-def test_real_spectra_round_trip(tmp_path: Path):
+def test_real_spectra_round_trip_through_spectra_table(tmp_path: Path):
     held = read_spectra([resources.path("samples", "Ecoli_MS2_small.mzML.gz")])
     pq.write_table(spectra_table(held), tmp_path / "spectra.parquet", row_group_size=7)
     read = read_spectra_table(tmp_path / "spectra.parquet")
@@ -33,7 +33,7 @@ def test_real_spectra_round_trip(tmp_path: Path):
         assert same, name
 
 
-def test_empty_spectra_and_missing_numbers_round_trip(tmp_path: Path):
+def test_empty_spectra_and_missing_values_round_trip_through_spectra_table(tmp_path: Path):
     pq.write_table(spectra_table(HELD), tmp_path / "spectra.parquet")
     read = read_spectra_table(tmp_path / "spectra.parquet")
     assert read.offsets.tolist() == [0, 2, 2, 3] and np.isnan(read.precursor_mz[1]) and read.charge_mask.tolist() == [4, 0, 8]
@@ -54,7 +54,7 @@ def test_empty_spectra_and_missing_numbers_round_trip(tmp_path: Path):
         ("spectrum_file", ["a", None, "c"]),
     ],
 )
-def test_table_rejects_invalid_columns(column, values, tmp_path: Path):
+def test_spectra_table_rejects_invalid_columns(column, values, tmp_path: Path):
     table = spectra_table(HELD)
     at = table.schema.get_field_index(column)
     pq.write_table(table.set_column(at, column, pa.array(values)), tmp_path / "spectra.parquet")
@@ -62,7 +62,7 @@ def test_table_rejects_invalid_columns(column, values, tmp_path: Path):
         read_spectra_table(tmp_path / "spectra.parquet")
 
 
-def test_table_without_peaks_is_reported(tmp_path: Path):
+def test_spectra_table_without_peaks_is_reported(tmp_path: Path):
     pq.write_table(spectra_table(HELD).drop_columns(["mz"]), tmp_path / "spectra.parquet")
     with pytest.raises(InputError, match="has no column mz"):
         read_spectra_table(tmp_path / "spectra.parquet")

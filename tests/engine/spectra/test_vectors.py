@@ -86,7 +86,7 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
 )
-def test_vectors_equal_their_definition(changes):
+def test_spectrum_vectors_equal_the_definition(changes):
     random = np.random.default_rng(5)
     # Integer intensities without repetitions, so that neither ties nor rounding affect the result.
     peaks = []
@@ -102,7 +102,7 @@ def test_vectors_equal_their_definition(changes):
         assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "except for the rounding of a half"
 
 
-def test_the_most_intense_peaks_of_each_window_are_taken():
+def test_spectrum_vectors_use_the_most_intense_peaks_of_each_window():
     peaks = [(100.0 + 10 * i, float((7 * i) % 19 + 1)) for i in range(30)]
     result = elements(made(spectra([peaks], [900.0], [4]), peaks_per_window=2), 0)
     expected = []
@@ -112,7 +112,7 @@ def test_the_most_intense_peaks_of_each_window_are_taken():
     assert list(result) == [int(mz - 50) for mz, _ in expected]
 
 
-def test_rare_bins_are_weighted_by_log_rarity():
+def test_spectrum_vectors_weight_rare_bins_by_log_rarity():
     held = spectra([[(100.0, 1.0), (200.0 + i, 1.0)] for i in range(9)] + [[]], [500.0] * 10, [4] * 10)
     for rare_peak_weight in (0.5, 1.0):
         result = elements(made(held, rare_peak_weight=rare_peak_weight), 3)
@@ -131,17 +131,17 @@ def test_rare_bins_are_weighted_by_log_rarity():
         ({"maximum_charge": 2}, [0, 1, 3, 4, 5]),
     ],
 )
-def test_spectra_out_of_limits_have_empty_vectors(changes, wanted):
+def test_spectra_outside_charge_limits_have_empty_vectors(changes, wanted):
     held = spectra([[(100.0, 1.0)]] * 6, [400.0, 500.0, 600.0, 500.0, 500.0, np.nan], [4, 2, 8, 0, 4 | 1, 0])
     assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
 
 
-def test_lower_mz_is_selected_among_equal_peaks():
+def test_spectrum_vectors_prefer_lower_mz_among_equal_peaks():
     held = spectra([[(100.0 + i, 1.0) for i in range(10)]], [500.0], [4])
     assert list(elements(made(held, maximum_peaks=3), 0)) == [50, 51, 52]
 
 
-def test_vectors_are_equal_on_any_number_of_threads():
+def test_spectrum_vectors_are_equal_on_any_threads():
     random = np.random.default_rng(2)
     places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
     held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(place)] for place in places], [500.0] * 99, [4] * 99)
@@ -152,7 +152,7 @@ def test_vectors_are_equal_on_any_number_of_threads():
     )
 
 
-def test_vectors_are_sorted_by_ion_and_precursor():
+def test_spectrum_vectors_are_sorted_by_charge_and_precursor():
     spectrum = [(100.0, 1.0), (200.0, 2.0)]
     mz = [500.0, 500.005, 500.02, 500.0, 500.0, np.nan, 500.0]
     masks = [4, 4, 4, 8, 0, 4, 4 | 1]
@@ -163,7 +163,7 @@ def test_vectors_are_sorted_by_ion_and_precursor():
     assert windows(vectors, Tolerance.parse("0.05 Da")).tolist() == [1, 4, 4, 4, 5, 6, 7]
 
 
-def test_windows_equal_reference_loops():
+def test_precursor_windows_of_vectors_equal_reference_loops():
     random = np.random.default_rng(3)
     n = 300
     held = spectra([[(100.0, 1.0)]] * n, random.uniform(400, 401, n).tolist(), random.choice([0, 4, 8], n).tolist())
@@ -178,7 +178,7 @@ def test_windows_equal_reference_loops():
         assert list(range(i + 1, ends[i])) == near
 
 
-def test_published_settings_equal_the_thesis():
+def test_published_clustering_preset_gives_vectors_of_the_thesis():
     parameters = ClusteringParameters.checked(read_preset("cluster", "published"))
     held = spectra([[(599.9, 9.0), (600.1, 1.0), (600.4, 3.0), (5999.9, 2.0), (6000.1, 9.0)]], [700.0], [4])
     vectors = spectrum_vectors(held, parameters, Resources(1))
@@ -186,7 +186,7 @@ def test_published_settings_equal_the_thesis():
     assert vectors.n_bins == 10_801 and elements(vectors, 0) == {0: half, 10_799: half}, "the mean of 1 and 3 is 2"
 
 
-def test_cancel_is_noticed():
+def test_spectrum_vectors_stop_at_cancel():
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):

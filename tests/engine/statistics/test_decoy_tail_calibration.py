@@ -59,7 +59,7 @@ def false_proportions(rng: np.random.Generator, draw: Draw, pool: NDArray[np.flo
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_expected_decoys_control_the_rate_for_each_shape(shape: str) -> None:
+def test_expected_decoys_control_fdr_for_each_score_distribution(shape: str) -> None:
     rng = np.random.default_rng(49)
     pool = np.sort(SHAPES[shape](rng, 20_000))
     lists = ((30, 500), (60, 400), (200, 120))
@@ -70,7 +70,7 @@ def test_expected_decoys_control_the_rate_for_each_shape(shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", ["hyperscore", "logistic", "two qualities"])
-def test_expected_decoys_control_5_percent_in_short_lists(shape: str) -> None:
+def test_expected_decoys_control_5_percent_fdr_in_short_lists(shape: str) -> None:
     rng = np.random.default_rng(50)
     pool = np.sort(SHAPES[shape](rng, 20_000))
     tail, plain = np.mean([false_proportions(rng, SHAPES[shape], pool, 24, 0.05) for _ in range(700)], axis=0)

@@ -27,7 +27,7 @@ def plain_q_values(score, is_decoy, hypothesis, n_decoys):
 
 @pytest.mark.parametrize("levels", [6, 1000])
 @pytest.mark.parametrize("most_decoys", [1, 9])
-def test_q_values_equal_reference_loops(levels, most_decoys):
+def test_competition_q_values_equal_reference_loops(levels, most_decoys):
     random = np.random.default_rng(levels + most_decoys)
     for n in (1, 7, 60):
         score, is_decoy = random.integers(0, levels, n).astype(float), random.random(n) < 0.4
@@ -40,12 +40,12 @@ def test_q_values_equal_reference_loops(levels, most_decoys):
         assert shuffled == pytest.approx(np.array(expected)[order])
 
 
-def test_q_values_of_empty_list_are_empty():
+def test_competition_q_values_of_empty_list_are_empty():
     nothing = np.empty(0)
     assert len(competition_q_values(nothing, nothing.astype(bool), nothing.astype(np.int64), nothing)) == 0
 
 
-def test_fewest_peptides_for_1_percent_are_100_by_decoys():
+def test_peptides_needed_for_1_percent_fdr_are_100_divided_by_decoys():
     for n, n_decoys, passes in ((99, 1, False), (100, 1, True), (9, 10, False), (10, 10, True)):
         q_value = competition_q_values(np.linspace(1, 2, n), np.zeros(n, bool), np.arange(n), np.full(n, float(n_decoys)))
         assert (q_value <= 0.01).all() == passes
@@ -82,13 +82,13 @@ def dependent(random, n):
 @pytest.mark.parametrize("draw", [independent, dependent])
 @pytest.mark.parametrize("n_decoys", [1, 4, 20])
 @pytest.mark.parametrize("counts", [(0, 40), (30, 60), (150, 150)])
-def test_false_share_is_at_most_the_rate(draw, n_decoys, counts):
+def test_competition_q_values_control_the_fdr(draw, n_decoys, counts):
     random = np.random.default_rng(5)
     shares, _ = false_shares(random, draw, *counts, n_decoys, 0.1, 120)
     assert shares.mean() <= 0.1 + 2.5 * shares.std() / np.sqrt(len(shares))
 
 
-def test_false_share_is_at_most_the_rate_when_decoys_differ():
+def test_competition_q_values_control_fdr_with_unequal_decoy_numbers():
     random = np.random.default_rng(6)
     n_decoys = np.where(np.arange(120) % 3 == 0, 2, 12)
     shares, accepted = false_shares(random, dependent, 40, 80, n_decoys, 0.1, 200)
@@ -96,7 +96,7 @@ def test_false_share_is_at_most_the_rate_when_decoys_differ():
     assert accepted > 20 and shares.mean() > 0.01  # the test needs some false acceptances
 
 
-def test_more_decoys_accept_small_lists():
+def test_more_decoys_allow_acceptance_in_small_lists():
     random = np.random.default_rng(7)
     power = [false_shares(random, independent, 30, 10, n, 0.01, 100)[1] for n in (1, 20)]
     assert power[0] == 0 and power[1] > 5

@@ -24,7 +24,7 @@ def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> 
 
 
 @pytest.mark.parametrize(("n", "bound"), [(1_000, 0.06), (10_000, 0.025), (100_000, 0.015)])
-def test_posterior_error_is_near_truth_of_normal_mixture(n: int, bound: float) -> None:
+def test_posterior_error_agrees_with_truth_of_normal_mixture(n: int, bound: float) -> None:
     for seed in range(5):
         score, is_decoy, truth = normal_mixture(n, 0.5, seed)
         result = posterior_error_probabilities(score, is_decoy)
@@ -33,7 +33,7 @@ def test_posterior_error_is_near_truth_of_normal_mixture(n: int, bound: float) -
 
 
 @pytest.mark.parametrize("share_true", [0.1, 0.5, 0.9])
-def test_mean_posterior_error_is_the_false_discovery_rate(share_true: float) -> None:
+def test_mean_posterior_error_equals_the_false_discovery_rate(share_true: float) -> None:
     score, is_decoy, _ = normal_mixture(50_000, share_true, 11)
     result, q = posterior_error_probabilities(score, is_decoy), q_values(score, is_decoy)
     for level in (0.01, 0.05):
@@ -43,7 +43,7 @@ def test_mean_posterior_error_is_the_false_discovery_rate(share_true: float) -> 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-20, 20), st.booleans()), max_size=60), st.sampled_from([1e-6, 1.0, 1e6]))
-def test_probabilities_decrease_with_score_for_any_input(matches: list[tuple[int, bool]], unit: float) -> None:
+def test_posterior_error_decreases_with_score_for_any_input(matches: list[tuple[int, bool]], unit: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float) * unit, np.array([m[1] for m in matches], bool)
     result = posterior_error_probabilities(score, is_decoy)
     assert result.shape == score.shape
@@ -55,7 +55,7 @@ def test_probabilities_decrease_with_score_for_any_input(matches: list[tuple[int
         assert len(np.unique(result[score == value])) == 1
 
 
-def test_posterior_errors_separate_distinct_classes() -> None:
+def test_posterior_error_separates_distinct_score_classes() -> None:
     score = np.append(np.linspace(0, 1, 200), np.linspace(10, 11, 200))
     result = posterior_error_probabilities(score, np.arange(400) < 200)
     assert result[:200].min() > 0.9
@@ -66,7 +66,7 @@ def test_posterior_error_is_one_without_targets() -> None:
     assert (posterior_error_probabilities(np.arange(4.0), np.ones(4, bool)) == 1).all()
 
 
-def test_scores_without_information_give_no_confidence() -> None:
+def test_posterior_error_is_high_for_random_scores() -> None:
     rng = np.random.default_rng(3)
     assert posterior_error_probabilities(rng.normal(size=5_000), rng.random(5_000) < 0.5).mean() > 0.9
 

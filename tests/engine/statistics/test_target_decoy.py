@@ -25,7 +25,7 @@ def q_values_by_definition(score: list[int], is_decoy: list[bool], plus_one: boo
 
 
 @given(MATCHES, st.booleans())
-def test_q_values_are_the_lowest_accepting_rate(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+def test_q_value_is_the_lowest_fdr_that_accepts_the_match(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
     q = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one)
     np.testing.assert_allclose(q, q_values_by_definition(score, is_decoy, plus_one))
@@ -39,7 +39,7 @@ def test_q_values_do_not_depend_on_the_order_of_rows(matches: list[tuple[int, bo
 
 
 @given(MATCHES, st.booleans())
-def test_incomplete_decoys_are_scaled(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+def test_q_values_scale_counts_of_incomplete_decoys(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
     rates = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one, decoy_ratio=0.25)
 
@@ -52,7 +52,7 @@ def test_incomplete_decoys_are_scaled(matches: list[tuple[int, bool]], plus_one:
 
 
 @pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0, 2.0])
-def test_interval_with_incomplete_decoys_covers_95_per_cent(ratio: float) -> None:
+def test_false_share_interval_with_incomplete_decoys_covers_95_percent(ratio: float) -> None:
     generator, n_false, held = np.random.default_rng(5), 40, 0
     for _ in range(600):
         decoys = int(generator.binomial(n_false, ratio / (1 + ratio)))
@@ -71,7 +71,7 @@ def test_q_values_add_expected_decoys_up_to_one() -> None:
 
 
 @given(MATCHES, st.floats(0, 20), st.floats(1, 5))
-def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tuple[int, bool]], level: float, at_once: float) -> None:
+def test_q_values_with_expected_decoys_equal_the_definition(matches: list[tuple[int, bool]], level: float, at_once: float) -> None:
     def rate(threshold: int) -> float:
         targets = sum(1 for s, d in matches if s >= threshold and not d)
         decoys = sum(1 for s, d in matches if s >= threshold and d) + min(at_once, level * math.exp(-threshold))
@@ -83,7 +83,7 @@ def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tupl
 
 
 @given(MATCHES, st.floats(0, 20))
-def test_expected_decoys_give_q_between_plain_and_plus_one(matches: list[tuple[int, bool]], level: float) -> None:
+def test_q_values_with_expected_decoys_lie_between_plain_and_plus_one(matches: list[tuple[int, bool]], level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     expected = level * np.exp(-score)
     measured, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
@@ -92,7 +92,7 @@ def test_expected_decoys_give_q_between_plain_and_plus_one(matches: list[tuple[i
 
 
 @given(MATCHES, st.integers(1, 6), st.floats(0, 20))
-def test_copies_of_a_run_have_equal_rates(matches: list[tuple[int, bool]], copies: int, level: float) -> None:
+def test_q_values_do_not_depend_on_copies_of_a_run(matches: list[tuple[int, bool]], copies: int, level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     alone = q_values(score, is_decoy, expected=level * np.exp(-score))
     score, is_decoy = np.repeat(score, copies), np.repeat(is_decoy, copies)
@@ -101,7 +101,7 @@ def test_copies_of_a_run_have_equal_rates(matches: list[tuple[int, bool]], copie
 
 
 @pytest.mark.parametrize("n_right", [150, 400])
-def test_q_values_control_1_percent_in_long_lists(n_right: int) -> None:
+def test_q_values_control_1_percent_fdr_in_long_lists(n_right: int) -> None:
     """Check long lists. The plain ratio uses the most favourable threshold: at a nominal 1 %, more matches are false."""
     generator, measured, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
@@ -122,14 +122,14 @@ def test_q_values_control_1_percent_in_long_lists(n_right: int) -> None:
 
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
-def test_expected_decoys_agree_with_new_samples(n: int) -> None:
+def test_expected_decoys_agree_with_simulated_samples(n: int) -> None:
     """Compare the mean estimate at a high score with the truth, for exponential tails like those of best scores."""
     generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
     results = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
     assert np.mean(results) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
 
 
-def test_few_decoys_use_prior_scale_or_one() -> None:
+def test_expected_decoys_use_prior_score_scale_for_few_decoys() -> None:
     at, scale = np.array([0.0, 1.0, 5.0]), ScoreScale(1.0, 1.0, 3.0)
     np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
     np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
@@ -137,7 +137,7 @@ def test_few_decoys_use_prior_scale_or_one() -> None:
     assert far[2] > 10 * near[2], "a distant decoy widens the tail"
 
 
-def test_q_values_control_1_percent_in_short_lists() -> None:
+def test_q_values_control_1_percent_fdr_in_short_lists() -> None:
     """Check that at most 1.5 % are false on average at a reported 1 %, but more than 2 % with a cut at the first decoy.
 
     Each of many runs has thirty correct answers among many spectra, and false scores drawn as the best of several.
@@ -157,7 +157,7 @@ def test_q_values_control_1_percent_in_short_lists() -> None:
     assert nulls / 1500 < 0.05
 
 
-def test_plus_one_needs_a_hundred_targets_for_one_per_cent() -> None:
+def test_q_values_with_plus_one_need_100_targets_for_1_percent() -> None:
     assert q_values(np.arange(99.0), np.zeros(99, bool), plus_one=True).min() > 0.01
     assert q_values(np.arange(100.0), np.zeros(100, bool), plus_one=True).max() == 0.01
     assert q_values(np.arange(99.0), np.zeros(99, bool)).max() == 0.0
@@ -168,7 +168,7 @@ def test_q_values_of_decoys_only_are_one() -> None:
     assert len(q_values(np.empty(0), np.empty(0, bool))) == 0
 
 
-def test_infinite_scores_are_ranked_and_nan_is_rejected() -> None:
+def test_q_values_accept_infinite_scores_and_reject_nan() -> None:
     np.testing.assert_array_equal(q_values(np.array([-np.inf, np.inf]), np.array([True, False])), [1.0, 0.0])
     with pytest.raises(ValueError, match="NaN"):
         q_values(np.array([1.0, np.nan]), np.array([False, True]))
@@ -177,7 +177,7 @@ def test_infinite_scores_are_ranked_and_nan_is_rejected() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), max_size=30))
-def test_best_row_of_group_is_first_maximum(rows: list[tuple[int, int]]) -> None:
+def test_best_row_of_a_group_is_the_first_maximum(rows: list[tuple[int, int]]) -> None:
     expected = {}
     for number, (group, score) in enumerate(rows):
         if group not in expected or score > rows[expected[group]][1]:
@@ -192,7 +192,7 @@ def at_most(k: int, n: int) -> Fraction:
 
 
 @given(st.integers(1, 60), st.integers(0, 40))
-def test_interval_excludes_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
+def test_false_share_interval_excludes_2_5_percent_on_each_side(targets: int, decoys: int) -> None:
     low, high = false_share_interval(targets, decoys)
     likely = [
         n - decoys
@@ -203,7 +203,7 @@ def test_interval_excludes_a_fortieth_on_either_side(targets: int, decoys: int) 
 
 
 @pytest.mark.parametrize("expected", [0.5, 3, 30, 300])
-def test_interval_covers_true_share_in_95_of_100_runs(expected: float) -> None:
+def test_false_share_interval_covers_the_truth_in_95_of_100_runs(expected: float) -> None:
     """Check false targets and decoys, which are equally many on average; the true ones do not matter."""
     rng = np.random.default_rng(1)
     held = []
@@ -213,7 +213,7 @@ def test_interval_covers_true_share_in_95_of_100_runs(expected: float) -> None:
     assert np.mean(held) >= 0.945
 
 
-def test_interval_is_unlimited_without_accepted_targets() -> None:
+def test_false_share_interval_is_0_to_1_without_accepted_targets() -> None:
     assert false_share_interval(0, 0) == (0.0, 1.0)
     assert false_share_interval(0, 7)[1] == 1.0
     with pytest.raises(ValueError, match="negative"):

@@ -32,7 +32,7 @@ MODES = ("sensitive", "published")
 
 
 @given(LENGTHS, LENGTHS, SHARES, st.lists(st.floats(-1, 1e5), min_size=2, max_size=20))
-def test_e_value_never_increases_with_the_score(first, second, shared, scores):
+def test_structure_e_value_never_increases_with_the_score(first, second, shared, scores):
     features = chance_features(*(np.full(len(scores), value) for value in (first, second, shared)))
     chances = shipped_calibration("sensitive").chances(np.sort(scores), features)
     assert np.isfinite(chances).all() and (chances >= 0).all() and (chances <= 1).all() and (np.diff(chances) <= 0).all()
@@ -46,14 +46,14 @@ def test_same_fold_probability_never_falls_with_tm_score(mode, shorter, tm_score
     assert (probabilities == calibration.same_fold_probabilities(other, np.sort(tm_scores), lengths)).all()
 
 
-def test_same_fold_probability_separates_chain_and_chance():
+def test_same_fold_probability_separates_same_chain_from_random_chains():
     for mode in MODES:
         for length in (60, 150, 400, 2000):
             same, chance = shipped_calibration(mode).same_fold_probabilities(*np.array([[1.0, 0.1]] * 2), np.array([length, length]))
             assert same > 0.99 and chance < 0.02, (mode, length)
 
 
-def test_p_values_follow_a_gumbel_distribution():
+def test_structure_p_values_follow_a_gumbel_distribution():
     stats = pytest.importorskip("scipy.stats")
     calibration = shipped_calibration("sensitive")
     assert calibration.location is not None and calibration.log_scale is not None
@@ -63,7 +63,7 @@ def test_p_values_follow_a_gumbel_distribution():
     np.testing.assert_allclose(calibration.chances(scores, features), expected, rtol=1e-9)
 
 
-def test_chance_scores_grow_with_length_and_shared_structure():
+def test_expected_chance_score_grows_with_length_and_secondary_structure():
     chances = shipped_calibration("sensitive").chances(
         np.full(3, 90.0), chance_features(np.array([150, 150, 600]), np.array([150, 150, 600]), np.array([0.2, 0.7, 0.2]))
     )
@@ -86,7 +86,7 @@ WITHOUT_PHASE_1 = StructureSearchParameters().changed(qualification_threshold=0)
 NAMES = ("1bvyf", "1c7na", "1bvoa", "1biaa", "1a6ja")
 
 
-def test_only_e_values_grow_with_the_database(shared_data, tmp_path):
+def test_structure_e_values_but_not_probabilities_grow_with_database(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     rows = []
     for k, targets in enumerate(([folder / "1c7na.pdb"], [folder], [folder] * 3)):
@@ -98,7 +98,7 @@ def test_only_e_values_grow_with_the_database(shared_data, tmp_path):
     assert len({row["same_fold_probability"] for row in rows}) == 1 == len({row["score"] for row in rows})
 
 
-def test_uncalibrated_scores_have_probability_but_no_e_value(shared_data, tmp_path):
+def test_uncalibrated_structure_scores_have_probability_but_no_e_value(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     unknown = {"mode": "published"}, {"weights": (1, 1, 1, 0)}, {"gap_first": 8.0}
     changes = {"weights": (1, 1, 2, 1)}, {"qualification_threshold": 0.1}
@@ -113,7 +113,7 @@ def test_uncalibrated_scores_have_probability_but_no_e_value(shared_data, tmp_pa
         assert any(re.search(r" E \d", line) for line in summary.lines()) == (change in changes)
 
 
-def test_very_short_and_long_chains_have_finite_figures(shared_data, tmp_path):
+def test_very_short_and_long_chains_have_finite_e_values(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     long = max((shared_data / "structures" / "bench_ca" / "pdb").glob("*.pdb"), key=lambda path: path.stat().st_size)
     shutil.copy(long, folder / "long.pdb")
@@ -138,14 +138,14 @@ def test_very_short_and_long_chains_have_finite_figures(shared_data, tmp_path):
     assert float(rows_of(tmp_path / "long.tsv")["long"]["e_value"]) < 1e-9
 
 
-def test_ordered_shares_equal_state_frequencies(shared_data, tmp_path):
+def test_secondary_structure_shares_equal_state_frequencies(shared_data, tmp_path):
     chains = read_structure(shared_data / "structures" / "sample" / "1A8O.cif").chains
     states = chains.states(0)
     assert ordered_shares(chains, np.array([0, 0])).tolist() == [[states.count(state) / len(states) for state in "HE"]] * 2
     assert ordered_shares(chains, np.zeros(0, np.int64)).shape == (0, 2)
 
 
-def test_e_values_equal_counts_of_reversed_domains(shared_data):
+def test_structure_e_values_equal_counts_of_reversed_domains(shared_data):
     """Check domains of other sources than those used for fitting the constants, most of them half as long.
 
     When reversed, only the query itself and the other half of its pair are more than chance.

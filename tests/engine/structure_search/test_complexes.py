@@ -20,7 +20,7 @@ from tests.searching import find_structures
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_matching_has_the_maximum_total_score(seed):
+def test_chain_matching_of_complexes_has_the_maximum_total_score(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 6, 2)
     worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # Half of them have ties.
@@ -60,7 +60,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("mode", ["sensitive", "published"])
-def test_files_with_all_chains_rank_before_partial_ones(folder, tmp_path, mode):
+def test_complexes_with_all_chains_rank_before_partial_complexes(folder, tmp_path, mode):
     parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0)
     find_structures([folder / "pair.pdb"], [folder], tmp_path / "hits.tsv", parameters, complexes=tmp_path / "files.tsv", device="cpu")
     rows = rows_of(tmp_path / "files.tsv")
@@ -88,7 +88,7 @@ def test_files_with_all_chains_rank_before_partial_ones(folder, tmp_path, mode):
         assert float(row["tm_score_query"]) == pytest.approx(mean, abs=1e-3)
 
 
-def test_database_groups_chains_and_superposes_other_pairs(folder, tmp_path, own_cache):
+def test_complexes_from_a_database_equal_complexes_from_files(folder, tmp_path, own_cache):
     build_database([str(folder)], tmp_path / "database", processes=1)
     tables = []
     for number, (given, top) in enumerate(((folder, 100), (tmp_path / "database", 100), (folder, 2))):
@@ -99,14 +99,14 @@ def test_database_groups_chains_and_superposes_other_pairs(folder, tmp_path, own
     assert tables[0] == tables[1] and tables[2] == tables[0][:2]
 
 
-def test_individually_named_chains_form_one_complex(folder, tmp_path):
+def test_chains_of_one_file_named_individually_form_one_complex(folder, tmp_path):
     out, query = tmp_path / "files.tsv", folder / "pair.pdb"
     parameters = StructureSearchParameters().changed(qualification_threshold=0)
     find_structures([f"{query}:A", f"{query}:B", folder / "other.pdb"], [folder], None, parameters, complexes=out, device="cpu")
     assert {row["query"]: row["query_chains"] for row in rows_of(out)} == {"pair": "2", "other": "2"}
 
 
-def test_fibril_matches_each_chain_once(shared_data, tmp_path):
+def test_complex_search_matches_each_chain_of_a_fibril_once(shared_data, tmp_path):
     """Check 2BEG: amyloid fibrils with five chains of the same strand-turn-strand."""
     place = shared_data / "structures" / "sample" / "2BEG.pdb"
     if not place.exists():

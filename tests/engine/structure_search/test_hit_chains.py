@@ -44,7 +44,7 @@ def row_of(query, target, rotation=None, translation=(1.0, 2.0, 3.0)) -> dict:
     }
 
 
-def test_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp_path: Path) -> None:
+def test_hit_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp_path: Path) -> None:
     database = build_database([files["one"], files["two"]], tmp_path / "database", processes=1)
     both = read_structure(files["two"]).chains
     for inputs in ([("database", files["one"]), ("database", files["two"])], [("database", tmp_path / "database" / "database.json")]):
@@ -57,7 +57,7 @@ def test_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp
         assert chains.target("two:A", both.sequence(0), 77).chains.names == ("two:A",)
 
 
-def test_missing_or_changed_file_is_reported(files: dict[str, Path]) -> None:
+def test_hit_chains_report_missing_or_changed_file(files: dict[str, Path]) -> None:
     chains = HitChains([("queries", files["one"])])
     with pytest.raises(InputError, match="no longer holds one as it was searched"):
         chains.query("one", "WWWWWWWWWWWW")
@@ -66,7 +66,7 @@ def test_missing_or_changed_file_is_reported(files: dict[str, Path]) -> None:
         HitChains([("queries", files["one"])]).query("one", "AGMWSKDV")
 
 
-def test_written_hit_has_all_atoms_superposed(files: dict[str, Path], tmp_path: Path) -> None:
+def test_written_structure_hit_has_all_atoms_superposed(files: dict[str, Path], tmp_path: Path) -> None:
     query, target = read_structure(files["one"]).chains, read_structure(files["two"]).chains.taken([0])
     chains = HitChains([("queries", files["one"]), ("database", files["two"])])
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -83,7 +83,7 @@ def test_written_hit_has_all_atoms_superposed(files: dict[str, Path], tmp_path: 
     assert np.allclose(read_structure(tmp_path / "again" / "target.cif").chains.position, moved.position, atol=1e-3)
 
 
-def test_written_hits_are_superposed_with_picture_colours(files: dict[str, Path], tmp_path: Path) -> None:
+def test_written_structure_hits_have_the_colours_of_the_picture(files: dict[str, Path], tmp_path: Path) -> None:
     query, two = read_structure(files["one"]).chains, read_structure(files["two"]).chains
     chains = HitChains([("queries", files["one"]), ("database", files["two"])])
     trace = chains.query("one", query.sequence(0))
@@ -112,7 +112,7 @@ def test_written_hits_are_superposed_with_picture_colours(files: dict[str, Path]
     assert np.allclose(read_structure(again[2]).chains.position, hits[0][0].chains.position + np.array([1.0, 2.0, 3.0]), atol=1e-3)
 
 
-def test_files_are_counted_with_their_errors(files: dict[str, Path], tmp_path: Path) -> None:
+def test_count_structures_counts_chains_residues_and_errors(files: dict[str, Path], tmp_path: Path) -> None:
     counted = count_structures([(files["one"], ""), (files["two"], "B"), (files["bad"], "")], most=10)
     assert counted is not None and (counted.n_files, counted.n_chains, counted.n_residues) == (3, 2, 26) and "bad.pdb" in counted.problem
     some = count_structures([(files["two"], ""), (files["bad"], "")], most=1)

@@ -18,7 +18,7 @@ from proteoscope.engine.structures.outputs import cigar
     st.integers(1, 40),
     st.data(),
 )
-def test_cigar_spans_both_chains_and_pairs(n_query, n_target, data):
+def test_structure_hit_cigar_covers_both_chains(n_query, n_target, data):
     n = data.draw(st.integers(0, min(n_query, n_target)))
     rows = [sorted(data.draw(st.sets(st.integers(0, m - 1), min_size=n, max_size=n))) for m in (n_query, n_target)]
     pairs = np.array(rows, np.int32).T.reshape(-1, 2)
@@ -32,7 +32,7 @@ def test_cigar_spans_both_chains_and_pairs(n_query, n_target, data):
     assert (i, j) == (n_query, n_target) and lengths == [tuple(pair) for pair in pairs.tolist()]
 
 
-def test_chance_z_scores_are_standard_for_any_lengths():
+def test_z_scores_of_random_hits_are_standard_for_any_length():
     rng = np.random.default_rng(1)
     lengths = rng.integers(50, 900, 4000)
     scores = 20 * np.log(lengths) - 30 + rng.normal(0, 7, 4000)
@@ -44,5 +44,5 @@ def test_chance_z_scores_are_standard_for_any_lengths():
     assert in_batch[:40].min() > 30 and np.abs(in_batch[40:] - alone[40:]).max() < 0.2
 
 
-def test_z_scores_are_zero_for_too_few_chains():
+def test_structure_z_scores_are_zero_for_too_few_chains():
     assert z_scores(np.array([3.0, 9.0]), np.array([10, 20])).tolist() == [0.0, 0.0]

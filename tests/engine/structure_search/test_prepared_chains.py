@@ -53,7 +53,7 @@ def assert_same(chains: DescribedChains, expected: DescribedChains) -> None:
     assert chains.messages == expected.messages
 
 
-def test_cached_chains_equal_the_files_in_order(folder, own_cache):
+def test_cached_structure_chains_equal_the_files_in_order(folder, own_cache):
     expected = read_chains(sources_of([folder]), Progress(), 2)
     assert len(expected.messages) == 1
     assert_same(cached_chains(folder), expected)
@@ -62,14 +62,14 @@ def test_cached_chains_equal_the_files_in_order(folder, own_cache):
     assert len(index_store("structures").indexes()) == 1
 
 
-def test_changed_file_is_read_again(folder, own_cache):
+def test_structure_chain_cache_reads_changed_file_again(folder, own_cache):
     cached_chains(folder)
     (folder / "03.pdb").write_bytes(as_pdb(atoms_of(helix(50))))
     assert_same(cached_chains(folder), read_chains(sources_of([folder]), Progress(), 2))
 
 
 @pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
-def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache):
+def test_invalid_cached_structure_chains_are_reported_and_rebuilt(name, folder, own_cache):
     expected = cached_chains(folder)
     (index,) = index_store("structures").indexes()
     manifest = index.folder / index_stores._MANIFEST
@@ -89,7 +89,7 @@ def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache)
     assert_same(cached_chains(folder), expected)
 
 
-def test_chains_remain_in_memory_after_disk_error(folder, tmp_path, monkeypatch):
+def test_structure_chains_remain_in_memory_after_disk_error(folder, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     progress = RecordingProgress(Progress())
@@ -97,14 +97,14 @@ def test_chains_remain_in_memory_after_disk_error(folder, tmp_path, monkeypatch)
     assert any("could not be cached" in text for text in progress.messages)
 
 
-def test_unreadable_named_file_is_rejected_and_not_cached(folder, own_cache):
+def test_unreadable_structure_file_is_rejected_and_not_cached(folder, own_cache):
     sources = sources_of(sorted(folder.iterdir()))
     with pytest.raises(InputError, match=r"none\.pdb"):
         prepared_chains(sources, [file_digest(source.path) for source in sources], Progress(), 2)
     assert not index_store("structures").indexes()
 
 
-def test_folder_search_gives_equal_table_with_cached_chains(folder, tmp_path, own_cache):
+def test_structure_search_gives_equal_table_with_cached_chains(folder, tmp_path, own_cache):
     tables = []
     for turn in range(2):
         out = tmp_path / f"{turn}.tsv"

@@ -86,7 +86,7 @@ def element_ratio(query: str, target: str) -> float:
 
 
 @pytest.mark.parametrize("mode", ["sensitive", "published"])
-def test_every_column_agrees_with_the_structures(folder, tmp_path, mode):
+def test_structure_hit_columns_agree_with_the_structures(folder, tmp_path, mode):
     out = tmp_path / "hits.tsv"
     parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0.01)
     summary = find_structures([folder / "1bvyf.pdb"], [folder], out, parameters, device="cpu")
@@ -132,14 +132,14 @@ def test_every_column_agrees_with_the_structures(folder, tmp_path, mode):
         assert scores == sorted(scores, reverse=True)
 
 
-def test_weight_without_effect_in_mode_is_reported(folder, tmp_path):
+def test_structure_search_reports_weight_without_effect_in_mode(folder, tmp_path):
     for mode, is_reported in (("sensitive", True), ("published", False)):
         parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), hits_per_query=1)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
         assert any("no weight in the sensitive mode" in text for text in summary.messages) == is_reported
 
 
-def test_database_gives_the_same_hits_as_files(folder, tmp_path, own_cache):
+def test_structure_search_gives_same_hits_for_database_and_files(folder, tmp_path, own_cache):
     build_database([str(folder)], tmp_path / "database", processes=1)
     parameters, tables = without_skipping(hits_per_query=8), []
     for k, given in enumerate(([folder], [tmp_path / "database"], [tmp_path / "database"])):
@@ -149,7 +149,7 @@ def test_database_gives_the_same_hits_as_files(folder, tmp_path, own_cache):
     assert tables[0] == tables[1] == tables[2]
 
 
-def test_threshold_selects_chains_and_zero_skips_phase_1(folder, tmp_path):
+def test_structure_search_threshold_selects_chains_and_zero_skips_phase_1(folder, tmp_path):
     hits = {}
     for threshold in (0.0, 0.2, 0.9):
         out = tmp_path / f"{threshold}.tsv"
@@ -162,7 +162,7 @@ def test_threshold_selects_chains_and_zero_skips_phase_1(folder, tmp_path):
     assert hits[0.0] == summary.n_chains and hits[0.0] >= hits[0.2] > hits[0.9] >= 1
 
 
-def test_project_stores_run_and_exports_equal_table(folder, tmp_path):
+def test_structure_search_export_equals_the_table_of_the_run(folder, tmp_path):
     out = tmp_path / "hits.tsv"
     arguments = [
         str(folder / "1bvyf.pdb"),
@@ -182,7 +182,7 @@ def test_project_stores_run_and_exports_equal_table(folder, tmp_path):
     assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
 
 
-def test_superposed_hits_are_written_to_expected_folders(folder, tmp_path):
+def test_structure_search_writes_superposed_hits_to_expected_folders(folder, tmp_path):
     shutil.copy(folder / "1bvyf.pdb", folder / "..; rm x $(y).pdb")
     target = tmp_path / "superposed"
     find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(hits_per_query=3), superpose=target, device="cpu")
@@ -194,7 +194,7 @@ def test_superposed_hits_are_written_to_expected_folders(folder, tmp_path):
     assert not any("$(" in script.read_text(encoding="utf-8") for path in places for script in path.glob("*.[pc][mx][lc]"))
 
 
-def test_missing_chain_error_lists_existing_chains(shared_data, folder, tmp_path):
+def test_structure_search_error_on_missing_chain_lists_chains(shared_data, folder, tmp_path):
     parameters = without_skipping()
     with pytest.raises(InputError, match=r"has no chain 'Q'.*It has the protein chain A"):
         find_structures([f"{folder / '1bvyf.pdb'}:Q"], [folder], None, parameters, device="cpu")
@@ -207,7 +207,7 @@ def test_missing_chain_error_lists_existing_chains(shared_data, folder, tmp_path
         find_structures([tmp_path / "empty"], [folder], None, parameters, device="cpu")
 
 
-def test_corrupt_file_is_skipped_in_folder_but_rejected_if_named(folder, tmp_path):
+def test_structure_search_skips_corrupt_file_of_folder_but_rejects_if_named(folder, tmp_path):
     (folder / "broken.pdb").write_bytes(b"no structure at all\n" * 3)
     query = folder / "1bvyf.pdb"
     summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(hits_per_query=3))

@@ -33,7 +33,7 @@ def lengths(structures: StructureFile) -> dict[str, int]:
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("name", [name for name in COLUMNS if not name.startswith("Cartn")])
-def test_read_structure_needs_no_single_column(tmp_path: Path, write, name: str) -> None:
+def test_read_structure_accepts_mmcif_without_any_one_column(tmp_path: Path, write, name: str) -> None:
     structures = read(tmp_path, write(ROWS, {**AUTHORS, name: None}))
     assert lengths(structures) == {"A": 8, "B": 8}
     assert structures.chains.sequence(1) == RESIDUES
@@ -49,26 +49,26 @@ def test_read_structure_needs_no_single_column(tmp_path: Path, write, name: str)
         ("auth_seq_id", "auth_asym_id", "group_PDB", "occupancy", "B_iso_or_equiv"),
     ],
 )
-def test_read_structure_needs_few_columns(tmp_path: Path, write, names: tuple[str, ...]) -> None:
+def test_read_structure_accepts_mmcif_with_few_columns(tmp_path: Path, write, names: tuple[str, ...]) -> None:
     structures = read(tmp_path, write(ROWS, {**AUTHORS, **dict.fromkeys(names)}))
     assert lengths(structures) == {"A": 8, "B": 8} and structures.chains.sequence(0) == RESIDUES
 
 
 @pytest.mark.parametrize("name", ["label_asym_id", "auth_asym_id", "type_symbol", "label_atom_id", "label_alt_id", "id"])
 @pytest.mark.parametrize("null", ["?", "."])
-def test_read_structure_completes_empty_columns(tmp_path: Path, name: str, null: str) -> None:
+def test_read_structure_completes_empty_mmcif_columns(tmp_path: Path, name: str, null: str) -> None:
     assert lengths(read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: null}))) == {"A": 8, "B": 8}
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_read_structure_names_missing_column(tmp_path: Path, write) -> None:
+def test_read_structure_error_names_missing_mmcif_column(tmp_path: Path, write) -> None:
     with pytest.raises(InputError, match=r"lacks the column _atom_site\.Cartn_y"):
         read(tmp_path, write(ROWS, {"Cartn_y": None}))
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("columns", [{"auth_asym_id": "A"}, {"auth_asym_id": "A", "label_asym_id": "A"}])
-def test_read_structure_names_second_molecule(tmp_path: Path, write, columns: dict[str, str]) -> None:
+def test_read_structure_renames_second_mmcif_molecule_of_equal_name(tmp_path: Path, write, columns: dict[str, str]) -> None:
     structures = read(tmp_path, write(ROWS, columns))
     assert lengths(structures) == {"A": 8, "A_2": 8}
     assert np.allclose(structures.chains.position[8:], helix(8) + 30.0, atol=6e-4)
@@ -76,7 +76,7 @@ def test_read_structure_names_second_molecule(tmp_path: Path, write, columns: di
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_read_structure_reads_or_counts_models(tmp_path: Path, write) -> None:
+def test_read_structure_reads_or_counts_further_mmcif_models(tmp_path: Path, write) -> None:
     rows = ROWS + atoms_of(helix(8) + 60.0) + atoms_of(helix(8) - 60.0, "C")
     content = write(rows, {"pdbx_PDB_model_num": lambda row: 1 if rows.index(row) < len(ROWS) else 2})
     structures = read(tmp_path, content)
@@ -94,13 +94,13 @@ def test_read_structure_accepts_residue_names_of_simulations(tmp_path: Path, wri
     assert read(tmp_path, write(rows, {})).chains.sequence(0) == "AGMHSKDV"
 
 
-def test_read_structure_counts_further_blocks(tmp_path: Path) -> None:
+def test_read_structure_counts_further_mmcif_data_blocks(tmp_path: Path) -> None:
     structures = read(tmp_path, as_mmcif(ROWS) + as_mmcif(ROWS).replace(b"data_TEST", b"data_OTHER"))
     assert "only the first of 2 blocks" in structures.messages[0]
 
 
 @pytest.mark.parametrize("name", ["authonly", "full", "no_id", "no_label_alt_id", "no_type_symbol"])
-def test_read_structure_reads_shared_case(shared_cases: Path, name: str) -> None:
+def test_read_structure_accepts_mmcif_files_with_missing_columns(shared_cases: Path, name: str) -> None:
     assert lengths(read_structure(shared_cases / "mmcif_missing_columns" / f"{name}.cif")) == {"A": 141, "B": 141}
 
 
@@ -123,13 +123,13 @@ PASSING = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_read_structure_reads_passing_case(shared_cases: Path, name: str) -> None:
+def test_read_structure_accepts_valid_files_without_warnings(shared_cases: Path, name: str) -> None:
     structures = read_structure(shared_cases / "pass_structures" / name)
     assert lengths(structures) == PASSING[name] and not structures.messages
 
 
 @pytest.mark.parametrize("name", ["auth_seq_id", "label_seq_id", "id"])
-def test_read_structure_counts_non_numeric_values(tmp_path: Path, name: str) -> None:
+def test_read_structure_counts_non_numeric_mmcif_values(tmp_path: Path, name: str) -> None:
     structures = read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: lambda row: "x1" if row is ROWS[-1] else row[5]}))
     assert lengths(structures)["A"] == 8 and lengths(structures)["B"] in (7, 8)
     if name == "auth_seq_id":
@@ -146,7 +146,7 @@ def cut_rows(content: bytes, cut: Callable[[list[bytes]], list[bytes]]) -> bytes
 
 
 @pytest.mark.parametrize("n_bytes", [3, 12, 25])
-def test_read_structure_reads_complete_rows_of_cut_off_mmcif(tmp_path: Path, n_bytes: int) -> None:
+def test_read_structure_reads_complete_rows_of_truncated_mmcif(tmp_path: Path, n_bytes: int) -> None:
     whole = as_mmcif(ROWS)
     n_rows = len(ROWS) - 6  # This is within the second-last residue of chain B.
     content = cut_rows(whole, lambda lines: [*lines[:n_rows], lines[n_rows][:n_bytes]])
@@ -159,7 +159,7 @@ def test_read_structure_reads_complete_rows_of_cut_off_mmcif(tmp_path: Path, n_b
     assert "are missing. The file ends there" in message
 
 
-def test_read_structure_counts_rows_with_missing_values(tmp_path: Path) -> None:
+def test_read_structure_counts_mmcif_rows_with_missing_values(tmp_path: Path) -> None:
     short = [4, 5, 9]
 
     def cut(lines: list[bytes]) -> list[bytes]:
@@ -172,7 +172,7 @@ def test_read_structure_counts_rows_with_missing_values(tmp_path: Path) -> None:
     assert any(text.startswith(f"3 rows of the table of atoms left out, the first in line {first:,}") for text in structures.messages)
 
 
-def test_read_structure_rejects_mmcif_cut_in_wrapped_rows(tmp_path: Path) -> None:
+def test_read_structure_rejects_mmcif_truncated_in_wrapped_rows(tmp_path: Path) -> None:
     wrapped = cut_rows(as_mmcif(ROWS), lambda lines: [b"\n".join(line.split(None, 4)).rstrip() + b"\n" for line in lines])
     with pytest.raises(InputError, match="not a valid mmCIF file"):
         read(tmp_path, wrapped[: wrapped.rindex(b"CA")])

@@ -56,7 +56,7 @@ def scene(**more: object) -> ColouredScene:
 
 
 @pytest.mark.parametrize("eyes", [VISIONS[name] for name in ("full", "protanopia", "deuteranopia")])
-def test_hit_colours_differ_for_any_colour_vision(eyes: NDArray) -> None:
+def test_structure_hit_colours_differ_for_any_colour_vision(eyes: NDArray) -> None:
     assert len(CHAIN_COLOURS) == MAXIMUM_HITS + 1
     seen = lab(np.clip(linear(np.array([*CHAIN_COLOURS, UNALIGNED])) @ eyes.T, 0, 1))
     distance = np.linalg.norm(seen[:, None] - seen[None], axis=2) + 99.0 * np.eye(len(seen))
@@ -70,7 +70,7 @@ def test_colour_scale_lightens_in_even_steps() -> None:
     assert (np.diff(light) > 5.0).all() and np.diff(light).max() < 2.5 * np.diff(light).min()
 
 
-def test_each_scheme_colours_every_residue_with_legend() -> None:
+def test_structure_colour_schemes_colour_every_residue_with_legend() -> None:
     shown = scene(conservation=np.zeros(4), n_hits=1)
     for scheme in SCHEMES:
         coloured_scene = coloured(shown, scheme.name)
@@ -91,7 +91,7 @@ def test_each_scheme_colours_every_residue_with_legend() -> None:
         assert bool(coloured(read, "confidence").legend.scales) is not lacks
 
 
-def test_identity_colours_same_similar_other_and_unaligned() -> None:
+def test_identity_colours_mark_same_similar_other_and_unaligned() -> None:
     coloured_scene = coloured(scene(), "identity")
     same, similar, _, none = (colour for colour, _ in coloured_scene.legend.entries)
     # A-A and C-C are identical; I-L score 2 in BLOSUM62; X of the query has no partner.
@@ -99,13 +99,13 @@ def test_identity_colours_same_similar_other_and_unaligned() -> None:
     assert coloured_scene.colours[1].tolist() == [list(colour) for colour in (none, same, same, similar, none)]
 
 
-def test_distances_end_at_the_scale_and_both_partners_have_them() -> None:
+def test_distance_colours_are_limited_to_scale_and_equal_in_both_chains() -> None:
     coloured_scene = coloured(scene(), "distance")
     assert coloured_scene.colours[0][[0, 2, 3]].tolist() == [list(SCALE[0]), list(SCALE[-1]), list(UNALIGNED)]
     assert coloured_scene.colours[0][:3].tolist() == coloured_scene.colours[1][1:4].tolist()
 
 
-def test_conservation_counts_hits_with_equal_residue() -> None:
+def test_structure_conservation_counts_hits_with_equal_residue() -> None:
     query = chain("ACIX").residue
     pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 4]], np.int32)
     hits = [(pairs, chain("WACLX").residue), (pairs[:1], chain("WACLE").residue), (pairs[1:], chain("WWCIE").residue)]
@@ -113,7 +113,7 @@ def test_conservation_counts_hits_with_equal_residue() -> None:
     assert conservation(query, []).tolist() == [0.0] * 4
 
 
-def test_bands_of_confidence_and_b_factors() -> None:
+def test_confidence_colours_show_plddt_bands_or_b_factor_scale() -> None:
     predicted = chain("ACDEF", confidence=np.array([95.0, 90.0, 70.0, 50.0, 12.0], np.float32))
     measured = ShownChain(chain("ACDE"), 1, b_factor=np.array([10.0, 20.0, 30.0, np.nan]))
     coloured_scene = coloured(ColouredScene((ShownChain(predicted), measured)), "confidence")
@@ -139,7 +139,7 @@ def numbers_in(text: str) -> set[str]:
     return numbers
 
 
-def test_scripts_give_each_residue_its_picture_colour() -> None:
+def test_structure_scripts_give_residues_the_colours_of_the_picture() -> None:
     n = 900
     rng = np.random.default_rng(3)
     number = np.arange(n, dtype=np.int32) * 2 - 5
@@ -164,7 +164,7 @@ def test_scripts_give_each_residue_its_picture_colour() -> None:
         assert re.fullmatch(r"[\w #,.:@-]+", line)
 
 
-def test_picture_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
+def test_structure_picture_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
     path = tmp_path / "x;system('touch owned').cif"
     path.write_bytes(as_mmcif(atoms_of(helix(9)), shift=-4))
     chains = read_structure(path).chains
@@ -188,7 +188,7 @@ def test_picture_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
         write_picture(tmp_path, [PictureChain(ScriptedChain("../up", hostile, colours))])
 
 
-def test_residue_atoms_are_read_from_the_file_of_the_chain(tmp_path: Path) -> None:
+def test_residue_atoms_reads_atoms_from_the_file_of_the_chain(tmp_path: Path) -> None:
     path = tmp_path / "one.pdb"
     rows = atoms_of(helix(6))
     place = helix(6)[2]

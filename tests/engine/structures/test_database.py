@@ -59,7 +59,7 @@ def same(database, folder: Path) -> None:
             assert np.array_equal(getattr(database.chains, column)[database.chains.rows(i)], getattr(expected, column), equal_nan=True)
 
 
-def test_processes_read_equal_chains_and_report_corrupt_file(folder: Path, tmp_path: Path) -> None:
+def test_structure_database_equals_files_and_reports_corrupt_file(folder: Path, tmp_path: Path) -> None:
     database = build_database([folder], tmp_path / "db", processes=2)
     assert database.chains.names == ("a", "b", "c")  # Sorted by length.
     same(database, folder)
@@ -68,7 +68,7 @@ def test_processes_read_equal_chains_and_report_corrupt_file(folder: Path, tmp_p
     same(open_database(tmp_path / "db"), folder)
 
 
-def test_killed_process_loses_only_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_structure_reader_loses_only_the_file_of_a_killed_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [folder / "a.pdb", folder / "b.pdb", folder / "c.pdb"]
     serve = reading_processes._serve
     assert serve is not None
@@ -86,7 +86,7 @@ def dies_at_b(connection, minimum_plddt, models) -> None:
         connection.send(read_structure(path))
 
 
-def test_unchanged_files_are_read_once(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_structure_database_reads_unchanged_files_once(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     build_database([folder], tmp_path / "db")
     assert len(in_process) == 4
     (folder / "d.pdb").write_bytes(as_pdb(atoms_of(helix(10))))
@@ -97,7 +97,7 @@ def test_unchanged_files_are_read_once(folder: Path, tmp_path: Path, in_process:
     same(database, folder)
 
 
-def test_chains_are_added_and_removed(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_structure_database_adds_and_removes_chains(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     build_database([folder / "a.pdb", folder / "b.pdb"], tmp_path / "db")
     first = open_database(tmp_path / "db")
     database = add_to_database([folder / "c.pdb"], tmp_path / "db")
@@ -112,7 +112,7 @@ def test_chains_are_added_and_removed(folder: Path, tmp_path: Path, in_process: 
     assert [path.name for path in in_process if path.name != "broken.cif"] == ["a.pdb", "b.pdb", "c.pdb", "b.pdb"]
 
 
-def test_chain_can_be_removed_and_added_again(tmp_path: Path, in_process: list[Path]) -> None:
+def test_structure_database_accepts_a_removed_chain_again(tmp_path: Path, in_process: list[Path]) -> None:
     path = tmp_path / "two.cif"
     path.write_bytes(as_mmcif(atoms_of(helix(8)) + atoms_of(helix(9) + 20.0, "B")))
     build_database([path], tmp_path / "db")
@@ -121,7 +121,9 @@ def test_chain_can_be_removed_and_added_again(tmp_path: Path, in_process: list[P
     assert remove_from_database(["two:B"], tmp_path / "db").chains.names == ("two:A",)
 
 
-def test_build_resumes_after_interruption(folder: Path, tmp_path: Path, in_process: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_structure_database_build_resumes_after_interruption(
+    folder: Path, tmp_path: Path, in_process: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(building, "_FILES_OF_A_PART", 1)
     progress = Progress()
     handler = Progress(lambda event: progress.cancel() if event.done >= 2 else None, interval=0.0)
@@ -139,7 +141,7 @@ def test_build_resumes_after_interruption(folder: Path, tmp_path: Path, in_proce
     assert not (tmp_path / "db" / "parts").exists()
 
 
-def test_lists_name_files_from_their_own_folder(folder: Path, tmp_path: Path) -> None:
+def test_structure_list_files_name_paths_relative_to_the_list(folder: Path, tmp_path: Path) -> None:
     names = folder / "list.txt"
     names.write_text("# mine\nc.pdb\n\na.pdb # a comment\n")
     assert structure_files([names]) == [folder / "c.pdb", folder / "a.pdb"]
@@ -148,7 +150,7 @@ def test_lists_name_files_from_their_own_folder(folder: Path, tmp_path: Path) ->
         structure_files([folder / "notes.txt"])
 
 
-def test_build_leaves_folder_with_other_files_unchanged(folder: Path, in_process: list[Path]) -> None:
+def test_structure_database_build_rejects_folder_with_other_files(folder: Path, in_process: list[Path]) -> None:
     with pytest.raises(InputError, match="other things"):
         build_database([folder], folder)
 
@@ -166,7 +168,7 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("name", CORRUPT)
-def test_corrupt_column_is_reported(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
+def test_structure_database_reports_corrupt_column(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
     database = build_database([folder], tmp_path / "db")
     path = tmp_path / "db" / database.identity / f"{name}.npy"
     column = np.load(path)
@@ -179,7 +181,7 @@ def test_corrupt_column_is_reported(folder: Path, tmp_path: Path, in_process: li
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
-def test_links_and_paths_cannot_leave_the_database(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_structure_database_rejects_links_and_paths_outside(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder], tmp_path / "db")
     columns = tmp_path / "db" / database.identity
     manifest = tmp_path / "db" / "database.json"
@@ -196,7 +198,7 @@ def test_links_and_paths_cannot_leave_the_database(folder: Path, tmp_path: Path,
         open_database(tmp_path / "db")
 
 
-def test_file_of_opens_only_the_original_file(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_structure_database_file_of_returns_only_the_original_file(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder / "a.pdb"], tmp_path / "db")
     path = folder / "a.pdb"
     assert database.file_of(0) == path
@@ -211,7 +213,7 @@ def test_file_of_opens_only_the_original_file(folder: Path, tmp_path: Path, in_p
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
 @pytest.mark.parametrize("name", ["database.json", "position.npy", "numbers.json"])
-def test_open_database_does_not_wait_for_a_pipe(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
+def test_structure_database_open_does_not_block_on_a_pipe(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
     build_database([folder / "a.pdb"], tmp_path / "db")
     (path,) = (tmp_path / "db").rglob(name)
     path.unlink()

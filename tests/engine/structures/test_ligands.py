@@ -40,7 +40,7 @@ def test_ligands_near_the_chain_are_found_with_their_bonds(tmp_path: Path) -> No
     assert atoms.position[:6] == pytest.approx(np.array([atom[2:] for atom in BENZENE]), abs=1e-3)
 
 
-def test_ligands_are_bounded_and_missing_file_is_reported(tmp_path: Path) -> None:
+def test_ligands_are_limited_in_number_and_report_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "x.pdb"
     ions = "".join(hetero("NA", 200 + i, [("NA", "NA", 0.5 * i, 4.0, 1.0)]) for i in range(80))
     path.write_text(CHAIN + "TER\n" + ions + "END\n")

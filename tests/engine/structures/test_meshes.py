@@ -86,7 +86,7 @@ def assert_agrees(mesh: Mesh) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 30])
-def test_surfaces_are_closed_and_face_outwards(n: int) -> None:
+def test_chain_meshes_are_closed_and_face_outwards(n: int) -> None:
     place, states = (column[:n] for column in mixed())
     for mesh in (tube(place), tube(place, 0.5, 2, 3), ribbon(place, states), ribbon(place, states, 2, 4), ribbon(place, states, 4, 12)):
         assert_sound(mesh, n)
@@ -95,7 +95,7 @@ def test_surfaces_are_closed_and_face_outwards(n: int) -> None:
         assert set(mesh.residue.tolist()) == set(range(n))
 
 
-def test_curve_passes_residues_and_retains_round_helix() -> None:
+def test_chain_curve_passes_residues_and_keeps_helices_round() -> None:
     place, _ = mixed()
     (points,) = curve(place, 6)
     assert np.allclose(points[::6], place, atol=1e-9)
@@ -106,7 +106,7 @@ def test_curve_passes_residues_and_retains_round_helix() -> None:
 
 
 @pytest.mark.parametrize("radius", [0.1, 0.3, 0.6])
-def test_tube_surface_is_one_radius_from_its_curve(radius: float) -> None:
+def test_tube_surface_is_one_radius_from_the_curve(radius: float) -> None:
     place = helix(12)
     (fine,) = curve(place, 200)
     mesh = tube(place, radius, 4, 8)
@@ -116,7 +116,7 @@ def test_tube_surface_is_one_radius_from_its_curve(radius: float) -> None:
     assert distance.min() >= radius - 1e-2
 
 
-def test_shapes_turn_with_the_chain() -> None:
+def test_chain_meshes_rotate_with_the_chain() -> None:
     place, states = mixed()
     rotation, shift = turned(), np.array([5.0, -20.0, 11.0])
     moved = place @ rotation.T + shift
@@ -127,7 +127,7 @@ def test_shapes_turn_with_the_chain() -> None:
         assert np.abs(before.normals - after.normals).max() < 1e-3
 
 
-def test_mesh_has_a_gap_at_a_chain_break() -> None:
+def test_chain_mesh_has_a_gap_at_a_chain_break() -> None:
     place = np.concatenate([helix(6), helix(5) + np.array([0.0, 0.0, 30.0])])
     for mesh in (tube(place), ribbon(place, np.full(11, HELIX, np.uint8))):
         assert_closed(mesh)
@@ -139,7 +139,7 @@ def test_mesh_has_a_gap_at_a_chain_break() -> None:
     assert len(curve(helix(6), number=number)) == 2
 
 
-def test_shown_residues_are_drawn_with_half_their_bonds() -> None:
+def test_chain_mesh_of_selected_residues_has_half_bonds_at_the_ends() -> None:
     place = np.stack([3.8 * np.arange(8), np.zeros(8), np.zeros(8)], axis=1)
     shown = np.array([0, 1, 1, 0, 0, 1, 0, 0], np.bool_)
     for mesh in (tube(place, is_shown=shown), ribbon(place, np.zeros(8, np.uint8), is_shown=shown)):
@@ -152,7 +152,7 @@ def test_shown_residues_are_drawn_with_half_their_bonds() -> None:
     assert set(spheres(place, is_shown=shown).residue.tolist()) == {1, 2, 5}
 
 
-def test_strand_is_flat_with_head_at_its_end() -> None:
+def test_strand_ribbon_is_flat_with_an_arrow_head() -> None:
     n = 8
     mesh = ribbon(strand(n), np.full(n, STRAND, np.uint8))
     body = mesh.vertices[(mesh.residue > 1) & (mesh.residue < n - 3)]
@@ -175,7 +175,7 @@ places = st.one_of(st.floats(-50.0, 50.0), st.sampled_from([np.nan, np.inf, -np.
 
 @given(st.lists(st.tuples(places, places, places), max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_any_coordinates_give_a_valid_mesh(rows: list[tuple[float, float, float]], random) -> None:  # type: ignore[no-untyped-def]
+def test_chain_mesh_is_valid_for_any_coordinates(rows: list[tuple[float, float, float]], random) -> None:  # type: ignore[no-untyped-def]
     place = np.array(rows, np.float64).reshape(-1, 3)
     n = len(place)
     states = np.array([random.randrange(3) for _ in range(n)], np.uint8)
@@ -185,21 +185,21 @@ def test_any_coordinates_give_a_valid_mesh(rows: list[tuple[float, float, float]
     assert sum(len(column) for column in curve(place)) >= 0
 
 
-def test_coinciding_residues_are_drawn() -> None:
+def test_chain_mesh_is_valid_for_residues_at_one_position() -> None:
     place = np.zeros((7, 3))
     for mesh in (tube(place), ribbon(place, np.array([0, 1, 1, 1, 2, 2, 0], np.uint8))):
         assert_sound(mesh, 7)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_ball_is_closed_and_round(level: int) -> None:
+def test_sphere_mesh_is_closed_and_round(level: int) -> None:
     mesh = spheres(np.array([[1.0, 2.0, 3.0]]), 0.5, level)
     assert len(mesh.triangles) == 20 * 4**level
     assert_closed(mesh)
     assert np.allclose(np.linalg.norm(mesh.vertices - [1.0, 2.0, 3.0], axis=1), 0.5, atol=1e-6)
 
 
-def test_sticks_are_closed_and_coloured_by_halves() -> None:
+def test_stick_mesh_is_closed_and_each_half_belongs_to_an_atom() -> None:
     place = np.array([[0.0, 0, 0], [1.5, 0, 0], [2.2, 1.2, 0], [np.nan, 0, 0]])
     mesh = sticks(place, np.array([[0, 1], [1, 2], [2, 3]]), 0.2)
     assert_sound(mesh, 4)
@@ -209,7 +209,7 @@ def test_sticks_are_closed_and_coloured_by_halves() -> None:
     assert mesh.vertices[mesh.residue == 0][:, 0].max() == pytest.approx(0.75)
 
 
-def test_meshes_are_joined_with_one_colour_table() -> None:
+def test_joined_meshes_have_one_colour_table() -> None:
     first, second = tube(helix(5)), tube(helix(4) + 50.0)
     both = Mesh.joined([first, second], [5, 4])
     assert_closed(both)
@@ -218,7 +218,7 @@ def test_meshes_are_joined_with_one_colour_table() -> None:
     assert len(Mesh.joined([]).vertices) == 0
 
 
-def test_tube_triangle_count_follows_its_detail() -> None:
+def test_tube_triangle_count_follows_the_detail() -> None:
     for steps, sides, _ in DETAILS:
         assert len(tube(helix(300), steps=steps, sides=sides).triangles) == pytest.approx(300 * 2 * steps * sides, rel=0.02)
     with pytest.raises(ValueError, match="even"):

@@ -40,7 +40,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     return folder / "out", query, target
 
 
-def test_superpose_writes_all_atoms(pair: tuple[Path, Path, Path]) -> None:
+def test_superpose_command_writes_all_atoms(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     messages = run("superpose", query, target, "--out", out)
     assert "TM-score" in messages[-1]
@@ -68,7 +68,7 @@ def test_superpose_writes_all_atoms(pair: tuple[Path, Path, Path]) -> None:
     assert np.allclose(before @ rotation.T + translation, read_structure(out / "target.cif").chains.position, atol=2e-3)
 
 
-def test_scripts_contain_no_commands_from_names(pair: tuple[Path, Path, Path]) -> None:
+def test_superpose_scripts_contain_no_commands_from_names(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     run("superpose", query, target, "--out", out)
     for name in ("superposition.pml", "superposition.cxc"):
@@ -80,7 +80,7 @@ def test_scripts_contain_no_commands_from_names(pair: tuple[Path, Path, Path]) -
     assert "target and resi \\-19-" in pymol
 
 
-def test_alignment_contains_both_complete_sequences(pair: tuple[Path, Path, Path]) -> None:
+def test_superpose_alignment_contains_both_complete_sequences(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     run("superpose", query, target, "--out", out)
     records = [record.partition("\n")[2].replace("\n", "") for record in (out / "alignment.fasta").read_text().split(">")[1:]]
@@ -89,7 +89,7 @@ def test_alignment_contains_both_complete_sequences(pair: tuple[Path, Path, Path
     assert records[1].replace("-", "") == read_structure(target).chains.sequence(0)
 
 
-def test_superpose_requests_chain_when_ambiguous(tmp_path: Path) -> None:
+def test_superpose_error_requests_a_chain_when_ambiguous(tmp_path: Path) -> None:
     path = tmp_path / "two.pdb"
     path.write_bytes(as_pdb(atoms_of(helix(8)) + atoms_of(helix(9) + 20.0, "B")))
     with pytest.raises(InputError, match="A, B"):
@@ -98,7 +98,7 @@ def test_superpose_requests_chain_when_ambiguous(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_cigar_reproduces_the_alignment(seed: int) -> None:
+def test_superpose_cigar_reproduces_the_alignment(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 12, 2)
     k = rng.integers(0, min(n, m) + 1)
@@ -113,6 +113,6 @@ def test_cigar_reproduces_the_alignment(seed: int) -> None:
     assert (rebuilt, i, j) == (pairs.tolist(), n, m)
 
 
-def test_identity_excludes_unknown_residues() -> None:
+def test_superpose_identity_excludes_unknown_residues() -> None:
     a = np.array([0, 23, 2], np.int8)
     assert identity(a, a, np.array([[0, 0], [1, 1], [2, 2]])) == pytest.approx(2 / 3)

@@ -61,21 +61,21 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_read_structure_reads_shared_case_whole(shared_cases: Path, name: str) -> None:
+def test_read_structure_reads_all_atoms_of_pdb_files_of_other_programs(shared_cases: Path, name: str) -> None:
     structures = read_structure(shared_cases / name)
     assert lengths(structures) == CASES[name]
     assert not any("X" in structures.chains.sequence(i) for i in range(len(structures.chains)))
 
 
 @pytest.mark.parametrize("name", ["five", "h36res", "hexres"])
-def test_read_structure_reads_residue_numbers_over_9999(shared_cases: Path, name: str) -> None:
+def test_read_structure_reads_wide_residue_numbers_of_real_files(shared_cases: Path, name: str) -> None:
     structures = read_structure(shared_cases / "pdb_wide_numbers" / f"{name}.pdb")
     assert structures.chains.author_number.tolist() == list(range(9901, 10042))
     assert not structures.chains.insertion.any()
 
 
 @pytest.mark.parametrize("name", ["asm.pdb1", "asmmodels.cif"])
-def test_read_structure_reads_all_models_of_assembly(shared_cases: Path, name: str) -> None:
+def test_read_structure_reads_all_models_of_pdb_assembly(shared_cases: Path, name: str) -> None:
     path = shared_cases / "pdb_models_assembly" / name
     assert lengths(read_structure(path, models="all")) == {"A": 141, "B": 141}
     (message,) = read_structure(path).messages
@@ -83,7 +83,7 @@ def test_read_structure_reads_all_models_of_assembly(shared_cases: Path, name: s
 
 
 @pytest.mark.parametrize("name", ["af3like.pdb", "af2like.pdb"])
-def test_read_structure_filters_or_reports_b_factors(shared_cases: Path, name: str) -> None:
+def test_read_structure_filters_by_plddt_or_reports_b_factors(shared_cases: Path, name: str) -> None:
     path = shared_cases / "pdb_per_atom_plddt" / name
     structures = read_structure(path, minimum_plddt=70.0)
     is_filtered = len(structures.chains.residue) == 101
@@ -91,12 +91,12 @@ def test_read_structure_filters_or_reports_b_factors(shared_cases: Path, name: s
     assert not read_structure(path).messages
 
 
-def test_read_structure_continues_after_end(tmp_path: Path) -> None:
+def test_read_structure_reads_pdb_atoms_after_end_record(tmp_path: Path) -> None:
     structures = read(tmp_path, [*records(A), "TER", "END", *records(B), "END", *records(atoms_of(helix(5) - 30.0, "C")), "END"])
     assert lengths(structures) == {"A": 8, "B": 8, "C": 5}
 
 
-def test_read_structure_reads_frames_as_models(tmp_path: Path) -> None:
+def test_read_structure_reads_pdb_trajectory_frames_as_models(tmp_path: Path) -> None:
     moved = records(atoms_of(helix(8) + 1.0))
     lines = [*records(A), "END", *moved, "END", *moved, "END"]
     structures = read(tmp_path, lines)
@@ -104,13 +104,13 @@ def test_read_structure_reads_frames_as_models(tmp_path: Path) -> None:
     assert lengths(read(tmp_path, lines, models="all")) == {"A": 8, "A_2": 8, "A_3": 8}
 
 
-def test_read_structure_splits_models_without_endmdl(tmp_path: Path) -> None:
+def test_read_structure_separates_pdb_models_without_endmdl(tmp_path: Path) -> None:
     lines = ["MODEL        1", *records(A), "MODEL        2", *records(A), "END"]
     assert "first of 2 models is read (24 atoms" in read(tmp_path, lines).messages[0]
     assert lengths(read(tmp_path, lines, models="all")) == {"A": 8, "A_2": 8}
 
 
-def test_read_structure_continues_after_ter(tmp_path: Path) -> None:
+def test_read_structure_continues_pdb_chain_after_ter_record(tmp_path: Path) -> None:
     lines = records(A)
     ligand = lines[0].replace("ATOM  ", "HETATM").replace("   1    ", " 900    ")
     structures = read(tmp_path, [*lines[:9], "TER", *lines[9:], "TER", ligand])
@@ -118,7 +118,7 @@ def test_read_structure_continues_after_ter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("between", [["TER"], ["END"], []])
-def test_read_structure_names_second_molecule(tmp_path: Path, between: list[str]) -> None:
+def test_read_structure_renames_second_pdb_molecule_of_equal_name(tmp_path: Path, between: list[str]) -> None:
     second = records([(*row[:4], "A", *row[5:]) for row in B[6:]])
     structures = read(tmp_path, [*records(A), *between, *second])
     assert lengths(structures) == {"A": 8, "A_2": 6}
@@ -126,7 +126,7 @@ def test_read_structure_names_second_molecule(tmp_path: Path, between: list[str]
     assert f"2 molecules with the same residue numbers, the second from line {25 + len(between)}" in structures.messages[0]
 
 
-def test_read_structure_joins_atoms_at_end_of_chain(tmp_path: Path) -> None:
+def test_read_structure_joins_hydrogens_listed_after_the_pdb_chain(tmp_path: Path) -> None:
     hydrogens = [line[:12] + " H  " + line[16:76] + " H" for line in records(A) if line[12:16] == "  N "]
     structures = read(tmp_path, [*records(A), *hydrogens])
     assert lengths(structures) == {"A": 8} and not structures.messages
@@ -142,7 +142,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
-def test_read_structure_reads_numbers_beyond_9999(tmp_path: Path, kind: str) -> None:
+def test_read_structure_reads_pdb_residue_numbers_beyond_9999(tmp_path: Path, kind: str) -> None:
     structures = read(tmp_path, renumbered(A, NUMBERS[kind]))
     assert structures.chains.author_number.tolist() == list(range(9996, 10004))
     assert structures.chains.sequence(0) == RESIDUES
@@ -151,7 +151,7 @@ def test_read_structure_reads_numbers_beyond_9999(tmp_path: Path, kind: str) -> 
     assert [text[: len(wanted)] for text in structures.messages] == ([wanted] if wanted else [])
 
 
-def test_read_structure_counts_on_after_9999(tmp_path: Path) -> None:
+def test_read_structure_continues_numbers_that_restart_after_9999(tmp_path: Path) -> None:
     rows = atoms_of(np.concatenate([helix(100) + 60.0 * k for k in range(101)]))
     structures = read(tmp_path, renumbered_rows(rows))
     assert structures.chains.author_number.tolist() == list(range(1, 10_101))
@@ -167,12 +167,12 @@ def renumbered_rows(rows: list[tuple]) -> list[str]:
 
 
 @pytest.mark.parametrize("serial", ["*****", "186a0", "A0000", "99999", "     "])
-def test_read_structure_ignores_serial_numbers(tmp_path: Path, serial: str) -> None:
+def test_read_structure_ignores_pdb_serial_numbers(tmp_path: Path, serial: str) -> None:
     structures = read(tmp_path, [line[:6] + serial + line[11:] for line in records(A)])
     assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
 
-def test_read_structure_reads_shifted_columns(tmp_path: Path) -> None:
+def test_read_structure_reads_shifted_pdb_columns(tmp_path: Path) -> None:
     lines = [f"{line[:6]}{100_000 + i}{line[11:]}" for i, line in enumerate(records(A))]
     structures = read(tmp_path, [*records(B), *lines])
     assert lengths(structures) == {"B": 8, "A": 8}
@@ -181,7 +181,7 @@ def test_read_structure_reads_shifted_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("coordinate", ["********", "     nan", "   1.2.3", "        "])
-def test_read_structure_counts_unreadable_coordinates(tmp_path: Path, coordinate: str) -> None:
+def test_read_structure_counts_unreadable_pdb_coordinates(tmp_path: Path, coordinate: str) -> None:
     lines = records(A)
     lines[4] = lines[4][:38] + coordinate + lines[4][46:]
     structures = read(tmp_path, [*lines, lines[-1][:40]])
@@ -203,37 +203,37 @@ MD_NAMES = {
 
 
 @pytest.mark.parametrize("residue, name", [(residue, name) for residue, names in MD_NAMES.items() for name in names.split()])
-def test_read_structure_accepts_residue_names_of_simulations(tmp_path: Path, residue: str, name: str) -> None:
+def test_read_structure_accepts_pdb_residue_names_of_simulations(tmp_path: Path, residue: str, name: str) -> None:
     lines = [line[:17] + f"{name:<4}" + line[21:] if int(line[22:26]) in (4, 6) else line for line in records(A)]
     structures = read(tmp_path, lines)
     assert lengths(structures) == {"A": 8}
     assert structures.chains.sequence(0) == f"AGM{residue}S{residue}DV"
 
 
-def test_read_structure_reads_names_a_column_early(tmp_path: Path) -> None:
+def test_read_structure_reads_residue_names_with_four_characters(tmp_path: Path) -> None:
     lines = [line[:16] + "HISE" + line[20:] if int(line[22:26]) == 4 else line for line in records(A)]
     assert read(tmp_path, lines).chains.sequence(0) == "AGMHSKDV"
 
 
-def test_read_structure_reads_unknown_names_amid_chain(tmp_path: Path) -> None:
+def test_read_structure_reads_unknown_residue_name_inside_a_chain(tmp_path: Path) -> None:
     lines = [line[:20] + "Q" + line[21:] if int(line[22:26]) == 4 else line for line in records(A)]
     structures = read(tmp_path, lines)
     assert lengths(structures) == {"A": 8} and structures.chains.sequence(0) == RESIDUES
 
 
-def test_read_structure_reads_chain_names_of_two(tmp_path: Path) -> None:
+def test_read_structure_reads_chain_names_of_two_characters(tmp_path: Path) -> None:
     structures = read(tmp_path, [line[:20] + "D" + line[21:] for line in records(A + B)])
     assert lengths(structures) == {"DA": 8, "DB": 8} and not structures.messages
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
-def test_read_structure_reads_other_line_ends(tmp_path: Path, end: str) -> None:
+def test_read_structure_reads_any_pdb_line_end(tmp_path: Path, end: str) -> None:
     path = tmp_path / "x.pdb"
     path.write_bytes(end.join([*records(A), "END", *records(B), "END", ""]).encode())
     assert lengths(read_structure(path)) == {"A": 8, "B": 8}
 
 
-def test_read_structure_matches_gemmi_on_plain_files(shared_data: Path) -> None:
+def test_read_structure_matches_gemmi_on_plain_pdb_files(shared_data: Path) -> None:
     import gemmi
 
     for path in sorted((shared_data / "structures" / "pdbchains").rglob("*.pdb"))[:20]:
@@ -246,7 +246,7 @@ def test_read_structure_matches_gemmi_on_plain_files(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["  xx", "  1", "  C2", "  0.12 extra text"])
-def test_read_structure_ignores_text_after_elements(tmp_path: Path, end: str) -> None:
+def test_read_structure_ignores_text_after_pdb_element_column(tmp_path: Path, end: str) -> None:
     structures = read(tmp_path, [line[:76] + end for line in records(A)])
     assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
@@ -287,7 +287,7 @@ def atoms_in(text: bytes) -> list[tuple] | str:
     ]
 
 
-def test_plain_pdb_agrees_with_careful_reading() -> None:
+def test_fast_pdb_reader_agrees_with_tolerant_reader() -> None:
     random = np.random.default_rng(5)
     lines = [*records(A), "TER", *records(B), "TER", "END"]
     n_plain = 0

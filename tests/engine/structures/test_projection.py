@@ -12,7 +12,7 @@ from tests.engine.structures.examples import helix
 RED, BLUE = [255, 0, 0], [0, 0, 255]
 
 
-def test_nearest_mesh_is_visible_from_either_side() -> None:
+def test_projection_shows_the_nearest_mesh_from_either_side() -> None:
     place = np.array([[0.0, 0.0, 5.0], [0.0, 0.0, -5.0]])
     colours = np.array([RED, BLUE], np.uint8)
     for order in ([0, 1], [1, 0]):
@@ -23,7 +23,7 @@ def test_nearest_mesh_is_visible_from_either_side() -> None:
             assert image[0, 0].tolist() == [255, 255, 255]
 
 
-def test_ball_covers_its_disc() -> None:
+def test_projection_of_a_sphere_covers_a_disc() -> None:
     for distance in (np.inf, 1e6):
         image = drawn(
             spheres(np.zeros((1, 3)), 8.0, 4), np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 10.0, distance), 200, 220
@@ -34,12 +34,12 @@ def test_ball_covers_its_disc() -> None:
         assert (rows.mean(), columns.mean()) == (pytest.approx(109.5, abs=0.5), pytest.approx(99.5, abs=0.5))
 
 
-def test_perspective_enlarges_near_and_clips_hidden_points() -> None:
+def test_projection_enlarges_near_points_and_clips_points_behind_the_camera() -> None:
     at = projected(np.array([[1.0, 0, 0], [1.0, 0, 5.0], [1.0, 0, 11.0]]), Projection(np.eye(3), np.zeros(3), 10.0, 10.0), 100, 100)
     assert at.x[:2].tolist() == [60.0, 70.0] and np.isnan(at.x[2])
 
 
-def test_edges_are_smooth_at_finer_resolution() -> None:
+def test_projection_smooths_edges_at_finer_resolution() -> None:
     mesh, camera = tube(helix(10)), Projection(np.eye(3), helix(10).mean(axis=0), 3.0)
     colours = np.zeros((10, 3), np.uint8)
     plain, fine = (drawn(mesh, colours, camera, 60, 60, fog=0.0, finer=k) for k in (1, 3))
@@ -47,7 +47,7 @@ def test_edges_are_smooth_at_finer_resolution() -> None:
     assert abs(float(fine.mean()) - float(plain.mean())) < 4.0
 
 
-def test_hostile_meshes_are_drawn_where_finite() -> None:
+def test_projection_draws_only_finite_parts_of_hostile_meshes() -> None:
     mesh = spheres(np.zeros((1, 3)), 1.0, 1)
     vertices = mesh.vertices.copy()
     vertices[:6] = [np.nan, 1e38, -np.inf]

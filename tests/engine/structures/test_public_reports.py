@@ -93,7 +93,7 @@ def test_mmcif_insertion_codes_equal_biopython(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", [("1", "2"), ("A", "B"), ("B", "2")])
 @pytest.mark.parametrize("occupancy", [0.3, 0.7])
-def test_mmcif_alternatives_are_not_mixed(tmp_path: Path, names: tuple[str, str], occupancy: float) -> None:
+def test_mmcif_alternative_locations_are_not_mixed(tmp_path: Path, names: tuple[str, str], occupancy: float) -> None:
     """Check a report on ProDy.
 
     https://github.com/prody/ProDy/pull/1792
@@ -107,7 +107,7 @@ def test_mmcif_alternatives_are_not_mixed(tmp_path: Path, names: tuple[str, str]
     assert same(read(path), alpha_carbons(path))
 
 
-def test_pdb_serials_above_five_digits_equal_gemmi(tmp_path: Path) -> None:
+def test_pdb_atoms_with_serials_above_five_digits_equal_gemmi(tmp_path: Path) -> None:
     """Check a report on pdb-tools.
 
     https://github.com/haddocking/pdb-tools/issues/121

@@ -26,7 +26,7 @@ def written(folder: Path, content: bytes, name: str = "1abc.pdb") -> Path:
 
 @pytest.mark.parametrize("name, content", [("a.pdb", as_pdb(ROWS)), ("a.cif", as_mmcif(ROWS)), ("a.bcif", as_binary_cif(ROWS))])
 @pytest.mark.parametrize("packed", [False, True])
-def test_every_format_gives_the_same_chain(tmp_path: Path, name: str, content: bytes, packed: bool) -> None:
+def test_every_structure_format_gives_the_same_chain(tmp_path: Path, name: str, content: bytes, packed: bool) -> None:
     path = written(tmp_path, gzip.compress(content, mtime=0) if packed else content, name + (".gz" if packed else ""))
     structures = read_structure(path)
     assert structures.chains.names == ("a",)
@@ -38,13 +38,13 @@ def test_every_format_gives_the_same_chain(tmp_path: Path, name: str, content: b
 
 
 @pytest.mark.parametrize("write", [as_mmcif, as_binary_cif])
-def test_both_numberings_are_stored(tmp_path: Path, write) -> None:
+def test_read_structure_stores_author_and_label_numbers(tmp_path: Path, write) -> None:
     chains = read_structure(written(tmp_path, write(ROWS, 100))).chains
     assert chains.author_number.tolist() == list(range(101, 109))
     assert chains.label_number.tolist() == list(range(1, 9))
 
 
-def test_location_with_highest_occupancy_is_used(tmp_path: Path) -> None:
+def test_read_structure_uses_the_location_with_highest_occupancy(tmp_path: Path) -> None:
     rows = []
     for row in ROWS:
         if row[5] == 3:
@@ -57,7 +57,7 @@ def test_location_with_highest_occupancy_is_used(tmp_path: Path) -> None:
     assert chains.position[2, 0] == pytest.approx(helix(8)[2, 0] + 1.0, abs=1e-3)
 
 
-def test_one_of_two_residues_at_a_position_counts(tmp_path: Path) -> None:
+def test_read_structure_uses_the_residue_with_higher_occupancy(tmp_path: Path) -> None:
     rows = [(*row[:10], 0.3, 20.0) if row[5] == 4 else row for row in ROWS]
     others = [(*row[:2], "", "GLU", *row[4:10], 0.7, 20.0) for row in ROWS if row[5] == 4]
     at = max(i for i, row in enumerate(rows) if row[5] == 4) + 1
@@ -65,38 +65,38 @@ def test_one_of_two_residues_at_a_position_counts(tmp_path: Path) -> None:
     assert chains.sequence(0) == "AGMESKDV"
 
 
-def test_insertion_codes_and_order_are_retained(tmp_path: Path) -> None:
+def test_read_structure_retains_insertion_codes_and_order(tmp_path: Path) -> None:
     rows = [(*row[:5], 5, "A", *row[7:]) if row[5] == 6 else row for row in ROWS]
     chains = read_structure(written(tmp_path, as_pdb(rows))).chains
     assert chains.author_number.tolist() == [1, 2, 3, 4, 5, 5, 7, 8]
     assert chains.insertion.tolist() == [0, 0, 0, 0, 0, ord("A"), 0, 0]
 
 
-def test_first_model_is_used(tmp_path: Path) -> None:
+def test_read_structure_uses_the_first_model(tmp_path: Path) -> None:
     other = as_pdb(atoms_of(helix(8) + 50.0)).removesuffix(b"END\n")
     models = b"MODEL        1\n" + as_pdb(ROWS).removesuffix(b"END\n") + b"ENDMDL\nMODEL        2\n" + other + b"ENDMDL\nEND\n"
     chains = read_structure(written(tmp_path, models)).chains
     assert np.allclose(chains.position, helix(8), atol=6e-4)
 
 
-def test_residues_without_alpha_carbon_are_skipped(tmp_path: Path) -> None:
+def test_read_structure_skips_residues_without_alpha_carbon(tmp_path: Path) -> None:
     rows = [row for row in ROWS if not (row[5] == 2 and row[1] == "CA")]
     assert read_structure(written(tmp_path, as_pdb(rows))).chains.author_number.tolist() == [1, 3, 4, 5, 6, 7, 8]
 
 
-def test_alpha_carbon_chain_has_secondary_structure(tmp_path: Path) -> None:
+def test_chain_of_alpha_carbons_has_secondary_structure(tmp_path: Path) -> None:
     rows = [row for row in atoms_of(helix(12)) if row[1] == "CA"]
     assert read_structure(written(tmp_path, as_pdb(rows))).chains.states(0) == "CC" + "H" * 8 + "CC"
 
 
-def test_names_include_chain_and_short_chains_are_reported(tmp_path: Path) -> None:
+def test_read_structure_names_chains_and_reports_short_chains(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(5) + 30.0, "B") + atoms_of(helix(3) - 30.0, "C")
     structures = read_structure(written(tmp_path, as_pdb(rows)))
     assert structures.chains.names == ("1abc:A", "1abc:B")
     assert [(chain.chain, chain.reason) for chain in structures.skipped] == [("C", "has 3 residues with Cα, and 4 are the least")]
 
 
-def test_dna_chain_is_reported(tmp_path: Path) -> None:
+def test_read_structure_reports_dna_chain(tmp_path: Path) -> None:
     rows = [("ATOM", name, "", "DA", "B", i, "", 1.0 * i, 2.0, 3.0, 1.0, 2.0) for i in range(1, 9) for name in ("P", "C1'")]
     structures = read_structure(written(tmp_path, as_pdb(rows)))
     assert len(structures.chains) == 0
@@ -111,7 +111,7 @@ def predicted(values: list[float], head: str) -> bytes:
 PLDDT = [90.0, 80.0, 95.5, 40.0, 91.0, 92.0, 30.0, 88.0]
 
 
-def test_prediction_confidence_is_read_and_filters_residues(tmp_path: Path) -> None:
+def test_read_structure_reads_plddt_and_filters_residues(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n"))
     assert read_structure(path).chains.confidence.tolist() == PLDDT
     some = read_structure(path, minimum_plddt=50.0)
@@ -120,7 +120,7 @@ def test_prediction_confidence_is_read_and_filters_residues(tmp_path: Path) -> N
     assert "has 2 residues with a pLDDT of 91.5 or more" in str(none.why_empty())
 
 
-def test_chains_without_confidence_are_reported(tmp_path: Path) -> None:
+def test_read_structure_reports_chains_without_plddt(tmp_path: Path) -> None:
     rated, bare = (
         read_structure(written(tmp_path, predicted(PLDDT, head), name)).chains
         for head, name in (("TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n", "a.pdb"), ("EXPDTA    X-RAY DIFFRACTION\n", "b.pdb"))
@@ -130,13 +130,13 @@ def test_chains_without_confidence_are_reported(tmp_path: Path) -> None:
     assert concatenated([rated, bare]).unrated(50.0).startswith("Minimum pLDDT 50: 1 of 2 chains have no pLDDT")
 
 
-def test_b_factors_of_experiments_are_not_confidence(tmp_path: Path) -> None:
+def test_read_structure_does_not_read_experimental_b_factors_as_plddt(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "HEADER    X\nEXPDTA    X-RAY DIFFRACTION\n"))
     assert np.isnan(read_structure(path, minimum_plddt=50.0).chains.confidence).all()
     assert len(read_structure(path, minimum_plddt=50.0).chains.residue) == 8
 
 
-def test_model_archive_confidence_is_read_from_its_table(tmp_path: Path) -> None:
+def test_read_structure_reads_plddt_of_model_archive_table(tmp_path: Path) -> None:
     quality = "loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n1 global\n2 local\nloop_\n" + "".join(
         f"_ma_qa_metric_local.{name}\n" for name in ("label_asym_id", "label_seq_id", "metric_id", "metric_value")
     )
@@ -169,14 +169,14 @@ def test_read_structure_rejects_invalid_files_with_reason(tmp_path: Path, conten
     assert str(path) in str(refused.value)
 
 
-def test_small_file_cannot_claim_large_columns(tmp_path: Path) -> None:
+def test_binary_cif_with_too_large_row_count_is_rejected(tmp_path: Path) -> None:
     honest = as_binary_cif(ROWS)
     assert b"rowCount" in honest
     with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ rows of a category"):
         read_structure(written(tmp_path, honest.replace(b"rowCount\x18", b"rowCount\xce\x7f\xff\xff\xff"), "a.bcif"))
 
 
-def test_suffix_names_a_chain_unless_path_exists(tmp_path: Path) -> None:
+def test_read_chain_reads_chain_name_after_colon_unless_path_exists(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(6) + 30.0, "B")
     path = written(tmp_path, as_pdb(rows))
     assert read_chain(f"{path}:B").chains.names == ("1abc:B",)
@@ -190,7 +190,7 @@ def test_suffix_names_a_chain_unless_path_exists(tmp_path: Path) -> None:
         read_chain(f"{path}:Z")
 
 
-def test_names_contain_no_row_separators(tmp_path: Path) -> None:
+def test_structure_names_contain_no_tabs_or_blanks(tmp_path: Path) -> None:
     assert stem(Path("a b\tc.cif.gz")) == "a_b_c"
     assert stem(Path("1abc.PDB")) == "1abc"
     assert stem(Path("d1b0ba_")) == "d1b0ba_"
@@ -220,7 +220,7 @@ ODD_REFUSED = {
 """Files in MMTF; without coordinates; with fewer than four residues; truncated; with only DNA, RNA, lipids or water."""
 
 
-def test_odd_files_are_read_or_rejected(shared_data: Path) -> None:
+def test_read_structure_reads_or_rejects_unusual_files(shared_data: Path) -> None:
     files = sorted((shared_data / "structures" / "odd").iterdir())
     assert len(files) == 47
     lengths: dict[str, list[int]] = {}
@@ -239,7 +239,7 @@ def test_odd_files_are_read_or_rejected(shared_data: Path) -> None:
     assert lengths["3JQH.cif"] == [23]
 
 
-def test_alpha_carbons_of_real_files_equal_biopython(shared_data: Path) -> None:
+def test_alpha_carbon_positions_of_real_files_equal_biopython(shared_data: Path) -> None:
     from Bio.PDB.PDBParser import PDBParser
 
     for name in ("1A8O", "2XHE", "1LCD", "biojava_1lnl"):

@@ -84,7 +84,7 @@ def plain_published(chains: Chains, a: int, b: int, weights: Weights, gaps: tupl
 
 @pytest.mark.parametrize("gaps", [(1.0, 0.5), (10.0, 1.0), (3.0, 3.0)])
 @pytest.mark.parametrize("weights", [Weights(), Weights(1, 2, 1, 3), Weights(1, 1, 1, 0)])
-def test_published_scores_equal_plain_formulas(gaps, weights):
+def test_published_structure_scores_equal_plain_formulas(gaps, weights):
     rng = np.random.default_rng(int(gaps[0]))
     chains = chains_of(*(walk(rng, n) for n in (4, 5, 37, 80, 120)))
     arrays = describe(chains)
@@ -96,7 +96,7 @@ def test_published_scores_equal_plain_formulas(gaps, weights):
 
 @settings(max_examples=50, deadline=None)
 @given(lengths=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3000)), min_size=1, max_size=12))
-def test_element_reward_follows_equation_12(lengths):
+def test_secondary_structure_element_reward_equals_equation_12(lengths):
     types, sizes = np.array([t for t, _ in lengths], np.uint8), np.array([n for _, n in lengths], np.int32)
     for i in range(len(types)):
         reward = element_score(types[:1], sizes[:1], types[i : i + 1], sizes[i : i + 1], 0, 0)
@@ -105,7 +105,7 @@ def test_element_reward_follows_equation_12(lengths):
         assert reward / ELEMENT_UNITS == pytest.approx(expected, abs=1e-5)
 
 
-def test_elements_are_runs_of_a_state_within_a_chain():
+def test_secondary_structure_elements_are_runs_of_a_state_within_a_chain():
     rng = np.random.default_rng(4)
     lengths = [400, 1, 300, 7, 90_000]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -119,7 +119,7 @@ def test_elements_are_runs_of_a_state_within_a_chain():
     assert elements.length[-1] == 90_000
 
 
-def test_descriptors_ignore_motion_but_detect_mirror_image():
+def test_structure_descriptors_ignore_motion_but_detect_mirror_image():
     rng = np.random.default_rng(5)
     chain = walk(rng, 90)
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
@@ -134,7 +134,7 @@ def test_descriptors_ignore_motion_but_detect_mirror_image():
     assert np.abs(first.angle.astype(int) - mirrored.angle).max() <= 2
 
 
-def test_descriptor_codes_count_separation_and_burial():
+def test_structure_descriptor_codes_equal_separation_and_burial():
     rng = np.random.default_rng(6)
     chain = walk(rng, 60) * 0.5
     arrays, using = describe(chains_of(chain)), alphabets()
@@ -147,12 +147,12 @@ def test_descriptor_codes_count_separation_and_burial():
 
 
 @pytest.mark.parametrize("n", [4, 5, 6])
-def test_the_shortest_chains_are_described(n):
+def test_structure_descriptors_accept_the_shortest_chains(n):
     arrays = describe(chains_of(walk(np.random.default_rng(n), n)))
     assert len(arrays.state) == n and arrays.lengths.tolist() == [n]
 
 
-def test_rewards_fit_in_32_bits_for_any_length():
+def test_structure_rewards_fit_in_32_bits_for_any_length():
     arrays = describe(chains_of(walk(np.random.default_rng(7), 30_000 // 10)))
     long = arrays._replace(state=np.tile(arrays.state, 20), length=np.tile(arrays.length, 20), angle=np.tile(arrays.angle, 20))
     for weights in (Weights(), Weights(10, 10, 10, 10)):
@@ -164,7 +164,7 @@ def test_rewards_fit_in_32_bits_for_any_length():
             assert len(long.state) * int(most) < 1 << 30 and unit > 0 and rewards.gap_first <= 1 << 30
 
 
-def test_shipped_tables_are_symmetric_and_reward_equality():
+def test_shipped_reward_tables_are_symmetric_and_reward_equality():
     learned = sensitive_tables()
     assert set(learned.tables) == set(learned.weights) and set(learned.tables) <= set(ALPHABETS)
     for name, table in learned.tables.items():

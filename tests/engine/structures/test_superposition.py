@@ -29,7 +29,7 @@ def walk(n, seed=0):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 50, 400])
-def test_least_squares_fit_equals_singular_value_method(n):
+def test_superposition_equals_singular_value_decomposition(n):
     rng = np.random.default_rng(n)
     for flat in (None, 2, 1):
         fixed, mobile = rng.normal(size=(n, 3)) * 20 + 100, rng.normal(size=(n, 3)) * 20
@@ -43,7 +43,7 @@ def test_least_squares_fit_equals_singular_value_method(n):
         assert np.sqrt(((moved - fixed) ** 2).sum() / n) == pytest.approx(rmsd, abs=1e-9)
 
 
-def test_mirror_image_is_not_superposed_by_reflection():
+def test_superposition_does_not_reflect_a_mirror_image():
     fixed = walk(30)
     mirrored = fixed * [1, 1, -1]
     rotation, _, rmsd = superpose(fixed, mirrored)
@@ -52,7 +52,7 @@ def test_mirror_image_is_not_superposed_by_reflection():
     assert rmsd > 1.0
 
 
-def test_tm_scores_follow_their_definition():
+def test_tm_scores_equal_the_definition():
     query = walk(60)
     target = Rotation.random(random_state=1).apply(query[5:45]) + 7.0
     pairs = np.stack([np.arange(5, 45), np.arange(40)], axis=1)
@@ -70,7 +70,7 @@ def test_tm_scores_follow_their_definition():
 
 
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
-def test_copy_is_superposed_without_an_initial_alignment(effort):
+def test_superposition_finds_a_copy_without_initial_alignment(effort):
     query = np.concatenate([helix(20), walk(40, 5) + 30.0, helix(25) + np.array([0.0, 20.0, 0.0])])
     target = Rotation.random(random_state=4).apply(query[10:80]) - 50.0
     superpositions = superpose_many(query, target, np.array([0, 70]), NONE, np.zeros(2, np.int64), effort=effort, threads=1)
@@ -81,7 +81,7 @@ def test_copy_is_superposed_without_an_initial_alignment(effort):
     assert np.allclose(superpositions.moved(0, target), query[10:80], atol=1e-4)
 
 
-def test_values_of_each_target_are_consistent():
+def test_superposition_scores_of_each_target_are_consistent():
     rng = np.random.default_rng(3)
     query = walk(90)
     targets = [query[10:70] + rng.normal(size=(60, 3)), walk(120, 8), query[::1] + rng.normal(size=(90, 3)) * 0.5, walk(5, 2)]
@@ -124,7 +124,7 @@ def test_superpositions_are_equal_for_any_threads_and_batch(effort):
             assert (superposition.pairs[superposition.pair_offsets[k] : superposition.pair_offsets[k + 1]] == alone.pairs).all()
 
 
-def test_reported_superposition_has_the_reported_tm_score():
+def test_reported_transformation_gives_the_reported_tm_score():
     rng = np.random.default_rng(11)
     query = np.concatenate([helix(40), walk(50, 5) + 20.0])
     for n, noise in ((60, 0.5), (90, 2.0), (140, 4.0)):
@@ -139,7 +139,7 @@ def test_reported_superposition_has_the_reported_tm_score():
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("n", [1, 3, 30])
-def test_any_lengths_give_a_score_between_zero_and_one(m, n):
+def test_tm_score_is_between_zero_and_one_for_any_lengths(m, n):
     superpositions = superpose_many(walk(m, 1), walk(n, 2), np.array([0, n]), NONE, np.zeros(2, np.int64), threads=1)
     assert 0 <= superpositions.tm_score_query[0] <= 1 + 1e-9
     assert 0 <= superpositions.tm_score_target[0] <= 1 + 1e-9
@@ -158,7 +158,7 @@ def test_superposition_rejects_non_finite_coordinates():
         superpose_many(walk(9), target, np.array([0, 8]), NONE, np.zeros(2, np.int64))
 
 
-def test_cancel_is_noticed():
+def test_superposition_stops_at_cancel():
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):

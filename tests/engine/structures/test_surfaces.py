@@ -32,7 +32,7 @@ def is_closed(mesh: Mesh) -> bool:
     return all(np.array_equal(first, second) for first, second in zip(there, back, strict=True))
 
 
-def test_surface_of_one_atom_is_a_ball() -> None:
+def test_molecular_surface_of_one_atom_is_a_sphere() -> None:
     mesh = molecular_surface(np.array([[5.0, -3.0, 40.0]]), np.array([3.0]), np.array([7]), 1 << 20)
     apart = mesh.vertices - np.array([5.0, -3.0, 40.0])
     assert np.abs(np.linalg.norm(apart, axis=1) - 3.0).max() < 0.08
@@ -43,7 +43,7 @@ def test_surface_of_one_atom_is_a_ball() -> None:
     assert np.linalg.norm(mesh.normals, axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_vertex_has_the_nearest_atom() -> None:
+def test_molecular_surface_vertices_belong_to_the_nearest_atom() -> None:
     position = np.array([[0.0, 0, 0], [2.5, 0, 0], [0.0, 3.0, 0], [20.0, 0, 0]])
     mesh = molecular_surface(position, np.full(4, 1.7), np.array([4, 9, 2, 5]), 1 << 20)
     apart = np.linalg.norm(mesh.vertices[:, None] - position[None], axis=2)
@@ -61,7 +61,7 @@ def albumin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_protein_volume_agrees_with_its_mass(albumin: Path) -> None:
+def test_molecular_surface_volume_agrees_with_protein_mass(albumin: Path) -> None:
     (atoms,) = read_chain_atoms(albumin, [read_structure(albumin).chains.taken([0])])
     assert not isinstance(atoms, Exception)
     mesh = molecular_surface(atoms.position, atoms.radius, atoms.residue, 1 << 20)
@@ -76,7 +76,7 @@ def test_protein_volume_agrees_with_its_mass(albumin: Path) -> None:
     assert depth.min() > 0.9 and depth.max() < 1.9
 
 
-def test_triangles_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_molecular_surface_triangles_and_memory_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     position = random.uniform(-60, 60, (3000, 3))
     few = molecular_surface(position, np.full(3000, 1.8), np.arange(3000), 20_000)
@@ -94,7 +94,7 @@ def test_triangles_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert sizes and max(sizes) < 1.5 * surfaces.MAXIMUM_CELLS
 
 
-def test_atoms_without_position_have_no_surface() -> None:
+def test_molecular_surface_ignores_atoms_without_position() -> None:
     assert molecular_surface(np.full((3, 3), np.nan), np.ones(3), np.arange(3), 1000) is NO_MESH
     assert molecular_surface(np.empty((0, 3)), np.empty(0), np.empty(0, int), 1000) is NO_MESH
     mixed = np.array([[0.0, 0, 0], [np.nan, 0, 0], [np.inf, 0, 0], [1e30, 0, 0]])

@@ -30,7 +30,7 @@ COLUMNS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(COLUMNS, st.integers(1, 500), st.integers(1, 500), st.integers(5, 80))
-def test_numbers_are_first_and_last_residue_of_each_line(columns, query_start, subject_start, width) -> None:  # type: ignore[no-untyped-def]
+def test_aligned_pair_numbers_first_and_last_residue_of_each_line(columns, query_start, subject_start, width) -> None:  # type: ignore[no-untyped-def]
     pair = pair_of(columns, query_start, subject_start)
     at = [query_start, subject_start]
     for first in range(0, len(pair), width):
@@ -44,14 +44,14 @@ def test_numbers_are_first_and_last_residue_of_each_line(columns, query_start, s
 
 @settings(max_examples=60, deadline=None)
 @given(COLUMNS)
-def test_column_kinds_match_definition(columns) -> None:  # type: ignore[no-untyped-def]
+def test_aligned_pair_column_kinds_equal_the_definition(columns) -> None:  # type: ignore[no-untyped-def]
     kinds = [GAP if "-" in (a, b) else IDENTICAL if a == b else POSITIVE if positive else MISMATCH for a, b, positive in columns]
     assert pair_of(columns).kinds.tolist() == kinds
 
 
 @settings(max_examples=60, deadline=None)
 @given(COLUMNS, st.integers(10, 80))
-def test_pair_text_and_fasta_have_both_sequences(columns, width) -> None:  # type: ignore[no-untyped-def]
+def test_aligned_pair_text_and_fasta_have_both_sequences(columns, width) -> None:  # type: ignore[no-untyped-def]
     pair = pair_of(columns)
     lines = pair.text(width).splitlines()
     for name, line_of_pair in (("Query", pair.query), ("Subject", pair.subject)):

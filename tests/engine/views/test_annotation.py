@@ -41,7 +41,7 @@ def synthetic_peaks(n_noise: int = 400) -> Peaks:
     return Peaks(mz[order], intensity[order])
 
 
-def test_fragment_ions_match_pyteomics_masses() -> None:
+def test_annotated_fragment_ions_match_pyteomics_masses() -> None:
     spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     ions = spectrum.ions
     for i in range(len(ions)):
@@ -57,7 +57,7 @@ def test_fragment_ions_match_pyteomics_masses() -> None:
     }
 
 
-def test_matches_are_peaks_within_the_tolerance() -> None:
+def test_annotation_matches_peaks_within_the_tolerance() -> None:
     peaks = synthetic_peaks()
     spectrum = annotate_match(ROW, peaks, SETTINGS)
     for ion in range(len(spectrum.ions)):
@@ -71,14 +71,14 @@ def test_matches_are_peaks_within_the_tolerance() -> None:
     assert len(set(spectrum.matches.peak.tolist())) == len(spectrum.matches), "a peak has one name"
 
 
-def test_ion_names_have_charges_and_losses() -> None:
+def test_annotated_ion_names_have_charges_and_losses() -> None:
     spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     names = {spectrum.name(i) for i in range(len(spectrum.ions))}
     assert {"b5", "y9", "y9²⁺", "[M+3H]³⁺", "b7−H3PO4", "y3−CH4OS", "b9−H2O²⁺"} <= names
     assert set(spectrum.kinds) <= {"b", "y", "p", LOSS}
 
 
-def test_bonds_are_those_with_matched_ions() -> None:
+def test_annotated_bonds_have_matched_ions() -> None:
     spectrum = annotate_match(ROW, synthetic_peaks(n_noise=0), SETTINGS)
     assert spectrum.bonds("b").tolist() == list(range(1, 10))
     assert spectrum.bonds("y").tolist() == list(range(1, 10))
@@ -98,7 +98,7 @@ def test_immonium_ions_match_pyteomics_masses() -> None:
     assert IMMONIUM not in annotate_match(ROW, synthetic_peaks(), SETTINGS).ions.series
 
 
-def test_peaks_are_named_above_the_label_threshold() -> None:
+def test_annotation_names_peaks_above_the_label_threshold() -> None:
     spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     strict = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, least_labelled=20.0))
     assert (strict.shown.kinds == spectrum.shown.kinds).all()
@@ -107,7 +107,7 @@ def test_peaks_are_named_above_the_label_threshold() -> None:
     assert [spectrum.labels[spectrum.match_of_peak[peak]] for peak in strict.shown.named.tolist()] == list(strict.shown.labels)
 
 
-def test_losses_are_selected_separately() -> None:
+def test_annotation_selects_each_neutral_loss_separately() -> None:
     lost = {kind: set(annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, losses=(kind,))).ions.loss_names) - {""} for kind in LOSSES}
     assert lost == {"H2O": {"H2O"}, "NH3": {"NH3"}, OF_MODIFICATIONS: {"H3PO4", "CH4OS"}}
 

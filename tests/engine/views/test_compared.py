@@ -30,7 +30,7 @@ def assert_same(peaks: Peaks, mz: list[float]) -> None:
     assert peaks.mz.tolist() == sorted(mz)
 
 
-def test_member_is_compared_with_consensus_of_its_cluster(tmp_path: Path) -> None:
+def test_cluster_member_is_compared_with_the_cluster_consensus(tmp_path: Path) -> None:
     project = project_with_clusters(tmp_path / "project")
     clusters = {row["cluster"]: row for row in rows_of(project, "clusters")}
     with open_run(project) as run:
@@ -45,7 +45,7 @@ def test_member_is_compared_with_consensus_of_its_cluster(tmp_path: Path) -> Non
                 assert compared.spectra.similarity == member["similarity_to_consensus"] and compared.member["title"] == member["title"]
 
 
-def test_explained_spectrum_is_compared_with_identified_one(tmp_path: Path) -> None:
+def test_explained_spectrum_is_compared_with_identified_spectrum(tmp_path: Path) -> None:
     project = project_with_explanation(tmp_path / "project")
     with open_run(project) as run:
         source = run.tables.source("explained")
@@ -62,7 +62,7 @@ def test_explained_spectrum_is_compared_with_identified_one(tmp_path: Path) -> N
         assert alone.lower is None and alone.title == f"identified as {identified['peptide']}" and alone.upper.ions is not None
 
 
-def test_psm_is_annotated_with_ion_settings_of_its_run(tmp_path: Path) -> None:
+def test_psm_is_annotated_with_ion_settings_of_the_run(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "project")
     rows = rows_of(project, "psms")
     with open_run(project.folder, "identify-0001") as run:

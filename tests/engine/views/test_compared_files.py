@@ -23,7 +23,7 @@ def test_match_files_matches_equal_digests_of_any_name() -> None:
     assert second["copy.mzML"] == first["b.mzML"] != first["a.mzML"]
 
 
-def test_match_files_uses_names_without_digests() -> None:
+def test_match_files_compares_names_of_files_without_digests() -> None:
     first, second, third = match_numbers({"/data/a.mzML.gz": "1", "/data/b.mzML": "2"}, {"C:\\data\\b.mgf": "3"}, {"a": ""})
     assert second["C:\\data\\b.mgf"] == first["/data/b.mzML"] and third["a"] == first["/data/a.mzML.gz"]
 

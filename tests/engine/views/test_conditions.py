@@ -85,7 +85,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TableSource]:
         (none_finite("rows", "q_value"), lambda _: False),
     ],
 )
-def test_condition_selects_same_rows_as_python(source: TableSource, condition: Condition, holds: Callable[[dict[str, Any]], bool]) -> None:
+def test_table_condition_selects_same_rows_as_python(
+    source: TableSource, condition: Condition, holds: Callable[[dict[str, Any]], bool]
+) -> None:
     expected = [i for i, row in enumerate(ROWS) if holds(row)]
     assert source.rows([condition]).tolist() == expected
     assert source.rows([condition], most=1).tolist() == expected[:1]
@@ -93,7 +95,7 @@ def test_condition_selects_same_rows_as_python(source: TableSource, condition: C
     assert source.columns(["other"], [condition])["other"].to_pylist() == [ROWS[i]["other"] for i in expected]
 
 
-def test_text_search_uses_only_text_columns(source: TableSource) -> None:
+def test_table_text_search_uses_only_text_columns(source: TableSource) -> None:
     columns = [Column("name"), Column("tags", kind="texts"), Column("n", kind="integer")]
     assert source.rows(text_in_columns(columns, " c; D ")).tolist() == [2]
     assert source.rows(contains_in(["name", "other"], "one")).tolist() == [0, 2]

@@ -15,7 +15,7 @@ SEQUENCES = st.text("ACDEFGHIKL", min_size=1, max_size=60)
 
 @settings(max_examples=100, deadline=None)
 @given(SEQUENCES, st.lists(st.tuples(st.integers(0, 59), st.integers(1, 12)), max_size=8))
-def test_coverage_by_definition(sequence: str, segments: list[tuple[int, int]]) -> None:
+def test_protein_coverage_equals_the_definition(sequence: str, segments: list[tuple[int, int]]) -> None:
     rows: list[dict[str, Any]] = []
     for i, (start, length) in enumerate(segments):
         segment = sequence[start % len(sequence) :][:length]
@@ -49,7 +49,7 @@ PEPTIDES = [
 ]
 
 
-def test_modified_residues_are_where_the_peptide_has_them() -> None:
+def test_coverage_marks_modified_residues_of_peptides() -> None:
     coverage = cover("", SEQUENCE[:70], PEPTIDES)
     assert coverage.modified == {0: ("Acetyl",), 5: ("Carbamidomethyl",), 17: ("Oxidation",)}
     # Fixed modifications are marked neither in the sequence nor on the bars; a terminus is not a residue.

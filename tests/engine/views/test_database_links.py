@@ -32,7 +32,7 @@ def urls(name: str, *, is_structure: bool = False) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("is_structure", [False, True])
-def test_accessions_of_uniprot_have_two_pages(name: str, accession: str, is_structure: bool) -> None:
+def test_uniprot_accession_links_to_two_pages(name: str, accession: str, is_structure: bool) -> None:
     expected = [f"https://www.uniprot.org/uniprotkb/{accession}/entry", f"https://alphafold.ebi.ac.uk/entry/{accession}"]
     assert urls(name, is_structure=is_structure) == expected
 
@@ -49,7 +49,7 @@ def test_accessions_of_uniprot_have_two_pages(name: str, accession: str, is_stru
         ("4F5S_A", False, "4F5S"),
     ],
 )
-def test_identifiers_of_the_pdb_have_a_page(name: str, is_structure: bool, entry: str) -> None:
+def test_pdb_identifier_links_to_one_page(name: str, is_structure: bool, entry: str) -> None:
     assert urls(name, is_structure=is_structure) == [f"https://www.rcsb.org/structure/{entry}"]
 
 
@@ -62,14 +62,14 @@ def test_identifiers_of_the_pdb_have_a_page(name: str, is_structure: bool, entry
         *("4f5s", "4F5S", "0F5S_A", "pdb|4F5S|<b>", "AF-P02769-F1-model_v4.pdb", "AF-../../x-F1", "P02769" * 1000, "A" * 10_000_000),
     ],
 )
-def test_other_names_have_no_link(name: str) -> None:
+def test_names_of_other_forms_have_no_database_link(name: str) -> None:
     assert urls(name) == []
 
 
 @given(
     st.one_of(st.text(max_size=20), st.from_regex(UNIPROT, fullmatch=True), st.from_regex(r"(sp\|)?[A-Z0-9|_\-/.%]{4,20}", fullmatch=True))
 )
-def test_links_hold_only_a_valid_accession(name: str) -> None:
+def test_database_links_contain_only_a_valid_accession(name: str) -> None:
     for is_structure in (False, True):
         for url in urls(name, is_structure=is_structure):
             parts = urlsplit(url)
@@ -80,7 +80,7 @@ def test_links_hold_only_a_valid_accession(name: str) -> None:
             assert re.fullmatch(pattern, accession) and accession in name.upper()
 
 
-def test_links_of_names_are_few_and_different() -> None:
+def test_database_links_of_names_are_few_and_different() -> None:
     names = ["sp|P02769|ALBU_BOVIN", "P02769", "unknown", *(f"P{number:05d}" for number in range(50))]
     links = links_of_names(names)
     assert len(links) == len(set(links)) == 8

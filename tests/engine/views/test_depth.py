@@ -36,7 +36,7 @@ def counted(start: np.ndarray, end: np.ndarray, length: int = LENGTH) -> np.ndar
         np.array([139.5, 140.5]),
     ],
 )
-def test_depth_of_parts_has_mean_and_maximum_of_their_bases(n: int, edges: np.ndarray) -> None:
+def test_read_depth_of_bins_has_mean_and_maximum_of_the_bases(n: int, edges: np.ndarray) -> None:
     start, end = ranges(n)
     depth, expected = Depth.of_ranges("t", LENGTH, start, end), counted(start, end)
     mean, maximum = depth.parts(edges)
@@ -48,6 +48,6 @@ def test_depth_of_parts_has_mean_and_maximum_of_their_bases(n: int, edges: np.nd
     assert depth.covered == pytest.approx((expected > 0).mean()) and depth.n_alignments == n
 
 
-def test_depth_counts_alignments_at_both_ends() -> None:
+def test_read_depth_counts_alignments_at_both_ends() -> None:
     depth = Depth.of_ranges("t", 5, np.array([1, 5, 1]), np.array([1, 5, 5]))
     assert depth.parts(np.arange(0.5, 6))[1].tolist() == [2, 1, 1, 1, 2]

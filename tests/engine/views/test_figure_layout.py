@@ -27,7 +27,7 @@ from proteoscope.engine.views.pdf_pages import PdfPages
 X, Y = Axis(0.0, 10.0, "m/z"), Axis(0.0, 100.0, "Intensity (%)")
 
 
-def test_lay_out_puts_marks_at_their_values() -> None:
+def test_figure_layout_puts_marks_at_data_coordinates() -> None:
     marks = (Spikes(np.array([0.0, 5.0, 10.0, 11.0]), np.array([100.0, 50.0, 25.0, 99.0])), Scatter(np.array([5.0]), np.array([50.0])))
     drawing = lay_out(Figure("one", "One panel", (Panel(X, Y, marks),)))
     (clip,) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
@@ -42,13 +42,13 @@ def test_lay_out_puts_marks_at_their_values() -> None:
 
 
 @pytest.mark.parametrize(("scale", "low", "middle"), [("linear", 0.0, 50.0), ("square-root", 0.0, 25.0), ("logarithmic", 1.0, 10.0)])
-def test_axis_shares_follow_its_scale(scale, low, middle) -> None:
+def test_figure_axis_positions_follow_the_scale(scale, low, middle) -> None:
     axis = Axis(low, 100.0, scale=scale)
     np.testing.assert_allclose(axis.shares(np.array([low, middle, 100.0])), [0.0, 0.5, 1.0])
     assert all(low <= tick <= 100 for tick in axis.ticks(5)) and len(axis.ticks(5)) >= 2
 
 
-def test_lay_out_shows_the_requested_range() -> None:
+def test_figure_layout_shows_the_requested_range() -> None:
     panel = Panel(X, Y, (Spikes(np.arange(11.0), np.full(11, 80.0)),))
     drawing = lay_out(Figure("one", "One panel", (panel,)), x_range=(2.0, 4.0))
     (clip,) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
@@ -56,7 +56,7 @@ def test_lay_out_shows_the_requested_range() -> None:
 
 
 @pytest.mark.parametrize("is_below", [False, True])
-def test_names_cover_neither_each_other_nor_peaks(is_below) -> None:
+def test_figure_labels_overlap_neither_labels_nor_peaks(is_below) -> None:
     random = np.random.default_rng(5)
     x, y = np.sort(random.uniform(0, 10, 60)), random.uniform(5, 90, 60)
     side = -1 if is_below else 1
@@ -95,7 +95,7 @@ def every_mark() -> Figure:
     return Figure("all", "All marks: <title>", (panel, panel), ("first", "second"), (LegendEntry("b", Ion("b")), LegendEntry("y", 1, True)))
 
 
-def test_svg_of_every_mark_is_well_formed_with_unique_clips() -> None:
+def test_svg_of_every_mark_is_well_formed_with_unique_clip_paths() -> None:
     root = etree.fromstring(svg(lay_out(every_mark())), etree.XMLParser(resolve_entities=False))
     names = [element.get("id") for element in root.iter("{*}clipPath")]
     assert len(names) == len(set(names)) == 2
@@ -105,14 +105,14 @@ def test_svg_of_every_mark_is_well_formed_with_unique_clips() -> None:
     assert {"a < b", "limit", "α & β", "first", "second", "m/z"} <= texts
 
 
-def test_every_kind_of_shape_is_in_the_layout_of_every_mark() -> None:
+def test_layout_of_all_marks_has_every_kind_of_shape() -> None:
     shapes = [inner for shape in lay_out(every_mark()).shapes for inner in (shape.shapes if isinstance(shape, Clip) else (shape,))]
     assert {type(shape).__name__ for shape in shapes} == {"Area", "Bar", "Curve", "Image", "Label", "Points", "Sticks", "Stroke"}
     assert all(isinstance(shape.x, np.ndarray) for shape in shapes if isinstance(shape, Curve | Points | Sticks))
     assert any(isinstance(shape, Image) for shape in shapes) and any(isinstance(shape, Stroke | Bar) for shape in shapes)
 
 
-def test_pdf_of_every_mark_repeats_byte_for_byte() -> None:
+def test_pdf_of_every_mark_is_identical_when_written_again() -> None:
     files = []
     for _ in range(2):
         pages = PdfPages("figure")
@@ -121,7 +121,7 @@ def test_pdf_of_every_mark_repeats_byte_for_byte() -> None:
     assert files[0] == files[1] and files[0].startswith(b"%PDF")
 
 
-def test_inks_contrast_with_paper_and_dark_surfaces() -> None:
+def test_figure_colours_contrast_with_paper_and_dark_surfaces() -> None:
     dark = Palette("#1e1e1e", "#ffffff", "#aaaaaa", "#444444")
 
     def luminance(rgb):

@@ -22,7 +22,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
 
 
-def test_messages_of_a_run_start_with_warnings(searched: Path, tmp_path: Path) -> None:
+def test_run_messages_start_with_warnings(searched: Path, tmp_path: Path) -> None:
     shutil.copytree(searched, tmp_path / "project")
     project = Project.open(tmp_path / "project")
     with project.run("align", project.runs()[-1].parameters, [], version="1", device="cpu") as run:

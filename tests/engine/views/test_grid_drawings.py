@@ -54,7 +54,7 @@ def labels(drawing: Drawing) -> list[str]:
     return [shape.text for shape in flat(drawing.shapes) if isinstance(shape, Label)]
 
 
-def test_all_grids_are_written_without_qt(tmp_path: Path) -> None:
+def test_grid_drawings_are_written_without_qt(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_QT, str(tmp_path)], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.iterdir())) == 15
@@ -65,7 +65,7 @@ def test_all_grids_are_written_without_qt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_region_has_the_shapes_of_the_full_drawing(name: str) -> None:
+def test_grid_drawing_of_a_region_equals_part_of_full_drawing(name: str) -> None:
     sheet = SHEETS[name]
     # Query and conservation of a stack are always visible.
     shapes = {repr(shape) for shape in flat(sheet.draw().shapes)}
@@ -124,7 +124,7 @@ def test_draw_coverage_has_residues_and_a_bar_for_each_peptide() -> None:
     assert sheet.residue_at(sheet.numbers - 1, sheet.tops[0] + 1) is None
 
 
-def test_draw_hits_names_the_best_and_counts_all() -> None:
+def test_draw_hits_names_the_best_hits_and_counts_all() -> None:
     texts = labels(draw_hits(grid_examples.hits()))
     assert {"Hits of Q (120 residues)", "Bit score", "the best 5 of 1,234 hits", *(f"S{k}" for k in range(5))} <= set(texts)
     sheet = HitSheet(grid_examples.hits(), MEASURE, 400.0, 5)
@@ -145,6 +145,6 @@ def test_draw_pileup_shows_characters_differences_and_features() -> None:
 
 
 @pytest.mark.parametrize("width", [0.0, 3.0, 20.0, 50.0, 1000.0])
-def test_elided_texts_fit(width: float) -> None:
+def test_elided_texts_fit_their_width(width: float) -> None:
     text = MEASURE.elided("a name of a protein", width)
     assert MEASURE.width(text) <= width and (text == "a name of a protein" or text == "" or text.endswith("…"))

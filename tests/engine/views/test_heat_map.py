@@ -29,7 +29,7 @@ def random_log2(n: int = 60, s: int = 7, missing: float = 0.25, seed: int = 0) -
     return log2
 
 
-def test_distances_match_definition():
+def test_heat_map_distances_equal_the_definition():
     values = random_log2()
     distance = pairwise_distances(values)
     for i in range(len(values)):
@@ -41,7 +41,7 @@ def test_distances_match_definition():
     assert apart.tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
 
 
-def test_small_example_is_clustered_as_by_hand():
+def test_heat_map_clusters_small_example_as_by_hand():
     """Rows less their medians: A (-1, 0, 1), B (-1, 0, 1.2), C (1, 0, -1), D (3, 0, -3).
 
     Root mean squares: AB √(0.04/3) = 0.115, AC √(8/3) = 1.633, BC √(8.84/3) = 1.717, CD √(8/3) = 1.633, AD √(32/3) = 3.266,
@@ -58,7 +58,7 @@ def test_small_example_is_clustered_as_by_hand():
     assert heat.values.tolist() == [pytest.approx(log2[row, heat.columns] - np.median(log2[row])) for row in order]
 
 
-def test_order_matches_scipy_on_complete_quantities():
+def test_heat_map_order_equals_scipy_on_complete_quantities():
     log2 = random_log2(30, 8, missing=0.0)
     heat = cluster_quantities(log2)
     centred = log2 - np.median(log2, axis=1, keepdims=True)
@@ -67,7 +67,7 @@ def test_order_matches_scipy_on_complete_quantities():
     assert heat.columns.tolist() == leaves_list(linkage(pdist(centred.T), "average")).tolist()
 
 
-def test_most_variable_rows_are_selected():
+def test_heat_map_selects_the_most_variable_rows():
     log2 = random_log2(90, 6)
     log2[:, 0][5] = 400.0
     log2[7, 1:] = np.nan
@@ -83,7 +83,7 @@ def test_most_variable_rows_are_selected():
     assert set(heat.rows.tolist()) == set(sorted(spread, key=lambda row: -spread[row])[:20])
 
 
-def test_drawing_has_cells_trees_and_their_description():
+def test_heat_map_drawing_has_cells_trees_and_description():
     log2 = random_log2(40, 7)
     heat, samples = cluster_quantities(log2, 30), samples_of(log2)
     assert heat is not None
@@ -105,7 +105,7 @@ def test_drawing_has_cells_trees_and_their_description():
 
 
 @pytest.mark.parametrize("palette", [PAPER, Palette("#16181c", "#e6e8eb", "#a7aeb9", "#454b55")])
-def test_cells_have_colours_of_shades(palette):
+def test_heat_map_cells_have_the_colours_of_the_scale(palette):
     parts = np.array([[-2.0, -0.5, 0.0], [0.25, 1.0, np.nan]])
     pixels = Cells(0, 0, 30, 20, parts, "grid", np.arange(2), "{} {}".format).pixels(palette, 2)
     assert pixels.shape == (4, 6, 4) and (pixels[..., 3] == 255).all()
@@ -116,7 +116,7 @@ def test_cells_have_colours_of_shades(palette):
             assert np.abs(pixels[2 * row + 1, 2 * column, :3].astype(int) - wanted).max() <= 1
 
 
-def test_too_few_or_many_quantities():
+def test_heat_map_explains_too_few_or_too_many_quantities():
     assert cluster_quantities(random_log2(1, 5)) is None and cluster_quantities(random_log2(9, 1)) is None
     drawing = draw_heat_map(None, samples_of(random_log2(1, 5)))
     assert any("two proteins" in shape.text for shape in drawing.shapes if isinstance(shape, Label))

@@ -16,7 +16,7 @@ from proteoscope.engine.views.citations import CITATIONS, bibtex, citation_text
 from proteoscope.engine.views.glossary import glossary, matching
 
 
-def test_glossary_has_each_column_and_setting() -> None:
+def test_help_glossary_has_each_column_and_setting() -> None:
     terms = glossary(SEARCHES)
     meanings = {(term.title, term.meaning) for term in terms}
     assert len({(term.title, term.meaning, term.is_setting) for term in terms}) == len(terms), "each term is listed once"
@@ -29,7 +29,7 @@ def test_glossary_has_each_column_and_setting() -> None:
     assert [term.title.casefold() for term in terms] == sorted(term.title.casefold() for term in terms)
 
 
-def test_matching_ranks_titles_first_and_needs_all_words() -> None:
+def test_help_search_ranks_titles_first_and_needs_all_words() -> None:
     terms = glossary(SEARCHES)
     terms_found = matching(terms, "Q-VALUE")
     assert terms_found and "q-value" in terms_found[0].title.casefold()

@@ -42,7 +42,7 @@ def test_score_histogram_matches_numpy(source: TableSource) -> None:
     assert histogram.mark[1] == "1 % FDR"
 
 
-def test_mass_error_histogram_has_accepted_matches(source: TableSource) -> None:
+def test_mass_error_histogram_counts_accepted_psms(source: TableSource) -> None:
     errors = [
         row["mass_error_ppm"]
         for row in IDENTIFICATION.psms.to_pylist()

@@ -20,7 +20,7 @@ def accepted(rows: list[dict[str, Any]], q_value: float = 0.01) -> list[dict[str
 
 
 @pytest.mark.parametrize("fdr", [0.0, 0.001, 0.01, 0.3, 1.0])
-def test_accepted_counts_match_targets_and_decoys(tmp_path: Path, fdr: float) -> None:
+def test_accepted_counts_equal_targets_and_decoys_of_tables(tmp_path: Path, fdr: float) -> None:
     results = identification(n_spectra=150)
     # Decoys and targets have similar q-values, as in a search.
     random = np.random.default_rng(5)

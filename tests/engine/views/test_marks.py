@@ -24,7 +24,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project_with_results(tmp_path_factory.mktemp("marked") / "p")[0]
 
 
-def test_marks_are_columns_to_sort_and_filter_by(project: Project) -> None:
+def test_row_marks_are_columns_to_sort_and_filter_by(project: Project) -> None:
     run_id = project.latest() or ""
     n = len(rows_of(project, "psms"))
     wanted = {3: RowMark(True, "nice y series"), 7: RowMark(comment="doubtful"), n - 1: RowMark(True)}
@@ -54,7 +54,7 @@ def saved(project: Project, out: Path, *, is_safe: bool = False) -> list[dict[st
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_marks_are_the_last_columns_of_the_saved_table(tmp_path: Path) -> None:
+def test_row_marks_are_the_last_columns_of_the_saved_table(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "p")
     bare = saved(project, tmp_path / "bare")
     assert "starred" not in bare[0], "without marks the table is unchanged"

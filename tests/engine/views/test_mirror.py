@@ -17,7 +17,7 @@ MZ = st.lists(st.integers(1000, 1400).map(lambda tenth: tenth / 10), max_size=30
 
 
 @given(MZ, MZ, st.sampled_from([Tolerance(0.5, "Da"), Tolerance(0.05, "Da"), Tolerance(2000, "ppm")]))
-def test_shared_peaks_are_mutually_nearest_within_tolerance(first: list[float], second: list[float], tolerance: Tolerance) -> None:
+def test_mirror_shared_peaks_are_mutually_nearest_within_tolerance(first: list[float], second: list[float], tolerance: Tolerance) -> None:
     pairs = shared_peaks(np.array(first, float), np.array(second, float), tolerance).tolist()
 
     def nearest(mz: float, among: list[float]) -> int:
@@ -32,7 +32,7 @@ def test_shared_peaks_are_mutually_nearest_within_tolerance(first: list[float], 
     assert pairs == expected
 
 
-def test_shared_peaks_have_same_kind_in_both_spectra() -> None:
+def test_mirror_shared_peaks_have_same_kind_in_both_spectra() -> None:
     with_ions = annotate_match(ROW, synthetic_peaks(n_noise=20), SETTINGS)
     bare = Peaks(with_ions.peaks.mz[::2].copy(), with_ions.peaks.intensity[::2].copy())
     mirrored = MirroredSpectra("", Half("above", bare), Half("below", with_ions.peaks, with_ions), Tolerance(0.001, "Da"))

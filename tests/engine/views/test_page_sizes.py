@@ -72,7 +72,7 @@ def test_figures_have_the_width_and_readable_texts(name, size):
 
 
 @pytest.mark.parametrize(("size", "millimetres"), [(ONE_COLUMN, 85.0), (TWO_COLUMNS, 178.0)])
-def test_files_have_the_size_in_millimetres(size, millimetres, tmp_path: Path):
+def test_figure_files_have_the_size_in_millimetres(size, millimetres, tmp_path: Path):
     figure = PaperFigure("volcano", FIGURES["volcano"])
     for ending in ("svg", "pdf", "png"):
         save_figure(tmp_path / f"volcano.{ending}", figure, size)
@@ -89,7 +89,7 @@ def test_files_have_the_size_in_millimetres(size, millimetres, tmp_path: Path):
     assert int.from_bytes(raw[at + 4 : at + 8], "big") == int.from_bytes(raw[at + 8 : at + 12], "big") == 11811 and raw[at + 12] == 1
 
 
-def test_own_width_and_resolution(tmp_path: Path):
+def test_figure_files_have_the_requested_width_and_resolution(tmp_path: Path):
     save_figure(tmp_path / "one.png", PaperFigure("hits", FIGURES["hits"]), OWN_WIDTH, 150)
     with Picture.open(tmp_path / "one.png") as picture:
         assert picture.width == pytest.approx(1000, abs=1) and picture.info["dpi"] == pytest.approx((150, 150), abs=0.02)

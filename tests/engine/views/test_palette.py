@@ -26,7 +26,7 @@ def test_ciede2000_matches_published_pairs():
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("surface", SURFACES)
-def test_series_differ_for_any_colour_vision(vision, surface):
+def test_series_colours_differ_for_any_colour_vision(vision, surface):
     inks = [*range(len(SERIES_COLOURS)), Ion(UNMATCHED)]
     colours = linear(np.array([rgb_of(ink, SURFACES[surface]) for ink in inks]))
     seen = lab(np.clip(colours @ VISIONS[vision].T, 0, 1))
@@ -35,7 +35,7 @@ def test_series_differ_for_any_colour_vision(vision, surface):
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_series_contrast_with_their_surface(surface):
+def test_series_colours_contrast_with_the_surface(surface):
     def luminance(ink):
         return float(linear(np.array([rgb_of(ink, SURFACES[surface])]))[0] @ [0.2126, 0.7152, 0.0722])
 
@@ -55,5 +55,5 @@ def test_ion_series_have_colours_of_the_palette(surface):
     assert rgb_of("target", palette) == rgb_of(0, palette) and rgb_of("decoy", palette) == rgb_of(1, palette)
 
 
-def test_evidence_on_folds_has_colours_of_the_palette():
+def test_evidence_on_structures_has_colours_of_the_palette():
     assert rgb_of(0) == colouring.OBSERVED and rgb_of("mark") == colouring.MODIFIED and rgb_of("grid") == colouring.NOT_OBSERVED

@@ -41,7 +41,7 @@ def pixels(drawing: Drawing) -> np.ndarray:
     return np.asarray(Picture.open(BytesIO(png(drawing, 144))).convert("RGB")).astype(int)
 
 
-def test_png_has_each_shape_at_its_place() -> None:
+def test_png_figure_has_each_shape_at_the_layout_position() -> None:
     picture = pixels(every_shape())
     assert picture.shape == (200, 200, 3)
     for x, y in ((20, 15), (45, 15), (80, 25), (50, 60), (20, 85), (50, 80)):
@@ -53,14 +53,14 @@ def test_png_has_each_shape_at_its_place() -> None:
     assert (dashes == 255).all(axis=1).any() and (np.abs(dashes - BLUE).max(axis=1) <= 2).any()
 
 
-def test_pdf_holds_texts_as_text() -> None:
+def test_pdf_figure_contains_labels_as_text() -> None:
     document = pypdfium2.PdfDocument(pdf(every_shape()))
     assert document[0].get_size() == pytest.approx((100, 100))
     assert document[0].get_textpage().get_text_bounded().strip() == "y7²⁺ α <b>&"
     assert document.get_metadata_value("Title") == "Shapes & <title>"
 
 
-def test_files_repeat_byte_for_byte(tmp_path: Path) -> None:
+def test_figure_files_are_identical_when_written_again(tmp_path: Path) -> None:
     for ending in ("svg", "pdf", "png"):
         first, second = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"
         write_figure(first, every_shape())
@@ -68,7 +68,7 @@ def test_files_repeat_byte_for_byte(tmp_path: Path) -> None:
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_write_figure_refuses_another_ending_and_leaves_nothing(tmp_path: Path) -> None:
+def test_write_figure_rejects_other_suffix_and_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"cannot be written as '\.gif'"):
         write_figure(tmp_path / "figure.gif", every_shape())
     with pytest.raises(StorageError):
@@ -76,7 +76,7 @@ def test_write_figure_refuses_another_ending_and_leaves_nothing(tmp_path: Path) 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_write_figure_needs_no_qt(tmp_path: Path) -> None:
+def test_write_figure_works_without_qt(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.engine.views.test_paper import every_shape\n"

@@ -64,7 +64,7 @@ def test_pileup_shows_differences_from_the_reference(tmp_path: Path) -> None:
         assert sum(counts.values()) == int(((pile.start <= middle) & (pile.end >= middle)).sum())
 
 
-def test_gff3_and_bed_tracks_have_the_same_features(tmp_path: Path) -> None:
+def test_gff3_and_bed_feature_tracks_are_equal(tmp_path: Path) -> None:
     genes = ((10, 50, "+"), (5, 400, "-"))
     lines = [f"chr1\t.\tgene\t{first}\t{last}\t.\t{strand}\t0\tID=i{first};Name=g%20{first}\n" for first, last, strand in genes]
     whole = "chr1\t.\tregion\t1\t900\t.\t+\t.\tID=r\n"

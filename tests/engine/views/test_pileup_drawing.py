@@ -116,7 +116,7 @@ def parts(drawing: Drawing, kind: type) -> list:
 
 
 @pytest.mark.parametrize("n", [0, 1, 300])
-def test_depth_of_the_whole_reference_matches_counting(n: int) -> None:
+def test_pileup_depth_of_the_whole_reference_equals_counts(n: int) -> None:
     random = np.random.default_rng(4)
     start = np.sort(random.integers(1, LENGTH - 100, n))
     end = start + random.integers(0, 100, n)
@@ -137,7 +137,7 @@ def test_depth_of_the_whole_reference_matches_counting(n: int) -> None:
     assert sheet.position_at(sheet.coverage.left + 0.5) == pytest.approx(1.0)
 
 
-def test_depth_is_hidden_without_space() -> None:
+def test_pileup_depth_is_hidden_without_space() -> None:
     pile, depth = pile_of(np.array([5]), np.array([50])), Depth.of_ranges("g", LENGTH, np.array([5]), np.array([50]))
     assert PileupSheet(pile, (), (0.5, 100.5), TextMeasure(), (500, 100), depth).coverage is None
     assert PileupSheet(pile, (), (0.5, 100.5), TextMeasure(), (500, 300)).coverage is None
@@ -145,7 +145,7 @@ def test_depth_is_hidden_without_space() -> None:
     assert PileupSheet(pile, (), (0.5, 100.5), TextMeasure(), (500, 300), other).coverage is None
 
 
-def test_lines_are_thin_when_zoomed_out_and_legible_when_zoomed_in() -> None:
+def test_pileup_lines_are_thin_if_zoomed_out_and_legible_if_zoomed_in() -> None:
     pile = pile_of(np.full(500, 1), np.full(500, LENGTH))
     far, near = (PileupSheet(pile, (), shown, TextMeasure(), (500, 400)) for shown in ((0.5, 2000.5), (100.5, 130.5)))
     assert far.height == 1.0 and not far.is_written and near.height == 12.0 and near.is_written
@@ -158,14 +158,14 @@ def test_lines_are_thin_when_zoomed_out_and_legible_when_zoomed_in() -> None:
     assert far.read_at(250, far.top + 0.5) == 0 and "lines 1 to" in svg(far.draw()).decode()
 
 
-def test_figure_shows_all_lines() -> None:
+def test_pileup_figure_shows_all_lines() -> None:
     drawing = draw_pileup(pile_of(np.full(500, 1), np.full(500, LENGTH)))
     assert sum(len(shape.x1) for shape in parts(drawing, Spans)) == 500 and drawing.height > 500
     assert pdf(drawing).startswith(b"%PDF")
 
 
 @pytest.mark.parametrize("n_differences", [50, 20_000])
-def test_differences_have_the_colours_of_their_bases(n_differences: int) -> None:
+def test_pileup_differences_have_the_colours_of_bases(n_differences: int) -> None:
     pile = pile_of(np.full(40, 1), np.full(40, LENGTH), n_differences)
     sheet = PileupSheet(pile, (), (0.5, LENGTH + 0.5), TextMeasure(), (1048, 300))
     sticks = {stick.ink: len(stick.x) for stick in parts(sheet.draw(), Sticks)}

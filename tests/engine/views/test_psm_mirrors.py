@@ -43,7 +43,7 @@ def teacher_spectrum(row: dict[str, Any], shares: np.ndarray) -> Peaks:
     return Peaks(mz, np.array([intensities[peak_mz] for peak_mz in mz.tolist()]))
 
 
-def test_mirrored_with_prediction_rejects_c_and_z_ions() -> None:
+def test_mirror_with_prediction_rejects_c_and_z_ions() -> None:
     row = psm_row("PEPTIDEK", 2)
     peaks = Peaks(np.array([300.0, 400.0]), np.array([1.0, 2.0]), Activation.ETD)
     mirrored = mirrored_with_prediction(row, peaks, replace(SETTINGS, series="activation"))
@@ -51,7 +51,7 @@ def test_mirrored_with_prediction_rejects_c_and_z_ions() -> None:
     assert mirrored.upper.ions is not None and mirrored.upper.ions.settings.series == "cz"
 
 
-def test_predictions_resemble_teacher_of_same_peptide_only() -> None:
+def test_mirrored_predictions_resemble_ms2pip_for_same_peptide_only() -> None:
     with np.load(TEACHER, allow_pickle=False) as file:
         sequences, charges, taught = file["peptide"].tolist(), file["charge"].tolist(), 2.0 ** file["intensity"] - 0.001
     begin, same_peptide, reversed_peptide = 0, [], []
@@ -68,7 +68,7 @@ def test_predictions_resemble_teacher_of_same_peptide_only() -> None:
     assert np.median(reversed_peptide) < 0.6
 
 
-def test_predicted_peaks_have_masses_of_modified_peptide() -> None:
+def test_mirrored_predicted_peaks_have_masses_of_modified_peptide() -> None:
     row = psm_row("LVNELTMFK", 3, modification_positions=[7], modification_names=["Oxidation"], modification_masses=[15.994915])
     mirrored = mirrored_with_prediction(row, Peaks(np.array([300.0]), np.array([5.0])), SETTINGS)
     assert mirrored.lower is not None and mirrored.lower.ions is not None
@@ -87,14 +87,14 @@ def test_predicted_peaks_have_masses_of_modified_peptide() -> None:
     assert "traps" in mirrored_with_prediction(row, mirrored.upper.peaks, IonSettings(Tolerance(0.5, "Da"))).note
 
 
-def test_mirrored_with_prediction_rejects_long_peptides() -> None:
+def test_mirror_with_prediction_rejects_long_peptides() -> None:
     with pytest.raises(ParameterError, match="2 to 63 residues"):
         mirrored_with_prediction(psm_row("A" * 64, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
     empty = mirrored_with_prediction(psm_row("A" * 63, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
     assert empty.similarity == 0
 
 
-def test_mirrored_with_other_shows_best_other_psm(tmp_path: Path) -> None:
+def test_mirror_with_other_spectrum_shows_best_other_psm(tmp_path: Path) -> None:
     results = identification(n_spectra=80)
     every = results.psms.to_pylist()
     first = {row["spectrum"]: row for row in every if row["rank"] == 1}

@@ -67,7 +67,7 @@ def random_samples(n=40, s=6, seed=0, missing=0.2):
     return Samples(tuple(f"s{k}" for k in range(s)), tuple("xy"[2 * k // s] for k in range(s)), names, names, log2, state, names)
 
 
-def test_tables_by_sample_match_long_tables(project, run):
+def test_quantity_tables_by_sample_equal_long_tables(project, run):
     overview = opened(run)
     for name, key in (("protein_quantities", "accession"), ("peptide_quantities", "sequence")):
         by_sample = overview.proteins if key == "accession" else overview.peptides
@@ -87,7 +87,7 @@ def test_tables_by_sample_match_long_tables(project, run):
     assert all(len(overview.peptides.rows_of(name)) == PER_PROTEIN for name in overview.proteins.keys)
 
 
-def test_volcano_matches_table_of_changes(project, run):
+def test_volcano_points_equal_table_of_changes(project, run):
     overview, rows = opened(run), table_of(project.folder, "protein_changes")
     volcano = overview.volcano_of("heat / control")
     assert volcano is not None and overview.volcano_of(None) is None
@@ -114,7 +114,7 @@ def test_draw_volcano_accepts_no_rows_and_zero_p_values():
     assert np.isfinite(volcano.height).all() and b"&lt;y&gt;" not in svg(draw_volcano(volcano, 0.01, 0.0))
 
 
-def test_correlations_and_components_match_definitions():
+def test_sample_correlations_and_principal_components_equal_definitions():
     samples = random_samples()
     correlations = sample_correlations(samples)
     for i in range(6):
@@ -146,7 +146,7 @@ def test_empty_and_constant_samples_have_no_correlation():
 
 
 @pytest.mark.parametrize("width", [180.0, 320.0])
-def test_missing_components_and_correlations_are_explained(width):
+def test_missing_principal_components_and_correlations_are_explained(width):
     """The message fits each width, and no colour scale is shown without correlations."""
     samples = random_samples(n=1, s=3)
     for drawing in (
@@ -159,7 +159,7 @@ def test_missing_components_and_correlations_are_explained(width):
         assert "0.00" not in title.text and not any(isinstance(shape, Bar) for shape in drawing.shapes)
 
 
-def test_missing_blocks_count_each_protein_once():
+def test_missing_value_blocks_count_each_protein_once():
     samples = random_samples(n=500, s=5, missing=0.4)
     parts, first = missing_blocks(samples, 37)
     assert parts.shape == (37, 5) and len(set(first.tolist())) == 37
@@ -174,7 +174,7 @@ def test_missing_blocks_count_each_protein_once():
     assert draw_missing(random_samples(n=0), "proteins").shapes
 
 
-def test_profile_has_peptides_of_its_protein_and_gaps(run):
+def test_protein_profile_has_peptides_and_gaps_for_missing_values(run):
     overview = opened(run)
     drawing = draw_profile(overview.proteins, overview.peptides, "P00")
     points = [shape for shape in drawing.shapes if isinstance(shape, Points)]
@@ -191,7 +191,7 @@ def test_profile_has_peptides_of_its_protein_and_gaps(run):
     assert draw_profile(samples, samples, "nowhere").title == "nowhere and 0 peptides"
 
 
-def test_relative_colours_show_distance_from_row_median():
+def test_relative_quantity_colours_show_distance_from_row_median():
     assert relative([5.0, None, 7.0, 6.0, float("nan")]).tolist()[:4] == [-1.0, pytest.approx(float("nan"), nan_ok=True), 1.0, 0.0]
     assert np.isnan(relative([None, None])).all()
 
@@ -206,7 +206,7 @@ def test_quantity_filter_applies_both_thresholds(run):
         assert run.tables.source(table).count(quantity_conditions(QuantityFilter(text="no such text"), table)) == 0
 
 
-def test_measured_between_found_borders_repeats_the_search(run):
+def test_trace_measured_between_detected_borders_equals_the_search(run):
     source, surveys = run.tables.source("ion_traces"), RunSurveys(run)
     for row in range(0, source.total, 7):
         ion = ion_traces(source, row, run, surveys)
@@ -222,7 +222,7 @@ def test_measured_between_found_borders_repeats_the_search(run):
         measured_between(trace, ion.pattern, trace.seconds[0] - 9, trace.seconds[0] - 8)
 
 
-def test_corrected_tables_are_unchanged_without_corrections(project, run):
+def test_quantity_tables_are_unchanged_without_corrections(project, run):
     tables = {table.name: read_stored(project, run.run.id, table, list(table.by_name)) for table in TABLES}
     again = corrected_tables(tables, {}, QuantificationParameters.checked(dict(run.run.parameters)))
     for name, table in tables.items():
@@ -231,7 +231,7 @@ def test_corrected_tables_are_unchanged_without_corrections(project, run):
                 assert value == (pytest.approx(recomputed, rel=1e-9) if isinstance(recomputed, float) else recomputed), (name, column)
 
 
-def test_corrected_trace_changes_quantities_and_exports(project, run, tmp_path):
+def test_corrected_trace_borders_change_quantities_and_exports(project, run, tmp_path):
     before = read_quantities(project, run.run.id)
     traces = before["ion_traces"].to_pylist()
     row = next(at for at, trace in enumerate(traces) if trace["file"] == "made_heat_1.mzML" and trace["area"])
@@ -266,7 +266,7 @@ def test_corrected_trace_changes_quantities_and_exports(project, run, tmp_path):
     assert read_quantities(project, run.run.id)["ion_traces"].equals(before["ion_traces"])
 
 
-def test_invalid_stored_corrections_are_ignored(project, run):
+def test_invalid_stored_trace_corrections_are_ignored(project, run):
     for wrong in ({"area": float("nan")}, {"area": float("inf")}):
         with pytest.raises(ParameterError, match="finite"):
             project.set_row_correction(run.run.id, "ion_traces", 0, wrong)
@@ -286,14 +286,14 @@ def test_invalid_stored_corrections_are_ignored(project, run):
         connection.commit()
 
 
-def test_traces_with_invalid_borders_lose_them():
+def test_invalid_borders_of_traces_are_removed():
     complete = {"retention_time": 5.0, "begin": 4.0, "end": 6.0, "file": "a"}
     assert _sound(complete) == complete
     for wrong in ({"begin": None}, {"end": float("nan")}, {"end": 1.0}, {"retention_time": float("inf")}, {"begin": -1.0}):
         assert _sound({**complete, **wrong}) == {"retention_time": None, "begin": None, "end": None, "file": "a"}
 
 
-def test_corrected_tables_reject_inconsistent_tables(run, project):
+def test_corrected_quantities_reject_inconsistent_tables(run, project):
     tables = read_quantities(project, run.run.id)
     parameters = QuantificationParameters.checked(dict(run.run.parameters))
     lacking = {**tables, "peptidoform_quantities": tables["peptidoform_quantities"].slice(4)}

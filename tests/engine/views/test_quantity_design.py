@@ -75,13 +75,13 @@ def test_read_design_table_rejects_other_files(tmp_path, content):
         read_design_table(tmp_path / "design.tsv")
 
 
-def test_pasted_spreadsheet_text_is_parsed():
+def test_pasted_spreadsheet_text_becomes_design_rows():
     assert pasted_cells('a\t"b\nc"\t\r\nd\te') == [["a", "b\nc", ""], ["d", "e", ""]]
     assert pasted_cells("") == pasted_cells("\n") == []
     assert pasted_cells('one "quoted\ttwo') == [['one "quoted', "two"]]
 
 
-def test_filled_down_repeats_texts_and_counts_numbers():
+def test_fill_down_repeats_texts_and_counts_numbers():
     assert filled_down(["control", "", "x"]) == ["control"] * 3
     assert filled_down(["3", "", ""]) == ["3", "4", "5"]
     assert filled_down(["wt2", "", ""]) == ["wt2"] * 3

@@ -59,7 +59,7 @@ def write_md(read: str, reference: str) -> str:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_lines_of_restores_both_lines_from_cigar_and_md(seed: int) -> None:
+def test_read_pair_restores_both_lines_from_cigar_and_md(seed: int) -> None:
     read, reference = random_alignment(np.random.default_rng(seed), 60)
     assert draw_lines(read.replace("-", ""), write_cigar(read, reference), write_md(read, reference)) == (read, reference)
 
@@ -74,7 +74,7 @@ def pair_of(bases: str = "GGACGTTACC", qualities: str = "", **changed: object) -
     return ReadPair.of(("read", "genome", ""), bases, qualities, row(**changed))
 
 
-def test_columns_have_colours_numbers_and_words() -> None:
+def test_read_pair_columns_have_colours_numbers_and_descriptions() -> None:
     pair = pair_of()
     assert (pair.query, pair.middle, pair.subject) == ("ACGT-TA", "AC   TA", "ACACGTA")
     assert pair.kinds.tolist() == [IDENTICAL, IDENTICAL, DIFFERENT, DIFFERENT, GAP, IDENTICAL, IDENTICAL]
@@ -85,7 +85,7 @@ def test_columns_have_colours_numbers_and_words() -> None:
     assert "Read        3  ACGT-TA  8" in pair.text() and "Reference  11  ACACGTA  17" in pair.text()
 
 
-def test_reverse_complement_has_descending_read_numbers() -> None:
+def test_read_pair_of_reverse_strand_has_descending_read_numbers() -> None:
     bases, qualities = "GGTAACGTCC", "##9876543#"
     pair = pair_of(bases, qualities, strand="-")
     # The reverse complement of bases 3 to 8 of the read.
@@ -96,7 +96,7 @@ def test_reverse_complement_has_descending_read_numbers() -> None:
     assert pair.column_text(0).startswith("Read A8, reference A11: identical; quality 19 (one of 79 ")
 
 
-def test_bases_of_low_quality_have_kinds_of_their_own() -> None:
+def test_read_pair_marks_bases_of_low_quality() -> None:
     pair = pair_of(qualities="IIII+I5III")
     assert pair.kinds.tolist() == [IDENTICAL, IDENTICAL, UNSURE_DIFFERENT, DIFFERENT, GAP, IDENTICAL, IDENTICAL]
     assert pair.legend[-1] == (UNSURE_IDENTICAL, "quality below 20")

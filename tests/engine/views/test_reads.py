@@ -30,7 +30,7 @@ def read_inputs(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str,
 
 
 @pytest.mark.parametrize("changed", [{}, WITHIN])
-def test_read_rows_match_the_aligned_files(changed: dict[str, Any], shared_data: Path, tmp_path: Path) -> None:
+def test_read_alignment_rows_match_the_aligned_files(changed: dict[str, Any], shared_data: Path, tmp_path: Path) -> None:
     project = project_with_reads(tmp_path / "project", genome_of(shared_data), n_reads=20, **changed)
     references, reads = read_inputs(project)
     run = open_run(project)

@@ -31,7 +31,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project_with_search(tmp_path_factory.mktemp("searched"))
 
 
-def test_account_of_sequence_search_describes_the_run(searched: Project) -> None:
+def test_run_account_describes_a_sequence_search(searched: Project) -> None:
     account = _account(searched)
     inputs = searched.inputs(account.run.id)
     number, searched_file, preset, outcome = account.title.split(" · ")
@@ -42,7 +42,7 @@ def test_account_of_sequence_search_describes_the_run(searched: Project) -> None
     assert "Smith-Waterman" in account.methods and "BLOSUM62" in account.methods and "standard" in account.methods
 
 
-def test_account_shows_the_title_of_the_note(searched: Project) -> None:
+def test_run_account_shows_the_title_of_the_note(searched: Project) -> None:
     run = searched.runs()[-1]
     searched.set_note(run.id, RunNote("for the paper", "see page 12"))
     account = _account(searched)
@@ -51,7 +51,7 @@ def test_account_shows_the_title_of_the_note(searched: Project) -> None:
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
-def test_methods_of_each_search_follow_the_record(search) -> None:
+def test_methods_text_of_each_search_follows_the_run_record(search) -> None:
     parameters = search.parameters_of(search.preset).model_dump(mode="json")
     files = tuple((search_input.name, f"{search_input.name}.file") for search_input in search.inputs)
     facts = RunFacts(search.name, "1.2", "cpu", files, parameters, {"parameters": parameters, "counts": {"spectra": 12, "queries": 3}})
@@ -65,7 +65,7 @@ def test_methods_of_each_search_follow_the_record(search) -> None:
     assert methods is None or all(sentence == "" or sentence.endswith(".") for sentence in methods.sentences)
 
 
-def test_methods_describe_passes_as_done() -> None:
+def test_methods_text_describes_search_passes_that_were_run() -> None:
     search = search_of_kind("identify")
     parameters = search.parameters_of("high-resolution").model_dump(mode="json")
     done = {
@@ -94,19 +94,19 @@ def test_methods_describe_passes_as_done() -> None:
     assert "accepted 0 PSMs (103 at 5 %)" in accepted_sentence(replace(facts, record=empty))
 
 
-def test_account_of_clustering_names_the_method(tmp_path: Path) -> None:
+def test_run_account_of_clustering_names_the_method(tmp_path: Path) -> None:
     account = _account(project_with_clusters(tmp_path / "c"))
     assert "hierarchical clustering (average linkage)" in account.methods
 
 
-def test_nearest_preset_lists_changed_parameters() -> None:
+def test_run_account_lists_parameters_changed_from_nearest_preset() -> None:
     search = search_of_kind("identify")
     values = search.parameters_of("low-resolution").changed(missed_cleavages=1).model_dump(mode="json")
     preset = nearest_preset(search, values)
     assert preset.name == "low-resolution" and preset.changed == {"missed_cleavages"} and preset.text == "low-resolution, 1 changed"
 
 
-def test_failed_and_cancelled_runs_have_an_account(tmp_path: Path) -> None:
+def test_run_account_describes_failed_and_cancelled_runs(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     for error in (InputError("a.mzML", "is cut off"), Cancelled()):
         with pytest.raises(type(error)), project.run("identify", {"fdr": 0.05}) as run:
@@ -123,7 +123,7 @@ def test_failed_and_cancelled_runs_have_an_account(tmp_path: Path) -> None:
     assert next(parameter for parameter in failed.parameters if parameter.name == "fdr").is_changed
 
 
-def test_account_accepts_unknown_type_of_run(tmp_path: Path) -> None:
+def test_run_account_accepts_unknown_type_of_run(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with project.run("future", {"<b>x</b>": [1, 2]}) as run:
         run.message = "7 things"
@@ -131,7 +131,7 @@ def test_account_accepts_unknown_type_of_run(tmp_path: Path) -> None:
     assert account.title == "1 · 7 things" and account.parameters[0].value == "1, 2" and account.methods == ""
 
 
-def test_account_limits_untrusted_records_and_logs(tmp_path: Path) -> None:
+def test_run_account_limits_untrusted_records_and_logs(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     parameters = {"score": ["x"] * 50, "fdr": "no number", "ion_series": 7}
     with project.run("identify", parameters) as run:

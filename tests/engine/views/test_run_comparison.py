@@ -83,7 +83,9 @@ def accepted(results: Identification, level: str, threshold: float = Q) -> set[A
 
 @pytest.mark.parametrize("level", [level.name for level in LEVELS])
 @pytest.mark.parametrize("threshold", [0.0, 0.003, Q, 0.05, 1.0])
-def test_intersections_match_definitions(compared: tuple[RunComparison, list[Identification]], level: str, threshold: float) -> None:
+def test_run_comparison_intersections_equal_the_definition(
+    compared: tuple[RunComparison, list[Identification]], level: str, threshold: float
+) -> None:
     comparison, identifications = compared
     sets = [accepted(results, level, threshold) for results in identifications]
     expected = Counter(tuple(run for run, items in enumerate(sets) if item in items) for item in set().union(*sets))
@@ -96,7 +98,7 @@ def test_intersections_match_definitions(compared: tuple[RunComparison, list[Ide
 
 
 @pytest.mark.parametrize("level", [level.name for level in LEVELS])
-def test_curves_match_counts_at_each_threshold(compared: tuple[RunComparison, list[Identification]], level: str) -> None:
+def test_run_comparison_curves_equal_counts_at_each_threshold(compared: tuple[RunComparison, list[Identification]], level: str) -> None:
     comparison, identifications = compared
     curves = comparison.curves(level)
     for at in (0, 1, 20, 63, 100):
@@ -105,7 +107,7 @@ def test_curves_match_counts_at_each_threshold(compared: tuple[RunComparison, li
         assert (curves.shared[at], curves.combined[at]) == (len(set.intersection(*sets)), len(set.union(*sets)))
 
 
-def test_disagreements_have_two_accepted_answers(compared: tuple[RunComparison, list[Identification]]) -> None:
+def test_run_comparison_disagreements_have_two_accepted_peptides(compared: tuple[RunComparison, list[Identification]]) -> None:
     comparison, identifications = compared
     given = [answers(results) for results in identifications]
     expected = {}
@@ -127,7 +129,7 @@ def test_disagreements_have_two_accepted_answers(compared: tuple[RunComparison, 
     assert len(expected) > 10
 
 
-def test_scores_are_paired_by_spectrum(compared: tuple[RunComparison, list[Identification]]) -> None:
+def test_run_comparison_pairs_scores_by_spectrum(compared: tuple[RunComparison, list[Identification]]) -> None:
     comparison, identifications = compared
     first, second = answers(identifications[0]), answers(identifications[2])
     expected = {}
@@ -144,7 +146,7 @@ def test_scores_are_paired_by_spectrum(compared: tuple[RunComparison, list[Ident
     assert sorted(np.concatenate([dots.targets for dots in drawn]).tolist()) == sorted(pairs.spectrum.tolist())
 
 
-def test_compared_answers_mirror_the_ions_of_each_answer(compared: tuple[RunComparison, list[Identification]]) -> None:
+def test_compared_psms_mirror_the_ions_of_each_peptide(compared: tuple[RunComparison, list[Identification]]) -> None:
     comparison, _ = compared
     source = comparison.source("spectra")
     row = int(source.rows([*comparison.disagreement_conditions(0.05)], [("differs_from", False)])[0])
@@ -160,7 +162,7 @@ def test_compared_answers_mirror_the_ions_of_each_answer(compared: tuple[RunComp
     assert [half.name.split(" (")[0] for half in mirrored.halves] == [f"{run}: {stored[f'peptide_{run}']}" for run in run_names]
 
 
-def test_compared_answers_use_peaks_of_either_run(tmp_path: Path) -> None:
+def test_compared_psms_use_peaks_of_either_run(tmp_path: Path) -> None:
     base = identification(30)
     project = Project.create_or_open(tmp_path / "project")
     runs = [add_run(project, base, spectra) for spectra in (None, spectra_table(base))]
@@ -176,7 +178,7 @@ def test_compared_answers_use_peaks_of_either_run(tmp_path: Path) -> None:
         source.close()
 
 
-def test_spectra_match_by_scan_and_file_name(tmp_path: Path) -> None:
+def test_run_comparison_matches_spectra_by_scan_and_file_name(tmp_path: Path) -> None:
     """Another program may omit folder and file extension, and use other spectrum ids."""
     base = identification(60)
     psms = base.psms.filter(pc.is_valid(base.psms["scan"]))
@@ -194,7 +196,7 @@ def test_spectra_match_by_scan_and_file_name(tmp_path: Path) -> None:
         assert any("only by name: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
 
 
-def test_unmatched_spectra_of_same_file_are_noted(tmp_path: Path) -> None:
+def test_run_comparison_reports_unmatched_spectra_of_same_file(tmp_path: Path) -> None:
     base = identification(60)
     ids = pa.array([f"renamed {row}" for row in range(len(base.psms))])
     psms = base.psms.set_column(base.psms.schema.get_field_index("spectrum_id"), "spectrum_id", ids)
@@ -207,7 +209,7 @@ def test_unmatched_spectra_of_same_file_are_noted(tmp_path: Path) -> None:
             assert any("none of its spectra by the same scan or name" in note for note in comparison.notes) == is_noted
 
 
-def test_runs_of_different_files_share_only_peptides(tmp_path: Path) -> None:
+def test_comparison_of_runs_of_different_files_shares_only_peptides(tmp_path: Path) -> None:
     base = identification(60)
     other = base.psms.set_column(0, "spectrum_file", pa.array(["elsewhere.mzML"] * len(base.psms)))
     project = Project.create_or_open(tmp_path / "project")
@@ -219,7 +221,7 @@ def test_runs_of_different_files_share_only_peptides(tmp_path: Path) -> None:
         assert any("no spectrum file in common" in note for note in comparison.notes)
 
 
-def test_run_without_q_values_counts_and_is_noted(tmp_path: Path) -> None:
+def test_run_comparison_counts_and_reports_run_without_q_values(tmp_path: Path) -> None:
     base = identification(40)
     none = {
         name: table.set_column(table.schema.get_field_index("q_value"), "q_value", pa.nulls(len(table), pa.float64()))
@@ -246,7 +248,7 @@ def test_compare_runs_rejects_unsuitable_runs(tmp_path: Path) -> None:
         compare_runs([open_run(project, "identify-0001"), open_run(searched)])
 
 
-def test_runs_of_several_projects_have_both_names(tmp_path: Path) -> None:
+def test_run_comparison_names_projects_of_several_projects(tmp_path: Path) -> None:
     project, _ = project_with_runs(tmp_path / "one", n_runs=2, n_spectra=20)
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     with compare_runs([open_run(project, "identify-0001"), open_run(tmp_path / "two", "identify-0001")]) as comparison:
@@ -254,7 +256,7 @@ def test_runs_of_several_projects_have_both_names(tmp_path: Path) -> None:
         assert {intersection.runs for intersection in comparison.intersections("psms", 1.0)} == {(0, 1)}
 
 
-def test_written_comparison_matches_the_comparison(compared: tuple[RunComparison, list[Identification]], tmp_path: Path) -> None:
+def test_written_run_comparison_equals_the_comparison(compared: tuple[RunComparison, list[Identification]], tmp_path: Path) -> None:
     comparison, identifications = compared
     written = write_comparison(comparison, tmp_path / "out", Q, Progress(), n_mirrors=2)
     assert {path.name for path in written} == {path.name for path in (tmp_path / "out").iterdir()}
@@ -284,7 +286,7 @@ def test_written_comparison_matches_the_comparison(compared: tuple[RunComparison
         assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
-def test_upset_bars_are_proportional_to_set_sizes(compared: tuple[RunComparison, list[Identification]]) -> None:
+def test_upset_plot_bars_are_proportional_to_set_sizes(compared: tuple[RunComparison, list[Identification]]) -> None:
     comparison, _ = compared
     bars = [
         shape for shape in draw_overlaps(comparison, LEVELS[1], Q).shapes if isinstance(shape, Bar) and shape.target and not shape.is_round
@@ -295,7 +297,7 @@ def test_upset_bars_are_proportional_to_set_sizes(compared: tuple[RunComparison,
     assert np.allclose(heights / heights[0], [intersection.count / expected[0].count for intersection in expected])
 
 
-def test_comparable_runs_are_those_with_matches(compared: Any, tmp_path: Path) -> None:
+def test_comparable_runs_are_runs_with_psms(compared: Any, tmp_path: Path) -> None:
     project = compared[0].runs[0].project
     assert [run.id for run in comparable_runs(project)] == [run.id for run in project.runs()]
     assert comparable_runs(project_with_search(tmp_path / "hits")) == []

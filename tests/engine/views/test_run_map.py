@@ -34,7 +34,7 @@ def table(n: int, seed: int = 1, *, has_times: bool = True) -> pa.Table:
     )
 
 
-def test_map_points_are_sorted_by_time() -> None:
+def test_lc_ms_map_points_are_sorted_by_time() -> None:
     spectra = table(500)
     points = MapPoints.of_table(spectra)
     rows = {int(row["spectrum"]): row for row in spectra.to_pylist()}
@@ -46,18 +46,18 @@ def test_map_points_are_sorted_by_time() -> None:
     assert points.counts == tuple(Counter(spectra["status"].to_pylist())[status] for status in range(3))
 
 
-def test_map_points_without_times_are_in_file_order() -> None:
+def test_lc_ms_map_points_without_times_are_in_file_order() -> None:
     points = MapPoints.of_table(table(50, has_times=False))
     assert not points.has_times and points.x.tolist() == list(range(50)) and points.n_missing == 0
 
 
-def test_map_points_count_spectra_without_times() -> None:
+def test_lc_ms_map_counts_spectra_without_times() -> None:
     spectra = table(50).set_column(1, "retention_time", pa.array([None if i % 10 == 0 else float(i) for i in range(50)]))
     points = MapPoints.of_table(spectra)
     assert points.n_missing == 5 and 10 not in points.spectrum.tolist() and points.point_of(10) is None and points.point_of(11) is not None
 
 
-def test_map_points_are_named_by_scan_and_file() -> None:
+def test_lc_ms_map_points_are_named_by_scan_and_file() -> None:
     spectra = table(50)
     points = MapPoints.of_table(spectra)
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row}" for row in points.spectrum.tolist()]
@@ -66,13 +66,13 @@ def test_map_points_are_named_by_scan_and_file() -> None:
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row} of {files[row]}" for row in points.spectrum.tolist()]
 
 
-def test_map_points_without_scans_have_no_names() -> None:
+def test_lc_ms_map_points_without_scans_have_no_names() -> None:
     unnamed = table(9).set_column(4, "scan", pa.nulls(9, pa.int64())).set_column(5, "spectrum_file", pa.nulls(9, pa.string()))
     assert MapPoints.of_table(unnamed).name_of(4) == ""
 
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((UNEXPLAINED, EXPLAINED)), frozenset((IDENTIFIED,)), frozenset()])
-def test_pixel_has_the_most_frequent_colour(shown: frozenset[int]) -> None:
+def test_lc_ms_map_pixel_has_the_most_frequent_colour(shown: frozenset[int]) -> None:
     points = MapPoints.of_table(table(5000))
     (left, right), (low, high), width, height = (10.0, 80.0), (500.0, 1200.0), 40, 30
     picture = draw_points(points, ((left, right), (low, high)), (width, height), SHADES, shown, largest_dots=-1)
@@ -97,20 +97,20 @@ def coincident_points(statuses: list[int]) -> MapPoints:
     return MapPoints(np.arange(len(statuses)), middle, middle.copy(), np.array(statuses, np.uint8), True, 0, np.full(len(statuses), -1))
 
 
-def test_more_points_in_a_pixel_are_never_fainter() -> None:
+def test_lc_ms_map_pixel_with_more_points_is_never_fainter() -> None:
     unit = ((0.0, 1.0), (0.0, 1.0))
     alphas = [int(draw_points(coincident_points([0] * n), unit, (1, 1), SHADES, largest_dots=-1)[0, 0, 3]) for n in range(1, 12)]
     assert alphas == sorted(alphas) and alphas[0] == 120 and alphas[-1] == 255
 
 
-def test_few_points_are_dots_with_rare_states_in_front() -> None:
+def test_lc_ms_map_of_few_points_draws_rare_states_in_front() -> None:
     picture = draw_points(coincident_points([EXPLAINED, UNEXPLAINED]), ((0.0, 1.0), (0.0, 1.0)), (41, 21), SHADES)
     rows, columns = np.nonzero(picture[:, :, 3])
     assert {tuple(pixel) for pixel in picture[rows, columns].tolist()} == {(*COLOURS[EXPLAINED], 255)}
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (8, 12, 18, 22)
 
 
-def test_draw_points_runs_no_python_for_each_point() -> None:
+def test_lc_ms_map_runs_no_python_code_per_point() -> None:
     efforts = []
     for n in (100_000, 400_000):
         points = MapPoints.of_table(table(n))
@@ -119,7 +119,7 @@ def test_draw_points_runs_no_python_for_each_point() -> None:
 
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((IDENTIFIED,))])
-def test_nearest_point_matches_all_distances(shown: frozenset[int]) -> None:
+def test_lc_ms_map_nearest_point_has_the_smallest_distance(shown: frozenset[int]) -> None:
     points = MapPoints.of_table(table(300))
     rows = [i for i in range(300) if points.status[i] in shown]
     for x, mz in ((20.0, 700.0), (50.5, 1301.0), (99.0, 320.0)):
@@ -128,7 +128,7 @@ def test_nearest_point_matches_all_distances(shown: frozenset[int]) -> None:
         assert points.nearest(x, mz, (2.0, 30.0), shown) == expected
 
 
-def test_run_map_figure_needs_no_qt() -> None:
+def test_lc_ms_map_figure_works_without_qt() -> None:
     points = MapPoints.of_table(table(400))
     figure = run_map_figure(points, frozenset((IDENTIFIED, EXPLAINED)))
     drawing = lay_out(figure)
@@ -149,7 +149,7 @@ def test_run_map_figure_needs_no_qt() -> None:
 
 
 @pytest.mark.parametrize("has_times", [True, False])
-def test_time_axis_title_fits_its_width(has_times: bool) -> None:
+def test_lc_ms_map_time_axis_title_fits_its_width(has_times: bool) -> None:
     spectra = table(400, has_times=has_times)
     without = pa.array([None, *spectra["precursor_mz"].to_pylist()[1:]], pa.float64())
     points = MapPoints.of_table(spectra.set_column(2, "precursor_mz", without.fill_null(float("nan"))))

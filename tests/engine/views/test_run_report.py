@@ -37,7 +37,7 @@ def _rows(page: html.HtmlElement, title: str) -> list[list[str]]:
     return [[cell.text_content() for cell in row] for row in section.iter("tr")]
 
 
-def test_report_of_identification_is_complete(tmp_path: Path) -> None:
+def test_run_report_of_identification_is_complete(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     text, page = _page(project, tmp_path / "out")
     search = search_of_kind("identify")
@@ -52,7 +52,7 @@ def test_report_of_identification_is_complete(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("create_project", [project_with_clusters, project_with_search], ids=["clusters", "hits"])
-def test_report_of_other_searches_has_figure_and_tables(create_project, tmp_path: Path) -> None:
+def test_run_report_of_other_searches_has_figure_and_tables(create_project, tmp_path: Path) -> None:
     project = create_project(tmp_path / "p")
     _, page = _page(project, tmp_path / "out")
     assert len(list(page.iter("svg"))) >= 1
@@ -60,7 +60,7 @@ def test_report_of_other_searches_has_figure_and_tables(create_project, tmp_path
         assert len(_rows(page, table.title)) > 1
 
 
-def test_report_shows_untrusted_names_as_text(tmp_path: Path) -> None:
+def test_run_report_shows_untrusted_names_as_text(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     run = project.runs()[-1]
     project.set_note(run.id, RunNote(_EVIL, _EVIL))
@@ -79,7 +79,7 @@ def test_report_shows_untrusted_names_as_text(tmp_path: Path) -> None:
     assert "default-src 'none'" in text
 
 
-def test_report_rejects_forged_parameters(tmp_path: Path) -> None:
+def test_run_report_rejects_forged_parameters(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
         connection.execute("UPDATE runs SET parameters = json_set(parameters, '$.enzyme', ?)", (_EVIL,))
@@ -88,7 +88,7 @@ def test_report_rejects_forged_parameters(tmp_path: Path) -> None:
         _page(project, tmp_path / "out")
 
 
-def test_report_limits_long_logs(tmp_path: Path) -> None:
+def test_run_report_limits_long_logs(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     run = project.runs()[-1]
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
@@ -99,7 +99,7 @@ def test_report_limits_long_logs(tmp_path: Path) -> None:
     assert len(text) < 3_000_000
 
 
-def test_report_command_writes_latest_or_named_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command_writes_report_of_latest_or_named_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = project_with_results(tmp_path / "p")[0]
     run = project.runs()[-1].id
     assert main(["report", str(tmp_path / "p"), "--out", str(tmp_path / "out")]) == 0
@@ -110,7 +110,7 @@ def test_report_command_writes_latest_or_named_run(tmp_path: Path, capsys: pytes
     assert main(["report", str(tmp_path / "p"), "--out", str(tmp_path / "p" / "results")]) == 2
 
 
-def test_tables_scroll_before_they_break_words(tmp_path: Path) -> None:
+def test_run_report_tables_scroll_instead_of_breaking_words(tmp_path: Path) -> None:
     """Columns are as wide as their longest word, up to a limit; ``anywhere`` would let them shrink to one character."""
     text, page = _page(project_with_results(tmp_path / "p")[0], tmp_path / "out")
     (cells,) = re.findall(r"td,th\{([^}]*)\}", text)

@@ -31,7 +31,7 @@ def random_shifts() -> Shifts:
 
 @pytest.mark.parametrize(("low", "high"), [(-155.0, 505.0), (-1.0, 90.0), (15.99, 16.0), (0.0, 0.0101)])
 @pytest.mark.parametrize("n_most", [1, 7, 400])
-def test_bar_edges_cover_the_range_in_round_steps(low: float, high: float, n_most: int) -> None:
+def test_mass_shift_bars_cover_the_range_in_round_steps(low: float, high: float, n_most: int) -> None:
     edges = bar_edges(low, high, n_most)
     width = (edges[-1] - edges[0]) / (len(edges) - 1)
     assert edges[0] <= low < edges[1] and edges[-2] < high <= edges[-1] + 1e-9
@@ -41,7 +41,7 @@ def test_bar_edges_cover_the_range_in_round_steps(low: float, high: float, n_mos
 
 
 @pytest.mark.parametrize("ends", [(-155.0, 505.0), (15.98, 16.01)])
-def test_shift_bars_match_definition(shifts: Shifts, ends: tuple[float, float]) -> None:
+def test_mass_shift_bars_equal_the_definition(shifts: Shifts, ends: tuple[float, float]) -> None:
     edges = bar_edges(*ends, 200)
     bars = shifts.bars(edges, {0, 2})
     for counts, selected in (
@@ -53,12 +53,12 @@ def test_shift_bars_match_definition(shifts: Shifts, ends: tuple[float, float]) 
         assert counts.tolist() == expected
 
 
-def test_shift_bar_is_named_after_its_most_frequent_shift(shifts: Shifts) -> None:
+def test_mass_shift_bar_is_named_after_the_most_frequent_shift(shifts: Shifts) -> None:
     assert [shifts.name(mass - 0.5, mass + 0.5) for mass in (0.0, *MASSES, 300.0)] == ["no shift", *NAMES, ""]
 
 
 @pytest.mark.parametrize("ends", [(-155.0, 505.0), (12.0, 16.5), (200.0, 300.0)])
-def test_counts_by_name_count_each_shift_of_a_bar(shifts: Shifts, ends: tuple[float, float]) -> None:
+def test_mass_shift_bar_counts_psms_by_shift_name(shifts: Shifts, ends: tuple[float, float]) -> None:
     inside = (shifts.shift >= ends[0]) & (shifts.shift < ends[1])
     expected = Counter("no shift" if row < 0 else NAMES[row] for row in shifts.modification[inside].tolist())
     counts = shifts.counts_by_name(*ends)

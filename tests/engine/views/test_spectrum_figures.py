@@ -37,7 +37,7 @@ def sticks(clip: Clip) -> dict[str, Sticks]:
     return {shape.ink.kind: shape for shape in clip.shapes if isinstance(shape, Sticks) and isinstance(shape.ink, Ion)}
 
 
-def test_spectrum_figure_draws_each_peak_in_the_colour_of_its_ion(spectrum) -> None:
+def test_spectrum_figure_draws_peaks_in_ion_colours(spectrum) -> None:
     upper, lower = clips(lay_out(spectrum_figure(spectrum)))
     drawn = sticks(upper)
     assert set(drawn) == set(spectrum.shown.kinds.tolist()) and sum(len(stick_group.x) for stick_group in drawn.values()) == len(
@@ -61,7 +61,7 @@ def test_spectrum_figure_draws_each_peak_in_the_colour_of_its_ion(spectrum) -> N
 
 
 @pytest.mark.parametrize(("unit", "values"), [("ppm", "error_ppm"), ("Da", "error")])
-def test_spectrum_figure_shows_errors_in_the_unit(spectrum, unit, values) -> None:
+def test_spectrum_figure_shows_mass_errors_in_the_selected_unit(spectrum, unit, values) -> None:
     figure = spectrum_figure(spectrum, unit)
     errors = getattr(spectrum.matches, values)
     shown = np.concatenate([mark.y for mark in figure.panels[1].marks if type(mark).__name__ == "Scatter"])
@@ -69,7 +69,7 @@ def test_spectrum_figure_shows_errors_in_the_unit(spectrum, unit, values) -> Non
     assert figure.panels[1].y.title == f"Error ({unit})"
 
 
-def test_spectrum_figure_of_a_range_has_names_inside_only(spectrum) -> None:
+def test_spectrum_figure_of_an_mz_range_names_only_peaks_inside(spectrum) -> None:
     drawing = lay_out(spectrum_figure(spectrum), x_range=(400.0, 600.0), y_ranges=[(0.0, 20.0)])
     texts = {shape.text for shape in clips(drawing)[0].shapes if isinstance(shape, Label)}
     inside = {
@@ -94,7 +94,7 @@ def test_spectrum_figure_names_peaks_above_the_threshold(spectrum) -> None:
     assert 0 < len(names.texts) < len(spectrum.labels) and names.importance.min() >= 30
 
 
-def test_draw_ladder_marks_bonds_with_matched_ions(spectrum) -> None:
+def test_fragment_ladder_marks_bonds_with_matched_ions(spectrum) -> None:
     shapes = draw_ladder(spectrum, 40.0, 10.0, 400.0, 8.0)
     residues = [shape for shape in shapes if isinstance(shape, Label) and shape.is_bold]
     assert "".join(label.text for label in residues) == ROW["sequence"]
@@ -111,7 +111,7 @@ def test_draw_ladder_marks_bonds_with_matched_ions(spectrum) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 60, 3000])
-def test_draw_ladder_stays_within_its_width(length) -> None:
+def test_fragment_ladder_fits_the_width(length) -> None:
     row = {**ROW, "sequence": "K" * length, "modification_positions": [], "modification_names": [], "modification_masses": []}
     shapes: list[Shape] = draw_ladder(annotate_match(row, synthetic_peaks(), SETTINGS), 0.0, 0.0, 300.0, 8.0)
     across = [x for shape in shapes for x in ((shape.x,) if isinstance(shape, Label) else (shape.x1, shape.x2))]  # type: ignore[union-attr]
@@ -139,7 +139,7 @@ def test_mirror_figure_draws_the_second_spectrum_downwards(spectrum) -> None:
     assert ">100<" in written and ">-100<" not in written
 
 
-def test_mirror_figure_targets_are_peaks_of_both_halves(spectrum) -> None:
+def test_mirror_figure_peaks_of_both_halves_can_be_picked(spectrum) -> None:
     spectra = mirrored(spectrum)
     for mark in mirror_figure(spectra).panels[0].marks:
         for row, target in enumerate(mark.targets.tolist() if isinstance(mark, Spikes) else ()):
@@ -147,7 +147,7 @@ def test_mirror_figure_targets_are_peaks_of_both_halves(spectrum) -> None:
             assert mark.x[row] == spectra.halves[half].peaks.mz[peak] and (mark.y[row] < 0) == bool(half)
 
 
-def test_pick_prefers_nearest_peak_then_matching_height() -> None:
+def test_spectrum_figure_picks_nearest_peak_then_matching_height() -> None:
     close = Peaks(np.array([100.0, 102.0, 300.0]), np.array([10.0, 100.0, 50.0]))
     half = Half("one", close)
     pick = mirror_figure(MirroredSpectra("", half, half, Tolerance(0.1, "Da"))).panels[0].pick
@@ -159,7 +159,7 @@ def test_pick_prefers_nearest_peak_then_matching_height() -> None:
     assert pick(200.0, 5.0, 0.5, 0.5) is None and pick(304.0, 5.0, 0.5, 0.5) is None
 
 
-def test_mirror_figure_shortens_a_name_before_the_similarity(spectrum) -> None:
+def test_mirror_figure_shortens_the_spectrum_name_before_the_similarity(spectrum) -> None:
     spectra = mirrored(spectrum)
     long = replace(spectra, upper=replace(spectra.upper, name="x" * 500))
     labels = {shape.text: shape for clip in clips(lay_out(mirror_figure(long))) for shape in clip.shapes if isinstance(shape, Label)}
@@ -167,7 +167,7 @@ def test_mirror_figure_shortens_a_name_before_the_similarity(spectrum) -> None:
     assert name.text.endswith("…") and name.x + 0.56 * 8 * len(name.text) < labels["cosine 0.873"].x - 0.56 * 8 * 12
 
 
-def test_peak_text_names_ion_and_errors(spectrum) -> None:
+def test_peak_description_names_ion_and_mass_errors(spectrum) -> None:
     match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
     text = peak_text(spectrum, int(spectrum.matches.peak[match]))
     assert spectrum.labels[match] in text and "(100.0 %)" in text and f"{spectrum.matches.error_ppm[match]:.2f} ppm" in text
@@ -175,7 +175,7 @@ def test_peak_text_names_ion_and_errors(spectrum) -> None:
     assert peak_text(spectrum, unexplained).endswith("not explained")
 
 
-def test_hostile_titles_are_shown_as_text(spectrum) -> None:
+def test_spectrum_figure_shows_hostile_titles_as_text(spectrum) -> None:
     peptide = replace(spectrum.peptidoform, modifications=(spectrum.peptidoform.modifications[0]._replace(name="<b>&x"),))
     written = svg(lay_out(spectrum_figure(replace(spectrum, title=HOSTILE, peptidoform=peptide))))
     root = etree.fromstring(written)
@@ -199,7 +199,7 @@ for name, figure in (("spectrum", spectrum_figure(spectrum)), ("mirror", mirror_
 """
 
 
-def test_figures_are_written_without_qt(tmp_path, spectrum) -> None:
+def test_spectrum_figures_are_written_without_qt(tmp_path, spectrum) -> None:
     subprocess.run([sys.executable, "-c", WITHOUT_QT, str(tmp_path)], check=True)
     for name in ("spectrum", "mirror"):
         document = pypdfium2.PdfDocument(tmp_path / f"{name}.pdf")

@@ -84,7 +84,7 @@ def by_definition(project: Project) -> list[dict]:
 
 
 @pytest.mark.parametrize("maximum_in_memory", [N, 0])
-def test_spectrum_list_matches_definition(project: Project, maximum_in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spectrum_list_equals_the_definition(project: Project, maximum_in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test the list in memory and read from the file."""
     monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MAXIMUM_CACHED", maximum_in_memory)
     expected = by_definition(project)
@@ -129,7 +129,7 @@ def test_spectrum_list_rejects_missing_or_damaged_spectra(tmp_path: Path) -> Non
         assert run.tables.source("psms").total > 0
 
 
-def test_open_spectrum_list_can_be_cancelled(project: Project) -> None:
+def test_spectrum_list_stops_opening_at_cancel(project: Project) -> None:
     def stop() -> None:
         raise Cancelled
 
@@ -176,7 +176,7 @@ def test_chromatograms_match_pyteomics(run_file: Path, ms1_spectra: Ms1Spectra) 
         assert chromatogram.intensity.max() > 0
 
 
-def test_chromatogram_outline_retains_extremes(ms1_spectra: Ms1Spectra) -> None:
+def test_chromatogram_outline_retains_minima_and_maxima(ms1_spectra: Ms1Spectra) -> None:
     whole = total_ions(ms1_spectra)
     x, y = whole.outline(whole.minutes[0], whole.minutes[-1], 20)
     assert len(x) == 40 and y.max() == whole.intensity.max() and y.min() == whole.intensity.min()

@@ -51,13 +51,13 @@ def bits_by_definition(column: str) -> float:
         (AMINO_ACIDS * 50, 0.0),
     ],
 )
-def test_information_content_matches_hand_computed_values(column: str, bits: float) -> None:
+def test_sequence_logo_information_equals_hand_computed_values(column: str, bits: float) -> None:
     counts = residue_counts(symbols_of(list(column)))
     assert information_content(counts)[0] == pytest.approx(bits, abs=1e-4)
 
 
 @given(st.lists(st.text(AMINO_ACIDS + "-XB", min_size=6, max_size=6), min_size=MINIMUM_SEQUENCES, max_size=40))
-def test_symbols_share_the_information_of_their_column(lines: list[str]) -> None:
+def test_sequence_logo_symbols_share_the_information_of_the_column(lines: list[str]) -> None:
     symbols = symbols_of(lines)
     logo = StackLogo.of(symbols, np.zeros((*symbols.shape, 4), np.uint8))
     assert logo is not None
@@ -69,7 +69,7 @@ def test_symbols_share_the_information_of_their_column(lines: list[str]) -> None
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, MINIMUM_SEQUENCES - 1])
-def test_few_sequences_have_no_logo(n_rows: int) -> None:
+def test_sequence_logo_needs_enough_sequences(n_rows: int) -> None:
     painted = ColouredStack.of(stack_lines(["ACDEF"] * n_rows), "clustal")
     assert painted.logo is None
     sheet = StackSheet(painted, TextMeasure())
@@ -87,7 +87,7 @@ LINES = ["ACDIF"] * 12 + ["ACEIF"] * 5 + ["ACW-F"] * 3
 
 
 @pytest.mark.parametrize("scheme", [scheme.name for scheme in SCHEMES])
-def test_logo_has_heights_order_and_colours_of_the_stack(scheme: str) -> None:
+def test_sequence_logo_has_heights_order_and_colours_of_the_stack(scheme: str) -> None:
     stack = stack_lines(LINES)
     painted, colours = ColouredStack.of(stack, scheme), stack_colours(stack, scheme)
     sheet = StackSheet(painted, TextMeasure())
@@ -109,7 +109,7 @@ def test_logo_has_heights_order_and_colours_of_the_stack(scheme: str) -> None:
     assert [symbol.text for symbol in sorted(of_columns[2], key=lambda symbol: symbol.y)] == ["D", "E", "W"]
 
 
-def test_logo_is_hidden_in_a_low_window_and_described_elsewhere() -> None:
+def test_sequence_logo_is_hidden_in_low_windows_and_has_a_description() -> None:
     painted, measure = ColouredStack.of(stack_lines(LINES), "clustal"), TextMeasure(10.0)
     low, high = StackSheet(painted, measure, 120.0), StackSheet(painted, measure, 300.0)
     region = Region(0.0, 0.0, 400.0, 300.0)
@@ -130,7 +130,7 @@ def inked(picture: bytes, scale: float) -> tuple[float, float, float, float]:
 
 
 @pytest.mark.parametrize("text", ["E", "H", "M"])
-def test_symbol_fills_its_box_on_paper(text: str) -> None:
+def test_sequence_logo_symbol_fills_its_box_in_files(text: str) -> None:
     drawing = Drawing(100, 80, "t", (Symbol(20, 10, 15, 60, text, Fixed(255, 0, 0)),))
     left, top, right, bottom = inked(png(drawing, 144), 2)
     # Symbols have a little space on both sides.
@@ -142,7 +142,7 @@ def test_symbol_fills_its_box_on_paper(text: str) -> None:
 
 @pytest.mark.parametrize("colour", [(255, 255, 0), (0, 0, 40), (230, 51, 26), (255, 255, 255)])
 @pytest.mark.parametrize("surface", [("#ffffff", "#000000"), ("#16181c", "#e8eaee")])
-def test_legible_colours_differ_from_the_surface(colour: tuple[int, int, int], surface: tuple[str, str]) -> None:
+def test_sequence_logo_colours_contrast_with_the_surface(colour: tuple[int, int, int], surface: tuple[str, str]) -> None:
     palette = Palette(*surface, "#777777", "#777777")
 
     def luminance(rgb: tuple[int, ...]) -> float:

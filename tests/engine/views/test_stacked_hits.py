@@ -66,7 +66,7 @@ def test_stacked_hits_are_limited(run: FinishedRun, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("format", [*STACK_FORMATS, *PAIR_FORMATS])
-def test_write_stack_saves_all_hits(run: FinishedRun, tmp_path: Path, format: str) -> None:
+def test_write_stack_writes_all_hits(run: FinishedRun, tmp_path: Path, format: str) -> None:
     stacked = stacked_hits(run.tables.source("hits"), 0)
     write_stack(tmp_path / "out", stacked.stack, format)
     text = (tmp_path / "out").read_text()
@@ -77,7 +77,7 @@ def test_write_stack_saves_all_hits(run: FinishedRun, tmp_path: Path, format: st
         assert [len(alignment) for alignment in read] == ([2] * len(stacked.rows) if format in PAIR_FORMATS else [len(stacked.rows) + 1])
 
 
-def test_subject_of_hit_matches_database(run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subject_sequence_of_hit_equals_the_database(run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = records(next(path for kind, path in run.inputs if kind == "database"))
     source = run.tables.source("hits")
     rows = range(0, source.total, 3)
@@ -167,7 +167,7 @@ KINDS = st.lists(st.sampled_from(["KRQE", "STG", "LIVAP", "DENQ", "C", "CS", AMI
 
 
 @given(st.data())
-def test_clustal_colours_match_its_table(data: st.DataObject) -> None:
+def test_clustal_colours_match_the_clustal_x_table(data: st.DataObject) -> None:
     kinds = data.draw(KINDS)
     n = data.draw(st.integers(2, 9))
     columns = [data.draw(st.text(kind, min_size=n, max_size=n)) for kind in kinds]
@@ -181,7 +181,7 @@ def test_clustal_colours_match_its_table(data: st.DataObject) -> None:
             assert not name or np.allclose(rgb, np.array(CLUSTAL[name]) * 255, atol=1)
 
 
-def test_identity_colours_darken_with_conservation() -> None:
+def test_stack_identity_colours_darken_with_conservation() -> None:
     lines = ["AAAA", "AAAC", "AACC", "ACCC", "ACCC"]
     colours = stack_colours(stack_lines(lines), "identity")
     darkness = colours[0, :, 0].tolist()
@@ -190,7 +190,7 @@ def test_identity_colours_darken_with_conservation() -> None:
         assert [bool(alpha) for alpha in colours[row, :, 3]] == [residue == "A" for residue in line]
 
 
-def test_schemes_colour_residue_groups_alike() -> None:
+def test_stack_colour_schemes_colour_residue_groups_alike() -> None:
     stack = stack_lines([AMINO_ACIDS, AMINO_ACIDS])
     zappo = {residue: tuple(colour) for residue, colour in zip(AMINO_ACIDS, stack_colours(stack, "zappo")[1].tolist(), strict=True)}
     groups = ("ILVAM", "FWY", "KRH", "DE", "STNQ", "PG", "C")
@@ -201,14 +201,14 @@ def test_schemes_colour_residue_groups_alike() -> None:
 
 
 @pytest.mark.parametrize("scheme", [scheme.name for scheme in SCHEMES])
-def test_gaps_and_unaligned_residues_have_no_colour(run: FinishedRun, scheme: str) -> None:
+def test_stack_gaps_and_unaligned_residues_have_no_colour(run: FinishedRun, scheme: str) -> None:
     stack = stacked_hits(run.tables.source("hits"), 0).stack
     coloured = ColouredStack.of(stack, scheme)
     assert coloured.colours.shape == (*stack.symbols.shape, 4) and coloured.grade.shape == (stack.n_columns,)
     assert not coloured.colours[(stack.symbols == ord("-")) | (stack.symbols == 0), 3].any()
 
 
-def test_text_at_describes_each_cell() -> None:
+def test_stack_cell_text_describes_each_cell() -> None:
     subjects = AlignedSubjects(
         ["s"], [""], np.array([9]), np.array([1]), np.array([2]), Texts.from_strings(["CD-E"]), Texts.from_strings(["C-WE"]), np.array([1])
     )

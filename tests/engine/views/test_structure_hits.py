@@ -13,7 +13,7 @@ from proteoscope.engine.views.tables import ResultTables, TableSource
 from tests.effort import lines_run
 
 
-def test_threshold_counts_run_no_python_for_each_hit(tmp_path: Path) -> None:
+def test_structure_threshold_counts_run_no_python_code_per_hit(tmp_path: Path) -> None:
     lines = []
     for n in (100, 100_000):
         random = np.random.default_rng(3)
@@ -37,7 +37,7 @@ def test_threshold_counts_run_no_python_for_each_hit(tmp_path: Path) -> None:
     assert lines[1] <= lines[0] + 50
 
 
-def test_nan_passes_no_threshold(tmp_path: Path) -> None:
+def test_structure_hit_with_nan_score_passes_no_threshold(tmp_path: Path) -> None:
     pq.write_table(pa.table({name: [np.nan, 1.0] for name in BOUNDED}), tmp_path / "hits.parquet")
     tables = ResultTables({"hits": tmp_path / "hits.parquet"})
     source = tables.source("hits")
@@ -48,7 +48,7 @@ def test_nan_passes_no_threshold(tmp_path: Path) -> None:
     tables.close()
 
 
-def test_is_all_chance_follows_the_best_hit() -> None:
+def test_structure_hits_are_all_chance_if_the_best_hit_is() -> None:
     def is_chance(e_value: float | None, probability: float | None, n_hits: int = 9) -> bool:
         return StructureSummary("q", n_hits, 1, 1, 100, e_value, probability).is_all_chance
 

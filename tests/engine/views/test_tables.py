@@ -51,11 +51,11 @@ def by_definition(values: list[Any], descends: bool) -> list[int]:
 
 @pytest.mark.parametrize("name", ["score", "q_value", "charge", "peptide", "scan", "ksdp", "delta_score", "is_decoy"])
 @pytest.mark.parametrize("descends", [False, True])
-def test_rows_are_sorted_by_definition(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
+def test_table_rows_are_sorted_as_by_python(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
     assert source.rows(order=[(name, descends)]).tolist() == by_definition(psms[name].to_pylist(), descends)
 
 
-def test_filtered_rows_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
+def test_filtered_table_rows_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
     selected = source.rows([compares("q_value", "<=", 0.01), has_any("modification_names", ("Phospho",))])
     expected = [i for i, row in enumerate(psms.to_pylist()) if row["q_value"] <= 0.01 and "Phospho" in row["modification_names"]]
     assert expected
@@ -63,7 +63,7 @@ def test_filtered_rows_satisfy_all_conditions(source: TableSource, psms: pa.Tabl
     assert source.count([compares("q_value", "<=", 0.01)]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
 
 
-def test_values_are_in_the_order_of_rows(source: TableSource, psms: pa.Table) -> None:
+def test_table_values_are_in_the_order_of_rows(source: TableSource, psms: pa.Table) -> None:
     rows = np.random.default_rng(1).permutation(len(psms))[:200].astype(np.int64)
     values = source.values(rows, ["psm_id", "peptide", "proteins"])
     assert values.to_pylist() == psms.select(["psm_id", "peptide", "proteins"]).take(pa.array(rows)).to_pylist()
@@ -79,7 +79,7 @@ def test_damaged_table_error_names_the_file(psms: pa.Table, tmp_path: Path, dama
         ResultTables({"psms": path})
 
 
-def test_missing_table_error_is_in_plain_words(psms: pa.Table, tmp_path: Path) -> None:
+def test_missing_table_error_is_a_plain_sentence(psms: pa.Table, tmp_path: Path) -> None:
     for source in opened(psms, tmp_path):
         next(tmp_path.iterdir()).unlink()
         with pytest.raises(InputError, match="is gone") as error:

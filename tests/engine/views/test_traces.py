@@ -9,7 +9,7 @@ from proteoscope.engine.views.traces import Trace, moved, superpose_hit, transfo
 from tests.engine.views.trace_examples import chain, fold, query_and_hits
 
 
-def test_trace_of_hit_falls_back_to_least_squares() -> None:
+def test_hit_trace_without_transformation_uses_least_squares() -> None:
     query, (hit,) = query_and_hits(1, noise=0.0)
     assert hit.pairs is not None and hit.pairs.distance.max() < 1e-4
     target = hit.source
@@ -18,7 +18,7 @@ def test_trace_of_hit_falls_back_to_least_squares() -> None:
         assert np.allclose(trace.position, hit.position, atol=1e-3)
 
 
-def test_transformation_translates_only_with_few_pairs() -> None:
+def test_hit_trace_with_few_pairs_is_only_translated() -> None:
     query, target = chain("one", fold(12)), chain("other", fold(12) + np.array([5.0, 6.0, 7.0]))
     pairs = np.array([[3, 3]], np.int32)
     rotation, translation = transformation({}, query.chains.position, target.chains.position, pairs)
@@ -26,12 +26,12 @@ def test_transformation_translates_only_with_few_pairs() -> None:
     assert (transformation({}, query.chains.position, target.chains.position, pairs[:0])[1] == 0).all()
 
 
-def test_moved_turns_absurd_positions_into_nan() -> None:
+def test_moved_trace_replaces_absurd_positions_with_nan() -> None:
     positions = moved(np.array([[1.0, 2, 3], [1e9, 0, 0], [np.inf, 0, 0]]), np.eye(3), np.ones(3))
     assert positions[0].tolist() == [2, 3, 4] and np.isnan(positions[1:]).all()
 
 
-def test_trace_label_has_residue_name_and_author_number() -> None:
+def test_hit_trace_label_has_residue_name_and_author_number() -> None:
     query, _ = query_and_hits(1)
     label = query.label(4)
     assert label.endswith(" 45") and len(label) == 6

@@ -23,7 +23,7 @@ def random_volcano(n: int = 400, seed: int = 0) -> Volcano:
 
 
 @pytest.mark.parametrize(("q_value", "fold_change"), [(0.01, 0.0), (0.05, 1.0), (0.0001, 2.5), (1.0, 0.0), (1.0, 0.7)])
-def test_counts_on_both_sides_match_rows(q_value, fold_change):
+def test_volcano_counts_of_both_sides_equal_table_rows(q_value, fold_change):
     volcano = random_volcano()
     up = down = 0
     for change, q in zip(volcano.fold_change.tolist(), volcano.q_value.tolist(), strict=True):
@@ -37,7 +37,7 @@ def test_counts_on_both_sides_match_rows(q_value, fold_change):
     assert drawn[0] == down and drawn[1] == up and sum(drawn.values()) == 400
 
 
-def test_cut_separates_accepted_rows_at_each_q_value():
+def test_volcano_cut_separates_rows_accepted_at_each_q_value():
     volcano = random_volcano()
     rng = np.random.default_rng(1)
     for q_value in [*rng.uniform(0, 1, 40), *10 ** rng.uniform(-12, 0, 40), *volcano.q_value[::40], 0.0]:
@@ -52,7 +52,7 @@ def test_cut_separates_accepted_rows_at_each_q_value():
     assert empty.q_value_at(2.0) == pytest.approx(0.01) and empty.height_at(0.01) == pytest.approx(2.0)
 
 
-def test_handles_lie_on_cuts_and_return_their_settings():
+def test_volcano_handles_lie_on_cuts_and_return_the_settings():
     volcano = random_volcano()
     drawing = draw_volcano(volcano, 0.05, 1.25, 600, 500)
     q_value, low, high = drawing.handles
@@ -73,7 +73,7 @@ def test_handles_lie_on_cuts_and_return_their_settings():
 
 
 @pytest.mark.parametrize("size", [(240.0, 180.0, 8.0), (400.0, 320.0, 8.0), (900.0, 700.0, 11.0)])
-def test_names_overlap_neither_names_nor_dots(size):
+def test_volcano_labels_overlap_neither_labels_nor_points(size):
     volcano = random_volcano(2000)
     drawing = draw_volcano(volcano, 0.01, 1.0, *size)
     names = [shape for shape in drawing.shapes if isinstance(shape, Label) and shape.text in volcano.label]
@@ -88,7 +88,7 @@ def test_names_overlap_neither_names_nor_dots(size):
                 assert not inside.any()
 
 
-def test_labels_are_genes_or_accessions():
+def test_volcano_labels_are_genes_or_accessions():
     assert protein_label("sp|P02769|ALBU_BOVIN", "Albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4") == "ALB"
     assert protein_label("sp|P02769|ALBU_BOVIN", "Albumin OS=Bos taurus GN=HLA A PE=1") == "HLA A"
     assert protein_label("tr|Q1|X", "no gene, AGN=3") == "Q1" and protein_label("NP_1", "albumin [gene=Alb] [x=y]") == "Alb"
