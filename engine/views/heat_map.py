@@ -40,8 +40,7 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
     lines = in_lines(note, width - 16, font_size)
     shapes += [Label(8, height - font_size * (0.6 + 1.25 * (len(lines) - 1 - at)), line, ink="faint") for at, line in enumerate(lines)]
     shown = samples.ordered(heat.columns)
-    # The first two colours are used for the values.
-    inks = {condition: ink + 2 for condition, ink in condition_inks(samples).items()}
+    inks = condition_inks(samples)
     named = shown.ordered(np.arange(n_samples), has_conditions=False)
     top = font_size * 4.2 + _legend(shapes, heat, inks, width, font_size)
     foot = sample_foot(named, font_size) + font_size * (0.8 + 1.25 * len(lines))

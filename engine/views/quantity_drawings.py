@@ -43,6 +43,8 @@ __all__ = [
 MAXIMUM_NAMES = 40
 """Maximum number of named dots."""
 _PEPTIDES_DRAWN = 60
+_FIRST_CONDITION = 2
+"""Index of the colour of the first condition; the first two colours show values (high and low, up and down)."""
 _CELLS = 6000
 """Maximum number of cells in the map of missing values; more would be slow and too small to see."""
 _NAME_WIDTH = 1.18
@@ -170,8 +172,9 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
 
 
 def condition_inks(samples: Samples) -> dict[str, int]:
-    """Return the index of the series colour of each condition."""
-    return {name: place for place, name in enumerate(dict.fromkeys(condition for condition in samples.conditions if condition))}
+    """Return the index of the series colour of each condition, the same in all figures if the samples are in the order of the design."""
+    conditions = dict.fromkeys(condition for condition in samples.conditions if condition)
+    return {name: place for place, name in enumerate(conditions, start=_FIRST_CONDITION)}
 
 
 def nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:

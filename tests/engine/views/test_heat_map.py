@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import pdist
 
-from proteoscope.engine.views.drawings import Cells, Curve, Label, svg
+from proteoscope.engine.views.drawings import Bar, Cells, Curve, Label, svg
 from proteoscope.engine.views.heat_map import draw_heat_map
 from proteoscope.engine.views.palette import PAPER, Palette, Shade, rgb_of
 from proteoscope.engine.views.paper import pdf, png
-from proteoscope.engine.views.quantities import Samples
+from proteoscope.engine.views.quantities import Samples, principal_components, sample_correlations
 from proteoscope.engine.views.quantity_clusters import cluster_quantities, pairwise_distances
+from proteoscope.engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile
 
 
 def samples_of(log2: np.ndarray) -> Samples:
@@ -102,6 +105,22 @@ def test_heat_map_drawing_has_cells_trees_and_description():
     value = log2[row, column]
     assert cells.tip(2, 1).startswith(f"P{row} in s{column}: " + ("no quantity" if value != value else f"{value:.2f} log2"))
     assert b"<image" in svg(drawing) and pdf(drawing) == pdf(drawing) and png(drawing)
+
+
+def test_conditions_have_one_colour_in_all_figures():
+    samples = samples_of(random_log2(missing=0.0))
+    inks: list[dict[str, object]] = []
+    for drawing in (
+        draw_heat_map(cluster_quantities(samples.log2), samples),
+        draw_profile(samples, samples, "P3"),
+        draw_components(principal_components(samples), samples),
+        draw_correlations(sample_correlations(samples), samples),
+        draw_missing(samples, "proteins"),
+    ):
+        named = [(label.text, bar.ink) for bar, label in pairwise(drawing.shapes) if isinstance(bar, Bar) and isinstance(label, Label)]
+        inks.append({text: ink for text, ink in named if text in samples.conditions})
+        assert set(inks[-1]) == {"x", "y"}
+    assert all(each == inks[0] for each in inks) and inks[0]["x"] != inks[0]["y"]
 
 
 @pytest.mark.parametrize("palette", [PAPER, Palette("#16181c", "#e6e8eb", "#a7aeb9", "#454b55")])
