@@ -23,6 +23,7 @@ from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.project_pane import ProjectPane
 from proteoscope.gui.searches import SearchPages, search_pages
 from proteoscope.gui.start_page import StartPage
+from proteoscope.gui.status_bar import StatusBar
 from proteoscope.gui.task_queue import TaskQueue
 from proteoscope.gui.tasks import CalibrationTask
 from proteoscope.gui.undo import UndoStack
@@ -226,6 +227,7 @@ class WindowFrame(QMainWindow):
         self.dock_log.hide()
         self.resizeDocks([self.dock_project], [280], Qt.Orientation.Horizontal)
         self.resizeDocks([self.dock_jobs], [150], Qt.Orientation.Vertical)
+        self.setStatusBar(StatusBar(self))
         self.statusBar().addPermanentWidget(self.message_bar, 1)
         # Its space is reserved, so that nothing moves when a message appears.
         self.statusBar().setMinimumHeight(self.message_bar.height() + 2)

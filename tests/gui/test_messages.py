@@ -10,11 +10,13 @@ import pytest
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 
 from PySide6.QtCore import QEvent, QObject, QPoint
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.gui.results.modified_view import ModifiedView
+from proteoscope.gui.status_bar import StatusBar
 from proteoscope.gui.window import MainWindow
 from tests.gui.result_views import settle
 from tests.gui.x_events import Hand
@@ -76,6 +78,27 @@ def test_long_message_is_shown_whole_on_request(window: MainWindow, hand: Hand, 
     assert popup.geometry().bottom() < bar.mapToGlobal(QPoint()).y() + bar.height()
     hand.press("escape")
     qtbot.waitUntil(lambda: QApplication.activePopupWidget() is None)
+
+
+@pytest.mark.parametrize("has_bar", [False, True])
+def test_long_brief_message_is_elided_with_tooltip(window: MainWindow, has_bar: bool, qtbot: QtBot) -> None:
+    window.resize(1024, 700)
+    if has_bar:
+        window.message_bar.show_message("Wrote 3 files", "good")
+    bar = window.statusBar()
+    assert isinstance(bar, StatusBar)
+    window.show_briefly(_LONG)
+    qtbot.wait(30)
+    place, shown = bar.message_place, bar.shown_message()
+    others = [widget.geometry() for widget in bar.findChildren(QWidget) if widget.isVisible() and widget.parentWidget() is bar]
+    assert others and not any(place.intersects(other) for other in others)
+    assert shown.endswith("…") and 0 < bar.fontMetrics().horizontalAdvance(shown) <= place.width()
+    at = place.center()
+    QApplication.sendEvent(bar, QHelpEvent(QEvent.Type.ToolTip, at, bar.mapToGlobal(at)))
+    assert "".join(QToolTip.text().split()) == "".join(_LONG.split())
+    QToolTip.hideText()
+    window.show_briefly("Saved 3 rows.")
+    assert bar.shown_message() == "Saved 3 rows."
 
 
 class _Spy(QObject):
