@@ -7,7 +7,8 @@ set -euo pipefail
 # shellcheck source=installer/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-selected=()
+# A test that takes longer is waiting for ever, as for a dialog that no test closes: its process writes where it is, and ends.
+selected=(-o faulthandler_exit_on_timeout=true -o faulthandler_timeout=600)
 if [ "${1:-}" = --all ]; then
     shift
     selected=(-m "long or not long")
@@ -73,7 +74,7 @@ check "compile" compiled
 # One process more than there are cores: tests of windows wait for them a third of their time.
 processes=$(nproc 2>/dev/null || echo 2)
 processes=$((processes < 3 ? processes + 1 : 4))
-tests=(python -m pytest -n "$processes" --dist loadfile --no-loadscope-reorder ${selected[@]+"${selected[@]}"} "$@")
+tests=(python -m pytest -n "$processes" --dist loadfile --no-loadscope-reorder "${selected[@]}" "$@")
 # A separate display, so that the windows under test neither need one nor appear on the user's screen.
 if command -v xvfb-run >/dev/null 2>&1; then
     unset WAYLAND_DISPLAY

@@ -9,9 +9,15 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+
+    from tests.distribution import FileScheduling
 
 # No time limits: a busy machine is not an error.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -63,6 +69,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; the others retain their order."""
     places = {REPOSITORY / name: place for place, name in enumerate(LONGEST_FILES)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
+    """Distribute whole files in such a way that crashed processes do no harm."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.distribution import FileScheduling
+
+    return FileScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
