@@ -25,7 +25,7 @@ from tests.shim.vector_inputs import clustered, random_vectors, windows
     ids=["cpu", "both"],
 )
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
-def test_executor_clusters_equal_kernel_clusters(linkage: Linkage, cards: list[Any]) -> None:
+def test_executor_clusters_equal_kernel_clusters(linkage: Linkage, gpus: list[Any]) -> None:
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 2000), windows(rng, 2000, 2.5)
     assert len(islands(ends)) > 100

@@ -54,7 +54,7 @@ def k_means(session: Session, rounds: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n_gpus", [0, 1, 3])
-def test_executor_accepts_rounds_with_different_numbers_of_items(n_cards: int) -> None:
+def test_executor_accepts_rounds_with_different_numbers_of_items(n_gpus: int) -> None:
     with Executor(resources(n_gpus)).session(work("variable")) as session:
         for n in (30, 30, 90, 5, 0, 61):
             assert session.run(n)["found"].tolist() == [10 * k for k in range(n)]
@@ -63,7 +63,7 @@ def test_executor_accepts_rounds_with_different_numbers_of_items(n_cards: int) -
 @pytest.mark.parametrize(
     ("n_gpus", "with_processor", "fails_at"), [(0, False, -1), (1, True, -1), (3, False, -1), (2, True, 9), (1, False, 3)]
 )
-def test_executor_opens_workload_once_and_sends_each_state_once(n_cards: int, with_processor: bool, fails_at: int) -> None:
+def test_executor_opens_workload_once_and_sends_each_state_once(n_gpus: int, with_processor: bool, fails_at: int) -> None:
     used = resources(n_gpus, with_processor=with_processor, fails_at=fails_at)
     with Executor(used).session(work("nearest")) as session:
         centroids_of_session = k_means(session, 6)

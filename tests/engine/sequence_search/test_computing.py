@@ -67,7 +67,7 @@ def opened(database, gpus, *, with_processor=False, progress=None):
 @needs_compiler
 @pytest.mark.parametrize(("n_gpus", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
 @pytest.mark.parametrize("first_cells", [1e11, 2e5])
-def test_sequence_scores_are_equal_for_any_devices_and_chunks(n_cards, with_processor, first_cells, monkeypatch):
+def test_sequence_scores_are_equal_for_any_devices_and_chunks(n_gpus, with_processor, first_cells, monkeypatch):
     monkeypatch.setattr(scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
     database, several, events = sequences(1), queries(2), []
     progress = Progress(events.append, interval=0)
@@ -84,7 +84,7 @@ def test_sequence_scores_are_equal_for_any_devices_and_chunks(n_cards, with_proc
 @needs_compiler
 @pytest.mark.parametrize(("n_gpus", "with_processor"), [(1, False), (1, True), (2, False)])
 @pytest.mark.parametrize("failing_launch", [0, 1])
-def test_sequence_search_repeats_and_reports_work_of_a_lost_gpu(n_cards, with_processor, failing_launch):
+def test_sequence_search_repeats_and_reports_work_of_a_lost_gpu(n_gpus, with_processor, failing_launch):
     database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
     gpus = shims(n_gpus, failing_launch)
     lost = gpus[0]
@@ -101,7 +101,7 @@ def test_sequence_search_repeats_and_reports_work_of_a_lost_gpu(n_cards, with_pr
 @needs_compiler
 @pytest.mark.parametrize("lengths", [[], [0, 0], [0, 1], [5], [3, 3, 3], [1, 10_000]])
 @pytest.mark.parametrize("n_gpus", [0, 1])
-def test_very_small_sequence_databases_can_be_partitioned(lengths, n_cards):
+def test_very_small_sequence_databases_can_be_partitioned(lengths, n_gpus):
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
     several = queries(5, (7, 0))
