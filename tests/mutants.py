@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import queue
 import random
 import re
 import shutil
@@ -21,6 +22,8 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -169,17 +172,26 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", action="append", default=[], help="comparison, condition, constant, except, operator or return")
     parser.add_argument("--limit", type=int, default=300, help="seconds for the tests that name the module, and for those of its folder")
-    options, rows = parser.parse_args(), []
-    with tempfile.TemporaryDirectory() as name:
-        copy = Path(name) / "copy"
-        shutil.copytree(REPOSITORY, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", ".venv", ".hypothesis"))
-        for folder in options.folders:
-            count = Counter[str]()
-            for mutant in draw(folder, options.number, options.seed, options.kind):
-                result = outcome(mutant, copy, options.limit)
-                count[re.sub(r" by .*|: .*", "", result)] += 1
-                print(f"{mutant.path}:{mutant.line} {mutant.kind} -> {mutant.new!r:.80}: {result}", flush=True)
-            rows.append(f"| {folder} | {' | '.join(str(count[column]) for column in _OUTCOMES)} |")
+    parser.add_argument("--processes", type=int, default=1, help="mutants that are tested at once, each in its own copy")
+    options = parser.parse_args()
+    counts, copies = {folder: Counter[str]() for folder in options.folders}, queue.SimpleQueue[Path]()
+
+    def test(folder: str, mutant: Mutant) -> None:
+        copy = copies.get()
+        result = outcome(mutant, copy, options.limit)
+        copies.put(copy)
+        counts[folder][re.sub(r" by .*|: .*", "", result)] += 1
+        print(f"{mutant.path}:{mutant.line} {mutant.kind} -> {mutant.new!r:.80}: {result}", flush=True)
+
+    with ExitStack() as stack, ThreadPoolExecutor(options.processes) as threads:
+        for _ in range(options.processes):
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy"
+            shutil.copytree(REPOSITORY, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", ".venv", ".hypothesis"))
+            copies.put(copy)
+        drawn = [[(folder, mutant) for mutant in draw(folder, options.number, options.seed, options.kind)] for folder in options.folders]
+        in_turn = [pair for pairs in zip_longest(*drawn) for pair in pairs if pair]
+        list(threads.map(lambda pair: test(*pair), in_turn))
+    rows = [f"| {folder} | {' | '.join(str(count[column]) for column in _OUTCOMES)} |" for folder, count in counts.items()]
     print(f"\n| folder | {' | '.join(_OUTCOMES)} |", f"|---|{'---|' * len(_OUTCOMES)}", *rows, sep="\n")
 
 
