@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
+from proteoscope.engine.chemistry.modification_naming import find_unimod_entry
 from proteoscope.engine.chemistry.modifications import (
     POSITIONS,
     parse_modification,
@@ -201,6 +202,14 @@ def test_unimod_search_combines_all_criteria() -> None:
     assert unimod().search("no such thing at all") == []
     assert len(unimod().search()) == len(unimod())
     assert len(unimod().search(limit=5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "title"), [("UNIMOD:35", "Oxidation"), ("UNIMOD:4000000", None), ("Oxidation (M)", "Oxidation"), ("no such name", None)]
+)
+def test_find_unimod_entry_finds_titles_and_records_or_nothing(name: str, title: str | None) -> None:
+    entry = find_unimod_entry(name)
+    assert (entry.title if entry is not None else None) == title
 
 
 def test_unimod_file_is_read_only_when_needed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -388,3 +389,13 @@ def test_index_with_corrupt_known_modifications_is_rejected(
     with pytest.raises(InvalidIndexError):
         proteins = open_protein_index(tmp_path / "index")
         open_peptide_index(tmp_path / "index", proteins, Digestion.of(settings, "specific"))
+
+
+def test_index_with_unreadable_known_modification_is_rejected(annotated, tmp_path: Path) -> None:
+    database, *_ = annotated
+    built(tmp_path / "index", database, parameters())
+    path = tmp_path / "index" / "known_modifications.json"
+    counts = json.loads(path.read_text())
+    path.write_text(json.dumps(counts | {"modifications": "nonsense of no mass"}))
+    with pytest.raises(InvalidIndexError, match="no known modifications"):
+        open_protein_index(tmp_path / "index")

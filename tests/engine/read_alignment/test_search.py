@@ -9,12 +9,14 @@ import re
 from itertools import islice
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project import Project
+from proteoscope.engine.read_alignment import results
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.tables import ALIGNMENTS
 from proteoscope.engine.sequences.matrices import encode
@@ -270,3 +272,18 @@ def test_read_alignment_rejects_exchanged_reads_and_reference(tmp_path, capsys, 
     assert main([*wrong, *(["--preset", preset] if preset else [])]) == 2
     error = capsys.readouterr().err
     assert "resembles reads" in error and "Exchange the two" in error and not (tmp_path / "o.sam").exists()
+
+
+def test_stored_table_of_reads_equals_reads_without_qualities_in_each_row_group(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "ROW_GROUP", 8)
+    random = np.random.default_rng(SEED)
+    text = BASES[random.integers(0, 4, 400)].tobytes().decode()
+    reads = [text[: 60 + k] for k in range(21)]
+    texts, patterns, project = fasta(tmp_path / "t.fa", [text]), fasta(tmp_path / "p.fa", reads), tmp_path / "project"
+    align_reads(texts, patterns, tmp_path / "found.tsv", ReadAlignmentParameters(), project_folder=project, device="cpu")
+    stored = next(table for table in (opened := Project.open(project)).results(opened.runs()[-1].id) if table.name == "patterns")
+    file = pq.ParquetFile(stored.path)
+    assert file.num_row_groups == 3
+    rows = file.read().to_pylist()
+    assert [row["sequence"] for row in rows] == reads and [row["name"] for row in rows] == [f"s{k}" for k in range(21)]
+    assert {row["qualities"] for row in rows} <= {"", None}

@@ -68,21 +68,31 @@ def test_structure_chain_cache_reads_changed_file_again(folder, own_cache):
     assert_same(cached_chains(folder), read_chains(sources_of([folder]), Progress(), 2))
 
 
-@pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
-def test_invalid_cached_structure_chains_are_reported_and_rebuilt(name, folder, own_cache):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("file_order.npy", ""),
+        ("messages.json", '{"no": "list"}'),
+        ("messages.json", '["no end'),
+        ("messages.json", "[" * 100_000),
+        ("columns/source.npy", ""),
+        ("state.npy", ""),
+    ],
+)
+def test_invalid_cached_structure_chains_are_reported_and_rebuilt(name, content, folder, own_cache):
     expected = cached_chains(folder)
     (index,) = index_store("structures").indexes()
     manifest = index.folder / index_stores._MANIFEST
-    content = json.loads(manifest.read_text())
+    sealed = json.loads(manifest.read_text())
     path = index.folder / name
     if name.endswith(".json"):
-        path.write_text('{"no": "list"}')
+        path.write_text(content)
     else:
         column = np.load(path)
         path.unlink()  # The open files are mapped into memory.
         np.save(path, column[:-1] if name == "state.npy" else np.full_like(column, 1 << 20))
     manifest.unlink()
-    index_stores._seal(index.folder, content["key"], content["parts"], content["title"])
+    index_stores._seal(index.folder, sealed["key"], sealed["parts"], sealed["title"])
     progress = RecordingProgress(Progress())
     assert_same(cached_chains(folder, progress), expected)
     assert any("is invalid and is built again" in text for text in progress.messages)

@@ -158,6 +158,7 @@ def test_read_structure_reads_plddt_of_model_archive_table(tmp_path: Path) -> No
         (b"data_x\nloop_\n_atom_site.id\n_atom_site.type_symbol\n1\n", "not a valid mmCIF"),
         (b"HEADER    NOTHING\nEND\n", "no coordinates"),
         (as_binary_cif(ROWS)[:500], "cut off"),
+        (as_binary_cif(ROWS).replace(b"\xa5tests", b"\xc1tests"), "MessagePack does not know"),
         (b"\x8b\xabmmtfVersion\xa51.0.0" + b"\0" * 20, "MMTF"),
         (gzip.compress(as_pdb(ROWS), mtime=0)[:100], "cut off"),
     ],

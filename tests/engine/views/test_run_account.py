@@ -65,6 +65,26 @@ def test_methods_text_of_each_search_follows_the_run_record(search) -> None:
     assert methods is None or all(sentence == "" or sentence.endswith(".") for sentence in methods.sentences)
 
 
+@pytest.mark.parametrize(
+    ("kind", "counts", "parameters", "text", "is_expected"),
+    [
+        ("evidence", {"sites": 3, "placed_sites": 2}, {}, "Of 3 modified residues, 2 were mapped", True),
+        ("evidence", {"sites": 3}, {}, "modified residues", False),
+        ("evidence", {"placed_sites": 2}, {}, "modified residues", False),
+        ("evidence", {"proteins": 4, "on_structures": 1, "chains": 9}, {}, "Of 4 proteins, 1 had a near chain among 9 chains", True),
+        ("evidence", {"proteins": 4, "on_structures": 1}, {}, "had a near chain", False),
+        ("library", {}, {"precursor_tolerance": "200 Da"}, "in a cascade", True),
+        ("library", {}, {"precursor_tolerance": "2 Da"}, "in a cascade", False),
+        ("library", {}, {"precursor_tolerance": "wide Da"}, "in a cascade", False),
+    ],
+)
+def test_methods_text_states_only_what_the_record_contains(kind, counts, parameters, text, is_expected) -> None:
+    facts = RunFacts(kind, "1", "cpu", (), parameters, {"counts": counts, "shifted": 1})
+    methods = search_of_kind(kind).methods_of(facts)
+    assert methods is not None
+    assert (text in " ".join(methods.sentences)) == is_expected
+
+
 def test_methods_text_describes_search_passes_that_were_run() -> None:
     search = search_of_kind("identify")
     parameters = search.parameters_of("high-resolution").model_dump(mode="json")
