@@ -117,7 +117,7 @@ _NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.fro
 
 def _read_aligned(project: Project, run: str, spool: Path) -> Aligned:
     """Return the reads and references of a run; large arrays are mapped from unnamed files in the folder `spool`."""
-    names = ("letters", "qualities")
+    names = ("sequence", "qualities")
     columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
     with stored_table(project, run, PATTERNS, names, verify=False) as source:
         for patterns in source.batches(names):

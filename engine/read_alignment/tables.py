@@ -177,7 +177,7 @@ PATTERNS = Table.of(
     "Reads",
     (
         Column("pattern", "Read", "Name of the read", width=18),
-        Column("letters", "Sequence", "Sequence of the read as given, in capital letters", width=40, pattern="[A-Z*]*"),
+        Column("sequence", "Sequence", "Sequence of the read as given, in upper case", width=40, pattern="[A-Z*]*"),
         Column(
             "qualities",
             "Qualities",
@@ -187,7 +187,7 @@ PATTERNS = Table.of(
         ),
         _MATE,
     ),
-    shown="pattern letters qualities mate",
+    shown="pattern sequence qualities mate",
 )
 """Table of reads; the column ``pattern_row`` of an alignment is a row number of this table."""
 TEXTS = Table.of(

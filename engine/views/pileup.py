@@ -141,7 +141,7 @@ def _covered_bases(source: TableSource, rows: NDArray[np.int64], first: int, las
 def _read_sequences(source: TableSource, rows: NDArray[np.int64]) -> Texts:
     """Return the sequences of the reads in the given rows of the table of reads."""
     different, place = np.unique(rows, return_inverse=True)
-    result = source.sibling("patterns").values(different, ("letters",))["letters"]
+    result = source.sibling("patterns").values(different, ("sequence",))["sequence"]
     if len(result) != len(different):
         raise ProteoscopeError("The run's table of reads does not contain all aligned reads. Run the search again.")
     return Texts.from_arrow(in_one(result)).take(place.astype(np.int64))

@@ -241,8 +241,8 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     symbols = (values["text_start"], values["text_end"])
     if "patterns" not in source.paths:
         return ReadRow(text, symbols, None, NO_READS)
-    pattern = source.sibling("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
+    pattern = source.sibling("patterns").values(np.array([values["pattern_row"]]), ("sequence", "qualities")).to_pylist()
     if not pattern:
         raise ProteoscopeError(f"{values['pattern']}: its sequence is not in the run's table of reads. Run the search again.")
     names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")
-    return ReadRow(text, symbols, ReadPair.of(names, pattern[0]["letters"], pattern[0]["qualities"] or "", values, matrix))
+    return ReadRow(text, symbols, ReadPair.of(names, pattern[0]["sequence"], pattern[0]["qualities"] or "", values, matrix))

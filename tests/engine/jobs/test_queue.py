@@ -60,12 +60,12 @@ def test_queue_runs_jobs_in_order_and_never_two_together(queue: JobQueue) -> Non
 
 
 def test_job_state_follows_its_run_and_its_seconds_start_at_0(queue: JobQueue) -> None:
-    gate, behind = Gate(), Gate()
-    job, next_job = queue.add("first", gate), queue.add("second", behind)
+    gate, next_gate = Gate(), Gate()
+    job, next_job = queue.add("first", gate), queue.add("second", next_gate)
     assert gate.entered.wait(5)
     assert job.seconds > 0 and next_job.seconds == 0 and not (job.is_over or job.is_cancelling)
     gate.opened.set()
-    assert behind.entered.wait(5)
+    assert next_gate.entered.wait(5)
     assert job.is_over and not job.is_cancelling and not next_job.is_over
     queue.cancel(next_job)
     assert queue.wait(5)

@@ -218,11 +218,11 @@ def test_read_alignment_project_stores_data_to_draw_alignments(tmp_path):
     run = project.runs()[-1].id
     rows, patterns, texts = (pq.read_table(project.table(name, run)).to_pylist() for name in ("alignments", "patterns", "texts"))
     assert texts == [{"text": "t0", "length": 4}, {"text": "t1", "length": 900}]
-    assert [pattern["letters"] for pattern in patterns] == reads
-    assert all(pattern["qualities"] == ("ABC" * 80)[: len(pattern["letters"])] and pattern["mate"] is None for pattern in patterns)
+    assert [pattern["sequence"] for pattern in patterns] == reads
+    assert all(pattern["qualities"] == ("ABC" * 80)[: len(pattern["sequence"])] and pattern["mate"] is None for pattern in patterns)
     assert [(row["pattern_row"], row["text_row"]) for row in rows] == [(k, i) for k in range(len(reads)) for i in range(2)]
     for row in rows[1::2]:
-        read = patterns[row["pattern_row"]]["letters"]
+        read = patterns[row["pattern_row"]]["sequence"]
         given = read.translate(str.maketrans("ACGT", "TGCA"))[::-1] if row["strand"] == "-" else read
         assert text_from(row["cigar"], row["md"], given) == text[row["text_start"] - 1 : row["text_end"]]
         assert row["mapping_quality"] is None and row["mate"] is None
@@ -281,9 +281,9 @@ def test_stored_table_of_reads_equals_reads_without_qualities_in_each_row_group(
     reads = [text[: 60 + k] for k in range(21)]
     texts, patterns, project = fasta(tmp_path / "t.fa", [text]), fasta(tmp_path / "p.fa", reads), tmp_path / "project"
     align_reads(texts, patterns, tmp_path / "found.tsv", ReadAlignmentParameters(), project_folder=project, device="cpu")
-    stored = next(table for table in (opened := Project.open(project)).results(opened.runs()[-1].id) if table.name == "patterns")
-    file = pq.ParquetFile(stored.path)
+    opened = Project.open(project)
+    file = pq.ParquetFile(next(table.path for table in opened.results(opened.runs()[-1].id) if table.name == "patterns"))
     assert file.num_row_groups == 3
     rows = file.read().to_pylist()
-    assert [row["sequence"] for row in rows] == reads and [row["name"] for row in rows] == [f"s{k}" for k in range(21)]
+    assert [row["sequence"] for row in rows] == reads and [row["pattern"] for row in rows] == [f"s{k}" for k in range(21)]
     assert {row["qualities"] for row in rows} <= {"", None}
