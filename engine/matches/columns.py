@@ -40,10 +40,7 @@ _MAXIMUM_CHARGE = 127
 
 
 def _score_columns(*, is_main: bool) -> list[Column]:
-    """Return the columns of the main scores, or of the other scores.
-
-    `is_main` selects the scores that text tables show first.
-    """
+    """Return the columns of the scores that text tables show first (`is_main`), or of the remaining scores."""
     return [
         Column(
             kind.column,
@@ -348,7 +345,7 @@ PROTEIN_COLUMNS = (
 
 
 def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> tuple[Column, ...]:
-    """Return columns with the attributes in `others` replaced, by column name.
+    """Return copies of the given columns; `others` maps column names to attributes that are replaced.
 
     Examples
     --------
@@ -359,7 +356,7 @@ def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> 
 
 
 def _are_placed(positions: Any, sequences: Any) -> bool:
-    """Return True if all modifications lie on residues or termini of their peptides."""
+    """Return True if every modification lies on a residue or terminus of its peptide."""
     return _fit(positions, pa.compute.utf8_length(sequences))
 
 
@@ -371,7 +368,7 @@ def _is_placed(position: Any, sequences: Any) -> bool:
 
 
 def _is_among(position: Any, positions: Any) -> bool:
-    """Return True if every localised mass shift is at the position of one of its peptide's modifications."""
+    """Return True if every localised mass shift has the position of a modification of its peptide."""
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
@@ -392,7 +389,7 @@ def _have_some(lists: Any) -> bool:
 
 
 def _are_of_codons(first: Any, last: Any) -> bool:
-    """Return True if all position ranges span whole codons."""
+    """Return True if every range of nucleotide positions consists of whole codons."""
     length = pa.compute.add(pa.compute.subtract(last, first), 1).to_numpy(zero_copy_only=False)
     return bool((length > 0).all() and (length % 3 == 0).all())
 
@@ -465,7 +462,7 @@ PROTEINS_OF_SHIFTED = replace(
     columns=PROTEINS.chosen(["group", "gene", "n_peptides", "n_psms", "coverage", "q_value", "description", "organism", "is_decoy"]),
 )
 _UNPLACED: dict[str, dict[str, Any]] = {name: {"is_nullable": True} for name in ("protein_starts", "residues_before", "residues_after")}
-"""Columns that need the protein sequence, and may therefore be null."""
+"""Columns that may be null because they need the protein sequence."""
 _PLACED_OR_NOT = described_columns(PSM_COLUMNS, **_UNPLACED)
 IMPORTED_PSMS = Table.of(
     "psms",
@@ -491,13 +488,13 @@ IMPORTED_PSMS = Table.of(
     more=OTHER_SCORE,
     takes_marks=True,
 )
-"""PSMs of other search engines, with the scores that their files contain."""
+"""Description of the table of PSMs of other search engines, with the scores in their files."""
 LIBRARY_PSMS = replace(
     IMPORTED_PSMS,
     stored=(*IMPORTED_PSMS.stored, *LIBRARY_COLUMNS),
     columns=(*IMPORTED_PSMS.columns[:3], *LIBRARY_COLUMNS, *IMPORTED_PSMS.columns[3:]),
 )
-"""PSMs of spectral library searches."""
+"""Description of the table of PSMs of spectral library searches."""
 EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
     stored=(
@@ -510,7 +507,7 @@ EXPORTED_PSMS = replace(
     rules=SHIFTED_PSMS.rules,
     more=f"{FEATURE}|{OTHER_SCORE}",
 )
-"""PSMs of any search, including imported ones."""
+"""Description of the table of exported PSMs of any search, including imported PSMs."""
 READING_FRAMES = Table.of(
     "reading_frames",
     "Reading frames",
@@ -525,4 +522,4 @@ READING_FRAMES = Table.of(
     ),
     rules=(Rule(("first", "last"), "has reading frames of other than whole codons", _are_of_codons),),
 )
-"""Nucleotide positions of the reading frames with identified peptides, in runs that translated nucleotides."""
+"""Description of the table of nucleotide positions of reading frames with identified peptides, for runs that translated nucleotides."""

@@ -1,7 +1,9 @@
-"""Spectral library of a run's identified spectra: one entry per peptidoform, charge and set of ion series.
+"""Spectral library of the identified spectra of a run: one entry per peptidoform, charge and set of ion series.
 
-The peaks of an entry are those of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra without peaks
-seen in less than half of them (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the peptide; the retention time is
+The peaks of an entry are those of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra. Peaks of the
+mean
+that are in less than half of the spectra are omitted (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the
+peptide; the retention time is
 the median and the q-value the minimum of the spectra. Peaks are annotated with the y, b, z and c ions of the series that were searched.
 Spectra searched with different series have separate entries.
 """
@@ -44,7 +46,7 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["Members", "consensus_entries", "export_library", "members_of_run", "read_members", "write_members"]
 
 _MOST_PEAKS = 200
-"""Maximum number of peaks per entry; weaker peaks of a crowded spectrum are noise."""
+"""Maximum number of peaks per entry; further, weaker peaks are considered noise."""
 _SHARE = 0.5  # minimum fraction of the spectra that contain a peak of their mean spectrum
 _USUAL_MZ = 1000.0  # a tolerance in ppm is converted to Th at this m/z
 _HIGHEST_ION_CHARGE = 3
@@ -67,18 +69,18 @@ _USUAL_FDR = 0.01
 
 @dataclass(frozen=True)
 class Members:
-    """Identified spectra with the information for their library entries.
+    """Identified spectra with the information for the library entries.
 
     Attributes
     ----------
     identified : Identified
         The n spectra.
     q_value : ndarray of float64, shape (n,)
-        q-value of each member.
+        q-value of each spectrum.
     score : ndarray of float64, shape (n,)
-        -inf if unknown.
+        Score of each spectrum; -inf if unknown.
     proteins : pyarrow.StringArray, length n
-        Accessions joined by `PROTEIN_SEPARATOR`.
+        Accessions of each spectrum's proteins, joined by `PROTEIN_SEPARATOR`.
     modifications : EntryModifications
         Modifications of each peptidoform of `identified`.
     """
@@ -98,7 +100,7 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
     path : Path
         Table of PSMs.
     identified : Identified
-        Spectra of this table.
+        Spectra that the table identifies.
     n_spectra : int
         Number of spectra of the run.
 
@@ -159,13 +161,13 @@ def consensus_entries(
     members : Members
         Identified spectra.
     spectra : Spectra
-        All spectra of the run; `members` refers to their rows.
+        All spectra of the run; `members` contains indices of these.
     series : SpectrumSeries
         Ion series of each spectrum.
     tolerance : Tolerance
         Fragment tolerance.
     origin : Origin
-        ``best`` or ``merged``.
+        Peaks of an entry: ``best``, those of its best spectrum, or ``merged``, the mean of its spectra.
     resources : Resources
         Threads and progress.
 
@@ -174,7 +176,7 @@ def consensus_entries(
     int
         Number of entries.
     Iterator of LibraryEntries
-        At most 5,000 entries each.
+        Batches of at most 5,000 entries.
     """
     identified = members.identified
     number = series.number[identified.spectrum]
@@ -203,7 +205,10 @@ def _entries(
     origin: Origin,
     resources: Resources,
 ) -> LibraryEntries:
-    """Return entries from the members `rows`, grouped by `offsets` (CSR), the best member first in each group."""
+    """Return the entries of groups of members.
+
+    `rows` are indices of members, the best of each group first; `offsets` (CSR) delimit the groups.
+    """
     identified, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":
         peaks = _merge_spectra(spectra, identified.spectrum[rows], offsets, tolerance, resources)
@@ -235,7 +240,7 @@ def _entries(
 def _merge_spectra(
     spectra: Spectra, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance, resources: Resources
 ) -> PeakArrays:
-    """Return the mean spectrum of each group of spectra `rows`, grouped by `offsets` (CSR)."""
+    """Return the mean spectrum of each group of spectra: `rows` are their indices, and `offsets` (CSR) delimit the groups."""
     width = 2.0 * float(tolerance.width(_USUAL_MZ))
     settings = spectra.peak_arrays, offsets, rows, width, _SHARE
     count = np.zeros(len(offsets) - 1, np.int64)
@@ -267,7 +272,7 @@ def _select_most_intense(peaks: PeakArrays) -> PeakArrays:
 
 
 def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the lower median of each segment of values, NaN if all its values are NaN."""
+    """Return the lower median of each segment of `values`, ignoring NaN; NaN if all values of a segment are NaN."""
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     is_known = ~np.isnan(values)
     owner, values = owner[is_known], values[is_known]
@@ -345,7 +350,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
-    """Return a run, its spectra, and the spectra identified at its false discovery rate."""
+    """Return a run, its spectra, and the spectra identified at the run's false discovery rate."""
     # The user chose this run: accept every kind, even kinds that other searches do not build on.
     source = identified_run(project.folder, run, {finished.kind for finished in project.runs() if finished.id == run})
     progress.stage("Reading the spectra of the run")
@@ -360,7 +365,7 @@ def _rate(source: SourceRun) -> float:
 
 
 def write_members(request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress) -> list[Path]:
-    """Write identified spectra as a spectral library; return the path in a list."""
+    """Write identified spectra as a spectral library; return the path of the file as the only item of a list."""
     resources = Resources(available_threads(), progress=progress)
     series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)
     n, chunks = consensus_entries(members, spectra, series, source.fragment_tolerance, request.consensus, resources)

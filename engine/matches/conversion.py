@@ -26,7 +26,7 @@ __all__ = ["Conversion", "ConversionRequest", "IdentifiedIn", "check_conversion"
 
 
 class IdentifiedIn(NamedTuple):
-    """Selection of the spectra that a project's run identified, or did not identify.
+    """Condition that a run of a project identified a spectrum, or did not identify it.
 
     Attributes
     ----------
@@ -78,14 +78,14 @@ class ConversionRequest:
 
 
 class Conversion(NamedTuple):
-    """Number of written spectra, and of all spectra in the input."""
+    """Numbers of written spectra and of all spectra in the input files."""
 
     n_written: int
     n_spectra: int
 
 
 def check_conversion(request: ConversionRequest) -> None:
-    """Reject an invalid conversion before any file is read.
+    """Raise an error if a conversion is invalid, before any file is read.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
 
 
 def _select_spectra(spectra: Spectra, request: ConversionRequest, progress: Progress) -> NDArray[np.int64]:
-    """Return the rows of the selected spectra, (r,) int64."""
+    """Return the indices of the selected spectra, (r,) int64."""
     rows, requested = request.selection.rows(spectra), request.identified
     if requested is None:
         return rows

@@ -1,4 +1,4 @@
-"""Scores of other search engines: their names, their columns in imported PSMs, and which of them rank matches.
+"""Scores of other search engines: names, columns of imported PSMs, and suitability for ranking matches.
 
 Names are those in the engines' files; accessions are those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). The scores
 listed here are shown, sorted, filtered and exported. Other numbers in a file are stored in columns named by `OTHER_SCORE`, and exported.
@@ -18,7 +18,7 @@ OTHER_SCORE = r"score_[a-z0-9_]{1,80}"
 
 
 class EngineScore(NamedTuple):
-    """A score of another search engine.
+    """Score of another search engine.
 
     Attributes
     ----------
@@ -27,13 +27,13 @@ class EngineScore(NamedTuple):
     title, meaning : str
         Column title and description in the window.
     called : tuple of str
-        Names in files (lower case) and PSI-MS accessions.
+        Names in files, in lower case, and PSI-MS accessions of the score.
     sense : int
         1 if higher is better, -1 if lower is better, 0 if the score does not rank matches.
     is_logarithmic : bool
-        True for values over many orders of magnitude; their negative logarithms rank matches.
+        True for scores that span many orders of magnitude; the negative logarithm then ranks matches.
     has_learnt : bool
-        True if the score may have been trained on decoy labels, and is therefore not a feature for Percolator.
+        True if the score may have been trained on decoy labels and must not be a feature for Percolator.
     """
 
     name: str
@@ -224,7 +224,7 @@ ENGINE_SCORES = (
     ),
     EngineScore("global_q_value", "Global q", "q-value over all runs, by the search engine", ("global.q.value",), 0, has_learnt=True),
 )
-"""Known scores in order of preference: the first one in a file that can rank matches is used."""
+"""Known scores in order of preference; the first score in a file that can rank matches is used."""
 
 _BY_NAME = {called: engine_score for engine_score in ENGINE_SCORES for called in engine_score.called}
 _BY_COLUMN = {engine_score.column: engine_score for engine_score in ENGINE_SCORES}
@@ -246,11 +246,11 @@ SCORE_COLUMNS = tuple(
     )
     for engine_score in ENGINE_SCORES
 )
-"""Columns of the known scores; a run has those in its file."""
+"""Columns of all known scores; a table of imported PSMs has those of the scores in the file."""
 
 
 def score_called(name: str) -> EngineScore | None:
-    """Return the score with the given name or accession, or None.
+    """Return the known score with the given name or PSI-MS accession, or None.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def score_called(name: str) -> EngineScore | None:
 
 
 def name_score_column(name: str) -> str:
-    """Return the column name for a score's name in a file.
+    """Return the column name of a score, given the name of the score in a file.
 
     Examples
     --------

@@ -31,7 +31,7 @@ WRITERS: dict[str, Callable[[], MatchesWriter]] = {}
 
 
 def _matches(name: str, title: str, writer: Callable[[], MatchesWriter], *endings: str) -> Export:
-    """Return and register an export of matches, as files with the given suffixes or as a folder of tables."""
+    """Register and return an export format for matches that writes files with the given suffixes, or a folder of tables."""
     WRITERS[name] = writer
     return Export(
         name,
@@ -62,6 +62,6 @@ PLACES_ON_GENOMES = (
     _matches("gff3", "Places on the genome, GFF3", lambda: matches.writers.genome.write_gff3, ".gff3", ".gff"),
     _matches("bed", "Places on the genome, BED", lambda: matches.writers.genome.write_bed, ".bed"),
 )
-"""Formats with nucleotide positions, only for runs that translated nucleotides."""
+"""Formats with nucleotide positions, for runs that translated nucleotides."""
 SPECTRAL_LIBRARIES = library_exports(lambda: matches.consensus_library.export_library)
 """Spectral library formats for the identified spectra of a run."""

@@ -1,4 +1,4 @@
-"""Modifications carried by every residue of a type: fixed modifications, or modifications from sample preparation."""
+"""Modifications carried by every residue of a type: fixed modifications, or products of sample preparation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OF_PREPARATION = frozenset({"Chemical derivative", "Isotopic label"})
 _OF_THIOLS = frozenset({"Artefact", "Multiple"})  # Unimod's other classes of blocked cysteines (acrylamide, MMTS)
 
 FixedModifications = frozenset[tuple[str, str]]
-"""Pairs of a modification name and the residue that always carries it, or `N_END` or `C_END`."""
+"""Pairs of a modification name and its residue, `N_END` or `C_END`; every such residue or terminus carries the modification."""
 NONE_FIXED: FixedModifications = frozenset()
 
 
 def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
-    """Return the fixed modifications in the parameters of a run; unreadable entries are skipped.
+    """Return the fixed modifications in the parameters of a run; invalid entries are skipped.
 
     Examples
     --------
@@ -49,20 +49,20 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
 def on_all_residues(
     sequences: Sequence[str], lengths: NDArray[np.int64], position: NDArray[np.int64], names: Sequence[str]
 ) -> FixedModifications:
-    """Return sample-preparation modifications (as classified by Unimod) that every residue of their type carries.
+    """Return the sample-preparation modifications (as classified by Unimod) that are on every residue of their type in the given peptides.
 
-    Biological modifications may also be on all observed residues, such as every tyrosine of enriched peptides; these are not returned.
+    Biological modifications, which may also be on all observed residues (such as every tyrosine of enriched peptides), are not returned.
 
     Parameters
     ----------
     sequences : sequence of str, length n
         Peptide sequences, A to Z.
     lengths : ndarray of int64, shape (n,)
-        Number of modifications of each peptide.
+        Number of modifications per peptide.
     position : ndarray of int64, shape (m,)
-        Residue of each modification, from 1; 0 and sequence length + 1 for the termini.
+        Position of each modification: residue number from 1, 0 for the N-terminus, sequence length + 1 for the C-terminus.
     names : sequence of str, length m
-        Modification names.
+        Name of each modification.
     """
     residues = np.array([len(sequence) for sequence in sequences], np.int64)
     owner = np.repeat(np.arange(len(sequences)), lengths)
@@ -85,7 +85,7 @@ def on_all_residues(
 
 
 def _is_of_preparation(name: str, where: str) -> bool:
-    """Return True if Unimod classifies a modification at a site as sample preparation."""
+    """Return True if Unimod classifies the modification `name` at the residue or terminus `where` as sample preparation."""
     if name not in unimod():
         return False
     sites = unimod().by_name(name).sites_covering("" if where in _ENDS else where, _ENDS.get(where, "anywhere"))

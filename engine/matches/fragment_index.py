@@ -1,10 +1,11 @@
-"""Search of wide precursor windows with an index of the fragment ions of all peptidoforms, in mass partitions that fit memory.
+"""Search of wide precursor windows with an index of the fragment ions of all peptidoforms, built in mass ranges that fit memory.
 
-Results equal those of scoring every candidate, with two exceptions. First, candidates are preselected with rounded scores and with a
-fragment tolerance up to two millionths of a dalton wider; the best candidates are then scored exactly, so only nearly equal candidates at
-the last ranks can differ. Second, masses are summed in another order, so a candidate at the very edge of a precursor window (1e-12 Da) may
-be inside with one method and outside with the other. `FragmentIndexSearch.is_worthwhile` chooses the method by estimated work; because of
-these exceptions, the choice is the same on every device. Each GPU has an index of the peptidoforms within reach of its queries.
+Results equal those of scoring every candidate, with two exceptions. First, candidates are preselected with rounded scores and a
+fragment tolerance that is wider by up to 2e-6 Da; the best candidates are then scored exactly, so only candidates with nearly equal scores
+at the last ranks can differ. Second, masses are summed in another order, so a candidate within 1e-12 Da of the edge of a precursor window
+may be inside with one method and outside with the other. `FragmentIndexSearch.is_worthwhile` chooses the method by the estimated number of
+operations; because of these exceptions, the choice does not depend on the device. Each GPU indexes the peptidoforms in the precursor
+windows of its queries.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ _MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # per thread b
 
 @dataclass(frozen=True)
 class _Peptidoforms:
-    """Cumulative counts of peptidoforms and their ions in b mass buckets, only of buckets that a precursor window reaches.
+    """Cumulative numbers of peptidoforms and fragment ions in b mass buckets; buckets outside all precursor windows count 0.
 
-    `is_reached`: (b,) bool. `forms`, `ions`: (b + 1,) int64, sums over all previous buckets; differences give the counts in a window.
+    `is_reached`: (b,) bool, True if a precursor window overlaps the bucket. `forms`, `ions`: (b + 1,) int64, cumulative counts that start
+    with 0; the difference of two entries is the count between them.
     """
 
     is_reached: NDArray[np.bool_]
@@ -52,7 +54,7 @@ class _Peptidoforms:
 
 
 class FragmentIndexSearch:
-    """Search of spectra against peptides with a fragment-ion index.
+    """Search of spectra against peptides with an index of fragment ions.
 
     Parameters
     ----------
@@ -65,10 +67,11 @@ class FragmentIndexSearch:
     settings : ScoringSettings
         Settings of the scoring kernels.
     resources : Resources
-        GPUs search; threads list the peptidoforms, and search if no GPU can.
+        GPUs, which search, and threads, which list the peptidoforms, and search if no GPU can.
     memory_bytes : int
-        Memory limit of one index partition and of building it. Exceeded if the peptidoforms of 0.1 Da need more, or if the threads that
-        build (32 MB each) need more than half of it.
+        Memory limit of an index for one mass range, including its construction. The limit is exceeded if the peptidoforms within 0.1 Da
+        need
+            more, or if the building threads (32 MB each) need more than half of it.
     """
 
     def __init__(
@@ -87,17 +90,18 @@ class FragmentIndexSearch:
         self._counted: _Peptidoforms | None = None
 
     def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], object] | None = None) -> bool:
-        """Return True if building and searching an index needs far less work than scoring every candidate.
+        """Return True if building and searching an index needs far fewer operations than scoring every candidate.
 
-        Return False for scores and sizes that an index does not support. The result depends only on counts, not on threads, memory or GPUs,
-        since the method affects the last digits of results.
+        Return False for scores and sizes that an index does not support. The result depends on counts, not on threads, memory or GPUs,
+        since the method affects the last digits of the scores.
 
         Parameters
         ----------
         candidates : ndarray of int64, shape (q,)
-            Candidates of each query, as returned by `count_candidates`: each peptide once per modification combination and window.
+            Number of candidates of each query, as returned by `count_candidates`: each peptide counts once per modification combination and
+            precursor window.
         compile_index : callable or None
-            Compiles the index kernels, called before peptidoforms are counted.
+            Function that compiles the index kernels; called before peptidoforms are counted.
         """
         charges = self._fragment_charges(self._index.queries)
         # Counting peptidoforms takes as long as some searches. First assume one peptidoform per peptide and combination, all within reach
@@ -152,7 +156,7 @@ class FragmentIndexSearch:
         )
 
     def _search(self, low: int, high: int, so_far: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
-        """Return the results `so_far` updated with the peptidoforms in the buckets `low:high`."""
+        """Return the results `so_far`, updated with the peptidoforms in the mass buckets `low:high`."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list_forms(low, high, f"Indexing fragments{part}")
         workload = create_workload(
@@ -176,7 +180,7 @@ class FragmentIndexSearch:
             return dict(session.run({**so_far, "cost": cost}))
 
     def _count_forms(self) -> _Peptidoforms:
-        """Return the counts of peptidoforms and ions by mass, excluding buckets outside all precursor windows."""
+        """Return the cumulative numbers of peptidoforms and ions by mass, without buckets outside all precursor windows."""
         if self._counted is None:
             peptides, modifications = self._peptides, self._modifications
             heaviest = float(peptides.mass.max(initial=0.0) + modifications.combination_mass.max())
@@ -205,27 +209,27 @@ class FragmentIndexSearch:
         return self._counted
 
     def _windows(self, buckets: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the bucket ranges of each query's precursor windows, one bucket wider on either side, (q, e, 2)."""
+        """Return the bucket ranges of each query's e precursor windows, extended by one bucket on either side, (q, e, 2)."""
         windows = precursor_windows(buckets, self._index.queries, self._settings, 0, len(self._index.queries.mass))
         is_tried = self._index.queries.mass[:, None] >= self._settings.isotope_minimum_mass[None, :]
         windows[..., 0] = np.where(is_tried, np.maximum(windows[..., 0] - 1, 0), 0)
         return windows
 
     def _forms_of_queries(self, counted: _Peptidoforms) -> NDArray[np.int64]:
-        """Return the number of peptidoforms in the windows of each query, rounded up to whole buckets, (q,)."""
+        """Return the number of peptidoforms in the precursor windows of each query, with windows rounded up to whole buckets, (q,)."""
         windows = self._windows(np.arange(len(counted.forms) - 1) * _BUCKET_WIDTH)
         return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
 
     def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
-        """Return the number of fragment charges of each query, (q,)."""
+        """Return the number of different fragment charges of each query, (q,)."""
         return np.maximum(1, np.minimum(self._settings.maximum_fragment_charge, queries.charge - 1))
 
     def _ions_of_form(self) -> float:
-        """Return the mean number of singly charged ions per peptidoform, 0 before peptidoforms are counted."""
+        """Return the mean number of singly charged ions per peptidoform; 0 before peptidoforms are counted."""
         return 0.0 if self._counted is None else float(self._counted.ions[-1] / max(1, self._counted.forms[-1]))
 
     def _estimate_nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
-        """Return the estimated search time of each query on one thread, ns, (q,), given the number of peptidoforms in its windows."""
+        """Return the estimated search time of each query on one thread, ns, (q,); `forms` is the number of peptidoforms in its windows."""
         spectra, settings = self._index.arrays, self._settings
         n_peaks = np.diff(spectra.offsets)[queries.spectrum]
         covered = counts.covered_share(n_peaks, queries.mass, settings.fragment_absolute, settings.fragment_relative)
@@ -233,11 +237,11 @@ class FragmentIndexSearch:
         return np.where(n_peaks > 0, costs, 0.0)
 
     def _available_bytes(self) -> int:
-        """Return the memory available for an index after subtracting the memory of the threads that build it, bytes."""
+        """Return the memory available for an index, in bytes, without the memory of the threads that build it."""
         return max(self._memory_bytes - self._threads * _BYTES_OF_THREAD, self._memory_bytes // 2)
 
     def _ranges(self, low: int, high: int, bytes_of_form: int, bytes_of_posting: int = 0) -> list[tuple[int, int]]:
-        """Divide the buckets `low:high` into ranges that fit memory, without empty ranges."""
+        """Divide the mass buckets `low:high` into non-empty ranges whose indexes fit memory."""
         assert self._counted is not None
         forms, ions = self._counted.forms, self._counted.ions
         size = np.maximum(
@@ -250,7 +254,7 @@ class FragmentIndexSearch:
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
 
     def _list_forms(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return masses (Da) and numbers of the peptidoforms in the buckets `low:high`, excluding those outside all precursor windows."""
+        """Return masses (Da) and numbers of the peptidoforms in the mass buckets `low:high` that a precursor window contains."""
         counted = self._count_forms()
         self._progress.stage(title)
 

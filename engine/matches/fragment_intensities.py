@@ -1,14 +1,14 @@
-"""Predicted fragment intensities, and their agreement with the peaks of a match.
+"""Predicted intensities of fragment ions, and their agreement with the peaks of matches.
 
-A small shipped network (`resources/fragmentation`) predicts the b, b2+, y and y2+ ions of each bond from residues and charge. Like its
-training data it ignores modifications; labels that take the charge from fragments (TMT, iTRAQ) would need their own network.
+A small network, delivered in `resources/fragmentation`, predicts the b, b2+, y and y2+ ions of each bond from residues and charge. Like its
+training data, it ignores modifications; labels that remove charge from fragments (TMT, iTRAQ) would need another network.
 
-Instruments and collision energies favour certain ion types, or small fragments. A scale and a shift of the predicted logarithms are
-therefore fitted per ion type to the run: to the best spectrum of each peptide and charge among confident matches, by ridge regression
-towards the shipped values. A match is compared with a model trained without its *peptide*, in any peptidoform and including the decoy
-partner (folds by peptide). Targets and decoys are thus treated equally, and no match is evaluated by a model trained on it. More flexible
-models (a last layer per run, boosted trees) fitted the peaks of correct and wrong matches equally better, and did not improve their
-separation.
+Instruments and collision energies favour certain ion types, or small fragments. A scale and an offset of the predicted logarithms are
+therefore fitted to the run for each ion type, using the best spectrum of each peptide and charge among confident matches (ridge regression
+towards the delivered values). Peptides are divided into folds, and a match is compared with the model fitted without the fold of its
+peptide; the fold includes all peptidoforms of the peptide and its decoy partner. Targets and decoys are thus treated equally, and no match
+is evaluated by a model fitted to it. More flexible models (a last layer per run, boosted trees) fitted the peaks of correct and of wrong
+matches better by the same amount, and did not improve their separation.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
 FEATURES = tuple(f"intensity_{name}" for name in MEASURES)
-"""Names of the feature columns."""
+"""Names of the feature columns with the agreement of predicted and measured intensities."""
 _NETWORK = ("fragmentation", "intensities.npz")
 _LARGEST_WEIGHT = 1e3
 _FOLDS, _SEED = 5, 0  # rescoring uses other seeds for its folds
@@ -69,23 +69,23 @@ _PRIOR_BONDS = 30.0  # weight of the shipped scale and shift, in bonds
 _LOW_RESOLUTION = 0.1  # Th: wider tolerances mean an ion trap, whose fragmentation differs from that of the shipped model
 _LABELS = ("TMT", "iTRAQ")
 LONGEST_PREDICTED = 63
-"""Maximum number of residues of a peptide for the network."""
+"""Maximum number of residues of a peptide that the network accepts."""
 
 
 class IntensitySettings(Protocol):
-    """Parameters that decide if intensities are predicted; all searches name them alike."""
+    """Parameters that decide if intensities are predicted, named as in the parameters of every search."""
 
     predicted_intensities: bool
     intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
 
 
 def has_predicted_series(series: str) -> bool:
-    """Return True if intensities are predicted for spectra with these ion series (one symbol each)."""
+    """Return True if intensities are predicted for spectra with these ion series, given as one symbol per series."""
     return set("by") <= set(series)
 
 
 def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
-    """Return why intensities cannot be predicted for these ion series and modifications, or ''.
+    """Return a sentence why intensities cannot be predicted for these ion series and modifications; '' if they can.
 
     If there are several sets of ion series, only spectra with b and y ions are predicted.
     """
@@ -97,7 +97,7 @@ def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifi
 
 
 def why_no_label(modifications: Sequence[SearchModification]) -> str:
-    """Return why intensities cannot be predicted with one of these modifications, or ''."""
+    """Return a sentence why intensities cannot be predicted with one of the given modifications; '' if they can."""
     label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""
 
@@ -105,14 +105,14 @@ def why_no_label(modifications: Sequence[SearchModification]) -> str:
 def predicted_bonds(
     residues: NDArray[np.uint8], offsets: Integers, charge: Integers, resources: Resources
 ) -> tuple[NDArray[np.float32], Integers]:
-    """Return the shipped network's predictions for n peptides: log2 of `FLOOR` plus the intensity fraction of each ion.
+    """Return the delivered network's predictions for n peptides: log2 of `FLOOR` plus the fraction of the total intensity, for each ion.
 
     Parameters
     ----------
     residues : ndarray of uint8
         Residues of all peptides as ASCII capitals, each of 2 to `LONGEST_PREDICTED` residues.
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each peptide in `residues`, and the end of the last.
+        Start of each peptide in `residues`, followed by the length of `residues`.
     charge : ndarray of int64, shape (n,)
         Precursor charges.
     resources : Resources
@@ -121,7 +121,7 @@ def predicted_bonds(
     Returns
     -------
     ndarray of float32, shape (bonds, IONS)
-        Predictions for all bonds of all peptides.
+        Predictions for the consecutive bonds of all peptides.
     ndarray of int64, shape (n,)
         Row of the first bond of each peptide.
     """
@@ -138,19 +138,19 @@ def predicted_bonds(
 
 @dataclass(frozen=True)
 class MatchedBonds:
-    """Peptides of n matches, and the matched peaks of each bond.
+    """Residues of the peptides of n matches, with the intensities of matched peaks at each bond.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each peptide in `residues`, and the end of the last.
+        Start of each match's peptide in `residues`, followed by r.
     residues : ndarray of uint8, shape (r,)
         Residues as ASCII capitals.
     weight : ndarray of float32, shape (r, IONS)
-        Square roots of the intensity fractions of peaks that match ions of the bond after each residue; 0 without a match and in the last
-        row of each peptide.
+        Square roots of the fractions of the total intensity in peaks that match ions of the bond after each residue; 0 without such a peak,
+            and in the last row of each peptide.
     is_known : ndarray of bool, shape (n,)
-        True for spectra with b and y ions; nothing is predicted for others.
+        True if the spectrum of the match was searched for b and y ions; nothing is predicted for other spectra.
     """
 
     offsets: Integers
@@ -175,9 +175,10 @@ class MatchedBonds:
 
 
 class MatchColumns(NamedTuple):
-    """Values of n matches before their intensities are compared; each array has shape (n,).
+    """Columns of n matches that are needed to fit the intensity model; each array has shape (n,).
 
-    `peptide` is equal for all peptidoforms of a peptide and for its decoy partner; `is_confident` marks targets that can be trained on.
+    `peptide` is a number shared by all peptidoforms of a peptide and its decoy partner; `is_confident` is True for targets that may be used
+    to fit.
     """
 
     charge: Integers
@@ -188,23 +189,24 @@ class MatchColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class IntensityModel:
-    """Predictor of a run's fragment intensities.
+    """Predictor of the fragment intensities of a run.
 
-    If `is_corrected`, the network has one last layer per fold of peptides, fitted to the run without this fold; otherwise it is as shipped.
+    If `is_corrected`, the network has one last layer per fold of peptides, fitted to the run without the fold; otherwise it is the
+    delivered network.
     """
 
     network: Network
     is_corrected: bool
 
     def features(self, bonds: MatchedBonds, charge: Integers, peptide: Integers, resources: Resources) -> dict[str, NDArray[np.float64]]:
-        """Return the agreement of predicted intensities with the peaks of n matches, as columns by name.
+        """Return the agreement of predicted intensities with the peaks of n matches: feature columns by name.
 
         Parameters
         ----------
         bonds : MatchedBonds
             The n matches.
         charge, peptide : ndarray of int64, shape (n,)
-            As in `MatchColumns`.
+            See `MatchColumns`.
         resources : Resources
             Devices, threads and progress of the run.
 
@@ -240,20 +242,20 @@ def learn_intensities(
     bonds : MatchedBonds
         The n matches.
     matches : MatchColumns
-        Their values.
+        Charges, peptides and confidence of the matches.
     fragment_tolerance : Tolerance
-        A wide one indicates an ion trap, which the shipped network does not describe.
+        Fragment tolerance; a wide tolerance indicates an ion trap, for which the delivered network is not suitable.
     progress : Progress or None
         Progress of the run; None to report nothing.
     fewest_peptides : int
-        Minimum number of confident peptides for fitting.
+        Minimum number of confident peptides needed to fit the model.
 
     Returns
     -------
     IntensityModel or None
-        The shipped model if there are too few peptides; None if, in addition, the run is from an ion trap.
+        The delivered model if there are too few peptides; None if the run is also from an ion trap.
     str
-        One sentence about the outcome.
+        A sentence on the outcome, for the user.
     """
     matches = matches._replace(is_confident=matches.is_confident & bonds.is_known)
     is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
@@ -272,7 +274,7 @@ def learn_intensities(
 
 
 def _select_training_matches(matches: MatchColumns) -> Integers:
-    """Return the rows of the best spectrum of each peptide and charge among the confident matches, ascending and at most 4,000."""
+    """Return the rows of at most 4,000 confident matches, ascending: the best match of each peptide and charge."""
     rows = np.flatnonzero(matches.is_confident)
     rows = rows[np.lexsort((rows, -matches.score[rows]))]
     pairs = np.stack((matches.peptide[rows], matches.charge[rows]), axis=1)
@@ -281,7 +283,10 @@ def _select_training_matches(matches: MatchColumns) -> Integers:
 
 
 def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
-    """Return last layers (folds, 41, IONS) with scale and shift of each ion type fitted to the `chosen` matches of the other folds."""
+    """Return last layers of the network, (folds, 41, IONS), fitted to the run.
+
+    Scale and offset of each ion type are fitted to the `chosen` matches outside the fold.
+    """
     lengths = np.diff(bonds.offsets)[chosen] - 1
     starts = run_offsets(lengths)
     predicted = np.empty((starts[-1], IONS), np.float32)
@@ -304,19 +309,19 @@ def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, ch
 
 
 def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
-    """Return the shipped network's predicted intensity fractions of the b, b2+, y and y2+ ions of a peptide's bonds.
+    """Return the delivered network's predicted intensities of the b, b2+, y and y2+ ions of a peptide's bonds.
 
     Parameters
     ----------
     sequence : str
         Residues as capitals, 2 to `LONGEST_PREDICTED` residues.
     charge : int
-        Precursor charge; below 3 there are no doubly charged ions.
+        Precursor charge; below 3, doubly charged ions are not predicted.
 
     Returns
     -------
     ndarray of float64, shape (residues - 1, IONS)
-        Fractions of the total intensity; 0 if a fraction below 0.001 is expected.
+        Fractions of the total intensity; fractions below 0.001 are set to 0.
 
     Raises
     ------

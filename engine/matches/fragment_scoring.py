@@ -1,4 +1,4 @@
-"""Fragment-index scoring as a workload type: spectra against an index of the fragment ions of peptidoforms."""
+"""Workload type of scoring spectra with an index of the fragment ions of peptidoforms."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ def create_workload(
     bytes_of_form: float,
     threads: int,
 ) -> Workload:
-    """Return the workload of searching queries in an index of peptidoforms.
+    """Return the workload of searching queries in an index of the fragment ions of peptidoforms.
 
-    The state of a round contains the best candidates so far (`BestArrays`), histograms, candidate counts, and the ``cost`` of each query.
+    The state of a round contains the best candidates found so far (`BestArrays`), score histograms, candidate counts, and the ``cost`` of
+    each query.
 
     Parameters
     ----------
@@ -67,15 +68,15 @@ def create_workload(
         Settings of the scoring kernels.
     form_mass : ndarray of float64, shape (f,)
         Masses of the peptidoforms, Da, ascending.
-    form_number : ndarray of int64, shape (f,)
+    Numbers of the peptidoforms, in the order of `form_mass`.
         Numbers of the peptidoforms.
     histogram_width : float
         Bin width of the score histograms.
-    index_bytes : int
+    Memory limit of the index on the CPU, bytes.
         Maximum memory of the index on the CPU, bytes.
     bytes_of_form : float
         Index memory per peptidoform, bytes.
-    threads : int
+    Number of CPU threads that prepare the index.
         CPU threads that prepare the index.
     """
     return Workload(
@@ -97,12 +98,12 @@ def create_workload(
 
 
 class SpectraAgainstFragments:
-    """Workload type whose items are queries; each result row holds a query's best candidates."""
+    """Workload type with one item per query; a result row contains the best candidates of a query."""
 
     parts_of_worker = 2  # each part builds an index of the peptidoforms within reach of its queries
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of approximately the given size."""
         return matches.synthetic_workload.sample_fragments(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
@@ -117,20 +118,20 @@ class SpectraAgainstFragments:
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Prepare the input of the index; a GPU builds its own index of the peptidoforms within reach of its queries."""
+        """Prepare the input of the index; a GPU builds an index of the peptidoforms in the precursor windows of its queries."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return a copy of the previous hits."""
+        """Return a copy of the best candidates found so far."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the results `rows` to the queries `first:end` of `into`."""
+        """Copy the result rows `rows` to the queries `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
 class _Computation:
-    """Search of queries in fragment indexes, which it builds for consecutive batches of peptidoforms."""
+    """Search of queries on one device, with fragment indexes that are built for consecutive batches of peptidoforms."""
 
     def __init__(self, workload: Workload, device: Device) -> None:
         sources = workload.sources
@@ -149,13 +150,13 @@ class _Computation:
         self._state: dict[str, NDArray] = {}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Start a round from the previous hits."""
+        """Start a round with the best candidates found so far."""
         if items is not None:
             raise ValueError("all queries are searched in a fragment index")
         self._state = state
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Search the queries `first:last` against all peptidoforms; yield partial results."""
+        """Search the queries `first:last` among all peptidoforms; yield partial results."""
         rows = {name: column[first:last].copy() for name, column in self._state.items() if name != "cost"}
         windows = precursor_windows(self._mass, self._queries, self._settings, first, last)
         filled = windows[windows[..., 0] < windows[..., 1]]
@@ -187,7 +188,7 @@ class _Computation:
                             done = begun + scored
 
     def _cuts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of queries whose segments fit a memory limit."""
+        """Yield ranges of the queries `first:last` whose m/z segments fit a memory limit."""
         queries, settings = self._queries, self._settings
         peaks = np.diff(self._spectra.offsets)[queries.spectrum[first:last]]
         charges = np.maximum(1, np.minimum(settings.maximum_fragment_charge, queries.charge[first:last] - 1))

@@ -1,13 +1,14 @@
-"""Error rates of matches in groups, by distinct peptides.
+"""Error rates of matches in groups (such as mass shifts), estimated from spectra and from distinct peptides.
 
-Replicate spectra whose peptide is not in the database find the same false peptide repeatedly. Counted by spectra, false matches therefore
-cluster, and the first decoy reveals little about the targets above it. The rate of a group is the larger of its rate by spectra and its
-rate by distinct peptides (the best score of each).
+Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
+and the first decoy reveals little about the targets that score higher. The error rate of a group is therefore the larger of two
+estimates: one from all matches, one from the best match of each distinct peptide.
 
-Every list adds up to one expected decoy peptide, as the tail of its decoy scores suggests (`proteoscope.engine.statistics.target_decoy`).
-Most groups have too few decoys to fit a tail. Their expected decoys are the observed number plus one, decaying like the decoys of all
-groups from the same base score. Forms that lost against better candidates show if a group scores higher than others because of the effect
-of its mass shift on the model; the group's base score is raised by this lead.
+In each list, up to one expected decoy is added to the observed decoys, estimated from the tail of the decoy score distribution
+(`proteoscope.engine.statistics.target_decoy`). Most groups have too few decoys to fit a tail. Their expected number is the observed number
+plus one at the score where the tail of all groups starts, and decays with the tail of all groups. Some groups have higher scores than
+others because their mass shift gives the scoring more freedom; candidates at lower ranks show this. The start of the tail is raised by
+this score advantage of the group (`group_leads`).
 """
 
 from __future__ import annotations
@@ -24,21 +25,22 @@ _FEWEST_FORMS = 5  # decoy forms needed to estimate a group's lead
 
 
 def group_leads(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Return how far each group's median decoy score exceeds that of all groups; 0 if negative or with too few decoys.
+    """Return the score advantage of each group: median of its decoy scores minus the median of all decoy scores.
 
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
-        Scores of all forms of all spectra.
+        Scores of all candidates of all spectra, including lower ranks.
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     group : ndarray of int64, shape (n,)
-        Group index, below `n_groups`.
+        Group of each candidate, from 0 to `n_groups` - 1.
     n_groups : int
         Number of groups.
 
     Returns
     -------
+        0 if the difference is negative, or the group has fewer than five decoys.
     ndarray of float64, shape (n_groups,)
     """
     leads = np.zeros(n_groups)
@@ -60,7 +62,7 @@ def group_rates(
     decoy_ratio: float,
     scale: ScoreScale | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return q-values and posterior error probabilities of competing matches, estimated per group from its own decoys.
+    """Return q-values and posterior error probabilities of matches that compete within their groups.
 
     Parameters
     ----------
@@ -69,17 +71,17 @@ def group_rates(
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     peptide : ndarray of int64, shape (n,)
-        Equal for all peptidoforms of a peptide and for its decoy partner.
+        Number shared by all peptidoforms of a peptide and its decoy partner.
     group : ndarray of int64, shape (n,)
-        Group index.
+        Index of each match's group.
     leads : ndarray of float64, shape (n_groups,)
-        See `group_leads`.
+        Score advantage of each group (see `group_leads`).
     plus_one : bool
-        Count one additional decoy everywhere.
+        True adds one decoy to the observed decoys at all thresholds.
     decoy_ratio : float
         Decoy candidates per target candidate.
     scale : ScoreScale or None
-        Known distribution of the score, used if all groups have few decoys; None for a trained score.
+        Prior parameters of the score's decoy tail, used if all groups have few decoys; None for a trained score.
 
     Returns
     -------
@@ -109,9 +111,10 @@ def _by_peptide(
     plus_one: bool,
     decoy_ratio: float,
 ) -> NDArray[np.float64]:
-    """Return the q-value of each match by distinct peptides: the q-value of the lowest-scoring peptide at or above its score.
+    """Return the q-value of each match by distinct peptides.
 
-    `of_all` is the decoy tail of the peptides of all groups, or None.
+    This is the q-value of the lowest-scoring peptide that scores at least as high as the match. `of_all` is the tail of the decoy peptides
+    of all groups, or None; `lead` is the score advantage of the group.
     """
     best = best_by_group(unit, score)
     best = best[np.argsort(score[best], kind="stable")]
@@ -122,7 +125,7 @@ def _by_peptide(
 
 
 def _expected(of_group: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the expected number of a group's decoy peptides at or above each score in `at`."""
+    """Return the expected number of decoy peptides of a group at or above each score in `at`; see `_by_peptide` for `of_all` and `lead`."""
     tail = DecoyTail.of(of_group)
     if tail is not None:
         return tail.at(at)

@@ -1,4 +1,4 @@
-"""Identified spectra of a run as a library, with an equal number of shuffled-peptide spectra to estimate chance explanations."""
+"""Library of a run's identified spectra, and of as many spectra of shuffled peptides, which estimate the number of chance similarities."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _MAXIMUM_LENGTH = 1000
 
 @dataclass(frozen=True)
 class Identified:
-    """The n identified spectra of a run, and their p peptidoforms.
+    """Identified spectra (n) of a run, with their p peptidoforms.
 
     Attributes
     ----------
     spectrum : ndarray of int64, shape (n,)
-        Spectrum rows, without duplicates.
+        Indices of the spectra, without duplicates.
     charge : ndarray of int64, shape (n,)
-        Charge of each spectrum's precursor.
+        Charge of the precursor of each spectrum.
     mass : ndarray of float64, shape (n,)
         Neutral peptide mass, Da.
     peptide : ndarray of int64, shape (n,)
@@ -63,7 +63,7 @@ class Identified:
     sequences : tuple of str
         Distinct sequences without modifications.
     offsets : ndarray of int64, shape (p + 1,)
-        Start of each peptidoform in `residues`, and the end of the last.
+        Start of each peptidoform in `residues`, followed by the length of `residues`.
     residues : ndarray of float64
         Masses of residues including their modifications, Da.
     n_terminal, c_terminal : ndarray of float64, shape (p,)
@@ -87,7 +87,7 @@ class Identified:
 
     @property
     def mz(self) -> NDArray[np.float64]:
-        """Theoretical m/z of each spectrum's peptide at its charge, Th, (n,) float64."""
+        """Theoretical m/z of the peptide of each spectrum at the charge of the precursor, (n,) float64."""
         return self.mass / self.charge + PROTON_MASS
 
     def take(self, rows: NDArray[np.int64]) -> Identified:
@@ -148,7 +148,7 @@ def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Ident
 def _residues(
     peptides: list[tuple[str, list[int], list[float]]], path: Path
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return CSR offsets and masses of residues with modifications, and masses of terminal modifications (p, 2)."""
+    """Return the residue masses of peptidoforms, including modifications (CSR), and the masses of terminal modifications, (p, 2), Da."""
     table = np.full(256, np.nan)
     table[ord("A") : ord("A") + len(RESIDUE_MASS)] = RESIDUE_MASS
     offsets = run_offsets(np.array([len(symbols) for symbols, _, _ in peptides], np.int64))
@@ -193,7 +193,7 @@ def select_spectra(spectra: Spectra, identified: Identified) -> Spectra:
 def shuffled_spectra(
     library: Spectra, identified: Identified, ion_series: str, seed: int, fragment_tolerance: Tolerance, resources: Resources
 ) -> Spectra:
-    """Return a shuffled-peptide spectrum for each library spectrum; all spectra of a peptide are shuffled alike.
+    """Return a spectrum of a shuffled peptide for each library spectrum; all spectra of a peptide use the same permutation.
 
     See `kernels.cpu.shuffled_spectra` for the method.
 
@@ -202,9 +202,9 @@ def shuffled_spectra(
     library : Spectra
         The n library spectra.
     identified : Identified
-        Peptides of these spectra.
+        Peptides of the library spectra.
     ion_series : str
-        Parameter of the search that identified the spectra.
+        Parameter `ion_series` of the search that identified the spectra.
     seed : int
         Random seed of the permutations.
     fragment_tolerance : Tolerance

@@ -1,6 +1,6 @@
 """Workload types shared by several spectrum searches.
 
-This module imports little, so that search entries load quickly.
+This module has few imports, so that the entries of searches load quickly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Methods paragraph of peptide searches (see `proteoscope.engine.results.methods`)."""
+"""Methods paragraphs of searches for peptides (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DECOYS = {
 
 
 def spectrum_search_methods(facts: RunFacts) -> Methods:
-    """Return the methods paragraph of an identification or another peptide search."""
+    """Return the methods paragraph of an identification or another search for peptides."""
     sentences = pass_sentences(facts)
     score = facts.text("score")
     title, source = _SCORES.get(score, (score, ""))
@@ -42,7 +42,7 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
 
 
 def ion_series_text(facts: RunFacts) -> str:
-    """Return the ion series; if there are several, with their activations and numbers of spectra."""
+    """Return the names of the ion series; if there are several sets, with their activation methods and numbers of spectra."""
     result = next((search_pass.ion_series for search_pass in _passes(facts)), ())
     if len(result) > 1:
         whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""
@@ -55,7 +55,7 @@ def ion_series_text(facts: RunFacts) -> str:
 
 
 def pass_sentences(facts: RunFacts) -> list[str]:
-    """Return sentences that describe the spectra, the databases and each search pass."""
+    """Return sentences on the spectra, the databases and each search pass."""
     spectra, databases, contaminants = (facts.names(kind) for kind in ("spectra", "database", "contaminants"))
     n_spectra, n_searched, n_proteins = (facts.count(name) for name in ("spectra", "searched", "proteins_in_database"))
     many = "" if n_spectra is None else f" ({counted(n_spectra, 'MS/MS spectrum', 'MS/MS spectra')}{_searched(n_spectra, n_searched)})"
@@ -113,7 +113,7 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
 
 
 def accepted_sentence(facts: RunFacts) -> str:
-    """Return a sentence with the accepted numbers and confidence intervals of the false fraction, or ''."""
+    """Return a sentence with the accepted numbers and the confidence intervals of their false fractions, or ''."""
     certainty, fdr = facts.record.get("certainty"), facts.parameters.get("fdr")
     if not isinstance(certainty, dict) or not isinstance(fdr, int | float):
         return ""

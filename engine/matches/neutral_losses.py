@@ -1,8 +1,8 @@
-"""Neutral losses of a match's precursor that distinguish phosphate (loss of phosphoric acid) from sulfate (loss of sulfur trioxide).
+"""Neutral losses of the precursor that distinguish phosphate (loss of phosphoric acid) from sulfate (loss of sulfur trioxide).
 
 Phosphate and sulfate differ by 9.5 mDa, which precursor tolerances rarely resolve. Phosphoserine and phosphothreonine lose H3PO4; a
 sulfated residue loses SO3 completely (Medzihradszky 2004, Mol Cell Proteomics 3:429). Phosphotyrosine may lose HPO3, which has nearly the
-mass of SO3; the loss of SO3 is therefore uninformative for shifts at tyrosine.
+mass of SO3; for mass shifts at tyrosine, the loss of SO3 is therefore not considered.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def precursor_losses(
     is_tyrosine: NDArray[np.bool_],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
-    """Return the loss with the more intense peak, if that has at least a tenth of the base peak's intensity.
+    """Return the loss, of phosphoric acid or sulfur trioxide, with the more intense peak in each spectrum.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ def precursor_losses(
     is_tyrosine : ndarray of bool, shape (n,)
         True if the mass shift is at a tyrosine.
     settings : ScoringSettings
-        Provide the fragment tolerance.
+        Settings with the fragment tolerance.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        `NO_LOSS`, `LOSS_OF_PHOSPHATE` or `LOSS_OF_SULFATE`.
+        `NO_LOSS`, `LOSS_OF_PHOSPHATE` or `LOSS_OF_SULFATE`; `NO_LOSS` if the peak is below a tenth of the base peak.
     """
     phosphate, sulfate = (
         _heights(index, spectrum, (mass - lost) / charge + PROTON_MASS, settings) for lost in (_PHOSPHORIC_ACID, _SULFUR_TRIOXIDE)
@@ -68,7 +68,7 @@ def precursor_losses(
 
 
 def _heights(index: SpectrumIndex, spectrum: NDArray[np.int64], mz: NDArray[np.float64], settings: ScoringSettings) -> NDArray[np.float64]:
-    """Return the weight of the highest peak within the fragment tolerance of `mz` in each spectrum, or 0."""
+    """Return the largest peak weight within the fragment tolerance of `mz` in each spectrum, or 0."""
     offsets, peaks = ranges(index.arrays.offsets[spectrum], index.arrays.offsets[spectrum + 1])
     row = np.repeat(np.arange(len(spectrum)), np.diff(offsets))
     width = settings.fragment_absolute + settings.fragment_relative * mz[row]

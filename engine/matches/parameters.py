@@ -1,6 +1,6 @@
-"""Parameters that the searches of spectra in proteins share: each is declared here once, with its words, bounds and default.
+"""Parameters common to the searches of spectra in proteins, declared with title, help, bounds and default.
 
-A search's own model takes those that mean the same in it, in the order in which its forms show them.
+The parameter model of a search takes the parameters that it needs from here, in the order of its form.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ DEVICE_MEMORY = parameter(
 
 
 class SpectrumSearchParameters(SearchParameters):
-    """Base of models that take the parameters of this page: how their values are checked."""
+    """Base class of parameter models that use the parameters of this module; validates their values."""
 
     @field_validator("enzyme", check_fields=False)
     @classmethod
@@ -403,7 +403,7 @@ class SpectrumSearchParameters(SearchParameters):
 
 
 def _for_pydantic(parse):  # type: ignore[no-untyped-def]
-    """Call a parser, with the errors of the program converted to those of pydantic."""
+    """Call a parser of parameter values, and convert errors of the program to those of pydantic."""
     try:
         return parse()
     except ParameterError as error:

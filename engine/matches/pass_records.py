@@ -1,6 +1,6 @@
 """Settings used by each pass of a spectrum search, as recorded in the run and shown by exports, texts and the window.
 
-Used settings may differ from requested settings: a tolerance may be calibrated on the run, and a second pass has its own modifications,
+Used settings may differ from requested settings: a tolerance may be calibrated on the run, and a second pass has separate modifications,
 specificity and proteins. Parameters contain the requested settings, a `PassRecord` contains the used settings.
 """
 
@@ -41,7 +41,7 @@ __all__ = [
 Content = TypeVar("Content")
 
 SearchedProteins = Literal["all", "found"]
-"""Searched proteins: all in the databases, or only those identified by an earlier pass or run."""
+"""Proteins that a pass searched: all in the databases, or only those that an earlier pass or run identified."""
 
 _MAXIMUM_PASSES, _MAXIMUM_VALUES = 20, 1000
 _MAXIMUM_JSON = 16 << 20
@@ -77,7 +77,7 @@ class PassSettings(Protocol):
 
 
 class SeriesCount(NamedTuple):
-    """Number of spectra of an activation ('' if unknown), and the symbols of the ion series for which they were searched."""
+    """Activation method ('' if unknown), symbols of the ion series searched for it, and number of spectra."""
 
     activation: _Text
     symbols: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]
@@ -89,14 +89,14 @@ class SeriesCount(NamedTuple):
 
 
 def series_counts(index: SpectrumIndex) -> tuple[SeriesCount, ...]:
-    """Return the ion series searched for each activation, with the number of spectra, most frequent first."""
+    """Return the ion series that were searched for each activation method, with the numbers of spectra, most frequent first."""
     result = [SeriesCount(*kind, n) for kind, n in index.activation_counts().items()]
     return tuple(sorted(result, key=lambda count: (-count.n_spectra, count.activation)))
 
 
 @dataclass(frozen=True)
 class PassRecord:
-    """Settings that a search pass used.
+    """Settings that a pass of a search used.
 
     Attributes
     ----------
@@ -109,15 +109,16 @@ class PassRecord:
     enzyme : str
         Name of the cleavage agent.
     specificity : str
-        Required enzymatic termini of a peptide.
+        Required enzymatic termini of a peptide: ``specific``, ``semi-specific`` or ``non-specific``.
     missed_cleavages : int
         Maximum number.
     fixed_modifications, variable_modifications : tuple of str
-        Names.
+        Names of the modifications.
     mass_shift : tuple of float or None
-        Minimum and maximum mass difference of a peptide, Da.
+        Minimum and maximum difference of precursor and peptide mass, Da.
     groups : tuple of tuple of str
-        Groups of matches with separate error rates, each as values of the group columns; empty for one list.
+        Groups of matches whose error rates are estimated separately, each as values of the group columns; empty if all matches are one
+        list.
     databases : tuple of str
         FASTA files, including contaminants.
     proteins : str
@@ -129,11 +130,11 @@ class PassRecord:
     n_spectra : int
         Number of spectra.
     source_run : str
-        Other run that identified the proteins or left the spectra unidentified, or ''.
+        Other run, which identified the proteins or left the spectra unidentified; '' for none.
     precursor_medians : tuple of float
-        Minimum and maximum correction of precursor masses over all files, ppm.
+        Minimum and maximum, over all files, of the correction of precursor masses, ppm.
     known_modifications : tuple of str
-        Names of modifications listed in the databases, searched as variable at the listed residues.
+        Names of modifications listed in the databases, searched as variable modifications at the listed residues.
     ion_series : tuple of SeriesCount
         Ion series by activation.
     """
@@ -161,7 +162,7 @@ class PassRecord:
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> PassRecord:
-        """Create a record from the settings of a search; `more` sets further attributes by name."""
+        """Create a record from the settings of a search; `more` contains further attributes by name."""
         return cls(
             name,
             settings.precursor_tolerance,
@@ -176,13 +177,13 @@ class PassRecord:
 
     @property
     def precursor_range(self) -> tuple[Tolerance, Tolerance]:
-        """Maximum mass by which precursors may be lighter than their peptides, and by which they may be heavier."""
+        """Maximum mass by which precursors may be lighter than their peptides, and maximum mass by which they may be heavier."""
         (low, high), half = self.precursor_medians, self.precursor_tolerance
         lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
         return lighter, heavier
 
     def record(self) -> dict[str, Any]:
-        """Return the pass as stored in ``run.json``."""
+        """Return the pass as a dictionary for ``run.json``."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: str(value) if isinstance(value, Tolerance) else value for name, value in values.items()}
 
@@ -216,7 +217,7 @@ _RECORDED = TypeAdapter(Annotated[tuple[PassRecord, ...], Field(max_length=_MAXI
 
 
 def _series_text(counts: tuple[SeriesCount, ...]) -> str:
-    """Return the ion series as the end of a sentence; activations are omitted if all are unknown."""
+    """Return the ion series as the end of a sentence; activation methods are omitted if all are unknown."""
     if not counts:
         return ""
     is_plain = len(counts) == 1 and not counts[0].activation
@@ -224,7 +225,7 @@ def _series_text(counts: tuple[SeriesCount, ...]) -> str:
 
 
 def requested_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
-    """Return the passes that parameters request, for tables without a record.
+    """Return the passes that the parameters of a search request; used for tables without recorded passes.
 
     Returns
     -------
@@ -245,7 +246,7 @@ def requested_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
 
 
 def _requested(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return records of the requested passes as dictionaries."""
+    """Return the requested passes as dictionaries for `_passes`."""
     isotope_errors, specificity = parameters.get("isotope_errors", ()), parameters.get("specificity", "specific")
     variable, shift = list(parameters.get("variable_modifications", ())), parameters.get("mass_shift")
     first = {
@@ -267,7 +268,7 @@ def _requested(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def passes_of_record(record: Mapping[str, Any]) -> tuple[PassRecord, ...]:
-    """Return the passes in the content of a ``run.json``; empty if the search has none.
+    """Return the passes in the parsed content of a ``run.json``; empty if the search has no passes.
 
     Raises
     ------
@@ -279,7 +280,7 @@ def passes_of_record(record: Mapping[str, Any]) -> tuple[PassRecord, ...]:
 
 
 def passes_of_run(project: Project, run_id: str) -> tuple[PassRecord, ...]:
-    """Return the passes of a finished run of a project; empty without a record.
+    """Return the passes of a finished run of a project; empty if none are recorded.
 
     Raises
     ------
@@ -303,7 +304,7 @@ def read_passes(path: Path) -> tuple[PassRecord, ...]:
 
 
 def engine_of_run(project: Project, run_id: str) -> str:
-    """Return the name of the search engine whose matches a finished run imported, or ''.
+    """Return the name of the search engine whose matches a finished run imported; '' for runs without imported matches.
 
     Raises
     ------
@@ -316,7 +317,7 @@ def engine_of_run(project: Project, run_id: str) -> str:
 
 
 def _read_record(path: Path, extract: Callable[[dict[str, Any]], Content]) -> Content:
-    """Read a run's record and return the result of `extract`.
+    """Read the record of a run and return the result of `extract` for it.
 
     Raises
     ------
@@ -334,7 +335,7 @@ def _read_record(path: Path, extract: Callable[[dict[str, Any]], Content]) -> Co
 
 
 def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
-    """Validate passes.
+    """Convert dictionaries of a run's record to passes, with validation.
 
     Raises
     ------
@@ -349,5 +350,5 @@ def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
 
 
 def widest(tolerances: Iterable[Tolerance]) -> Tolerance | None:
-    """Return the tolerance that is widest at a typical peptide mass, or None if there are none."""
+    """Return the tolerance that is widest at the mass of a typical peptide; None for an empty list."""
     return max(tolerances, key=lambda tolerance: tolerance.width(_USUAL_MASS), default=None)

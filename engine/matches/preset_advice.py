@@ -1,8 +1,8 @@
-"""Detection, before a search, of settings that do not suit the first spectra of each file.
+"""Detection of settings that do not suit the first spectra of each file, before a search.
 
 Only settings that lose most identifications are reported: narrow tolerances for ion-trap fragments or precursors, wide tolerances for
 accurate fragments, higher charges for singly charged MALDI ions, ion series that do not belong to the activation (such as b, y for ETD), a
-fixed label that the spectra lack, and reporter ions of a label that is not set. Properties that the spectra do not show are not reported.
+fixed label that the spectra lack, and reporter ions of a label that is not set. Only properties that the spectra show are considered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["advise", "read_searched", "warn_of_misfits"]
 
 _USUAL_FRAGMENT, _USUAL_PRECURSOR = 500.0, 1500.0
 _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
-"""Da. Errors of an ion trap are tenths of a dalton, those of an accurate analyser thousandths."""
+"""Limits of tolerances, Da; errors of ion traps are tenths of a dalton, those of accurate analysers thousandths."""
 _MOSTLY = 0.9
 _NAMED_FILES = 3
 _OF_LABEL = 0.01  # Da, tolerance of label masses
@@ -46,20 +46,20 @@ class _Misfit(NamedTuple):
 
 
 class _Settings(NamedTuple):
-    """Search settings that can be compared with spectra.
+    """Settings of a search that can be compared with spectra.
 
     Attributes
     ----------
     fragment, precursor : float
-        Tolerances, Da; infinite if the search has none.
+        Tolerances, Da; infinite if the search does not have the parameter.
     shown : mapping of str to str
-        The tolerances as texts.
+        Texts of the tolerances, for messages.
     maximum_charge : int
-        1 if the search has no such parameter.
+        Maximum fragment charge; 1 if the search does not have the parameter.
     fixed, labels : tuple of LabelEvidence
-        Labels among the fixed modifications, and among all modifications.
+        Labels among the fixed modifications, and labels among all modifications.
     searches_labels : bool
-        False for imports, whose result files name the labels.
+        False for imports, whose result files contain the labels.
     series : str
         Value of the ion series parameter.
     """
@@ -75,7 +75,7 @@ class _Settings(NamedTuple):
 
 
 def read_searched(spec: RunSpec, parameters: Any, progress: Progress, threads: int) -> Spectra:
-    """Read the spectra of a peptide search, and warn about unsuitable settings.
+    """Read the spectra of a search for peptides, and warn about unsuitable settings.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress:
     parameters : SearchParameters
         Parameters of the search.
     progress : Progress
-        Receives one warning per reason.
+        Progress of the run; receives one warning per reason.
     """
     contents = []
     for path in files:
@@ -115,12 +115,12 @@ def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress:
 
 
 def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> PresetAdvice | None:
-    """Return the settings that do not suit the spectra and a suitable preset, or None if all suit.
+    """Return the settings that do not suit the spectra, and a suitable preset; None if all settings suit.
 
     Parameters
     ----------
     kind : str
-        Search kind, whose presets are considered.
+        Kind of search whose presets are considered.
     contents : sequence of SpectraContent
         Contents of the spectrum files.
     parameters : SearchParameters
@@ -150,7 +150,7 @@ def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> Pr
 
 
 def _sentence(reason: str, names: Sequence[str]) -> str:
-    """Return a sentence with the reason and the first file names, and the number of other files."""
+    """Return a sentence with the reason, the first file names, and the number of further files."""
     named = [name for name in names if name][:_NAMED_FILES]
     if not named:
         return f"{reason[:1].upper()}{reason[1:]}"
@@ -175,7 +175,7 @@ def _settings(parameters: Any) -> _Settings:
 
 
 def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
-    """Return the labels among modifications, by mass; labels of equal mass are distinguished by name."""
+    """Return the labels among the named modifications, by mass; labels of equal mass are distinguished by name."""
     result: dict[LabelEvidence, None] = {}
     for name in names:
         mass = parse_modification(name).mass
@@ -186,13 +186,13 @@ def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
 
 
 def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
-    """Return what does not suit a file: at most one misfit each of tolerances or charges, ion series, and label."""
+    """Return the settings that do not suit a file: at most one reason on tolerances or charges, one on ion series, and one on labels."""
     result = (_tolerance_misfit(content, settings), _series_misfit(content, settings), _label_misfit(content, settings))
     return [advice for advice in result if advice is not None]
 
 
 def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
-    """Compare the ion series with the series of the activations named in the file."""
+    """Return a reason if the ion series do not suit the activation methods that the file names."""
     wanted = {symbol for name in content.fragmentation for symbol in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None
@@ -234,6 +234,6 @@ def _label_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | Non
 
 
 def _width(tolerance: Tolerance | str, mass: float) -> float:
-    """Return the tolerance at a mass, Da."""
+    """Return the width of a tolerance at a mass, Da."""
     given = tolerance if isinstance(tolerance, Tolerance) else Tolerance.parse(str(tolerance))
     return given.value if given.unit == "Da" else given.value * mass * 1e-6

@@ -5,10 +5,12 @@ one group, since no spectrum distinguishes them; groups with a unique peptide ar
 the group that explains most of them; redundant groups are removed. Proteins whose peptides are all explained by other groups are in no
 group.
 
-The score of a group is that of its best razor peptide. Savitski 2015 (Mol Cell Proteomics 14:2394) and The 2016 (J Am Soc Mass Spectrom
+The score of a group is that of its best razor peptide (see `ProteinGroups.razor_group`). Savitski 2015 (Mol Cell Proteomics 14:2394) and
+The 2016 (J Am Soc Mass Spectrom
 27:1719) find that the best peptide gives valid protein-level target-decoy estimates, while sums over peptides favour long proteins, which
 collect false peptides. Decoy peptides are explained by decoy proteins in the same way, and all groups are ranked together. If target-decoy
-pairs are known, the two groups of a pair compete first ("picked", Savitski 2015), which removes decoys of proteins that are in the sample.
+pairs are known, only the better of the two groups of a pair competes ("picked", Savitski 2015), which removes decoys of proteins that are
+in the sample.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ProteinGroups:
-    """Protein groups (g) as columns, best score first, equal scores by first protein; p is the number of peptides.
+    """Protein groups (g) as columns, sorted by descending score, then by first protein; p is the number of peptides.
 
     Attributes
     ----------
     member_offsets : ndarray of int64, shape (g + 1,)
-        Start of each group in `members`, and the end of the last.
+        Start of each group in `members`, followed by the length of `members`.
     members : ndarray of int64
         Protein indices, ascending within a group; all proteins of a group have the same peptides.
     score : ndarray of float64, shape (g,)
@@ -42,20 +44,21 @@ class ProteinGroups:
     q_value : ndarray of float64, shape (g,)
         q-value of each group.
     is_beaten : ndarray of bool, shape (g,)
-        True if a group with the decoy (or target) of one of its proteins scores better: the group does not compete, and its q-value is 1.
-        All False if partners are unknown.
+        True if a group with the decoy (or target) of one of the members has a higher score: the group does not compete, and its q-value is
+        1.
+        All False if the pairs of targets and decoys are unknown.
     is_decoy : ndarray of bool, shape (g,)
         True for groups of decoys.
     n_peptides : ndarray of int64, shape (g,)
-        Peptides of the group, including shared ones.
+        Number of the group's peptides, including peptides shared with other groups.
     n_unique_peptides : ndarray of int64, shape (g,)
-        Peptides that no other group contains.
+        Number of peptides that no other group contains.
     n_razor_peptides : ndarray of int64, shape (g,)
-        Peptides assigned to the group; the sum over all groups is the number of explained peptides.
+        Number of peptides assigned to the group; the sum over all groups is the number of explained peptides.
     n_psms : ndarray of int64, shape (g,)
-        Spectra matched to its peptides, including shared ones.
+        Number of spectra matched to the group's peptides, including shared peptides.
     razor_group : ndarray of int64, shape (p,)
-        Group to which each peptide is assigned, or -1 if it is in no target (or, for decoys, decoy) protein.
+        Index of the group to which each peptide is assigned, or -1 if no protein of the same type (target or decoy) contains the peptide.
     """
 
     member_offsets: Integers
@@ -89,17 +92,17 @@ def infer_protein_groups(
 ) -> ProteinGroups:
     """Explain identified peptides by the smallest number of groups of indistinguishable proteins.
 
-    Pass target *and decoy* peptides above one score threshold (usually 1 % at peptide level). The q-values of groups then estimate the
+    Pass target and decoy peptides above one score threshold (usually 1 % at peptide level). The q-values of groups then estimate the
     fraction of groups that are based on false peptides only.
 
     Parameters
     ----------
     peptide_offsets : ndarray of int64, shape (p + 1,)
-        Start of each peptide in `peptide_proteins`, and the end of the last.
+        Start of each peptide's proteins in `peptide_proteins`, followed by the length of `peptide_proteins`.
     peptide_proteins : ndarray of int64
-        Proteins that contain each peptide. Target peptides are explained only by targets, decoys by decoys.
+        Indices of the proteins that contain each peptide. Target peptides are explained only by targets, decoy peptides only by decoys.
     peptide_score : ndarray of float64, shape (p,)
-        Higher is better, no NaN.
+        Score of each peptide; higher is better, no NaN.
     peptide_is_decoy : ndarray of bool, shape (p,)
         True for decoy peptides.
     peptide_psms : ndarray of int64, shape (p,)
@@ -107,14 +110,14 @@ def infer_protein_groups(
     protein_is_decoy : ndarray of bool, shape (n,)
         True for decoy proteins.
     decoy_partner : ndarray of int64, shape (n,), or None
-        The decoy of each target and the target of each decoy, or -1. If given, q-values are "picked": only the best of a group and its
-        partner groups competes.
+        Index of the decoy of each target and of the target of each decoy, or -1. If given, q-values are "picked": of a group and the groups
+            with the decoys (or targets) of its members, only the best competes.
     plus_one : bool
-        See `target_decoy.q_values`.
+        True adds one decoy to the observed decoys (see `target_decoy.q_values`).
     decoy_ratio : float
-        See `target_decoy.q_values`.
+        Number of decoy candidates per target candidate (see `target_decoy.q_values`).
     expected_at : callable or None
-        Returns the expected number of decoy groups at or above each score.
+        Function that returns the expected number of decoy groups at or above each score.
 
     Returns
     -------
@@ -188,9 +191,9 @@ def coverage(length: Integers, protein: Integers, start: Integers, end: Integers
     Parameters
     ----------
     length : ndarray of int64, shape (n,)
-        Residues of each protein.
+        Number of residues of each protein.
     protein : ndarray of int64, shape (m,)
-        Protein of each range.
+        Index of the protein of each residue range.
     start, end : ndarray of int64, shape (m,)
         Residue ranges [start, end) from 0, in any order; they may overlap.
 
@@ -224,7 +227,7 @@ def coverage(length: Integers, protein: Integers, start: Integers, end: Integers
 def _edges(
     offsets: Integers, proteins: Integers, peptide_is_decoy: NDArray[np.bool_], protein_is_decoy: NDArray[np.bool_]
 ) -> tuple[Integers, Integers]:
-    """Return the distinct pairs of a peptide and a target (or decoy) protein, sorted by protein, then by peptide."""
+    """Return the distinct pairs of a peptide and a protein of the same type (target or decoy), sorted by protein, then by peptide."""
     peptide = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     protein = np.asarray(proteins, np.int64)
     same_kind = peptide_is_decoy[peptide] == protein_is_decoy[protein]
@@ -234,9 +237,10 @@ def _edges(
 
 
 def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_proteins: int) -> Integers:
-    """Return the index of each protein's set of peptides, numbered from 0 by first protein; -1 without peptides.
+    """Return a number for each protein that is equal for proteins with the same peptides; -1 without peptides.
 
-    Sets are compared by two sums of 64-bit random numbers of their peptides: among 10^6 sets, two different ones agree with a probability
+    Numbers count from 0 in the order of the proteins. Sets of peptides are compared by two sums of 64-bit random numbers of the peptides:
+    among 10^6 sets, the probability that two different sets agree is
     below 10^-26.
     """
     signature = np.random.default_rng(0).integers(0, 2**64, (2, n_peptides), np.uint64)
@@ -253,13 +257,13 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
 
 
 def _first_indices(number: Integers) -> Integers:
-    """Return the first index at which each of the numbers 0 to the maximum occurs."""
+    """Return the first index at which each integer from 0 to the maximum of `number` occurs."""
     values, first = np.unique(number, return_index=True)
     return first[values >= 0]
 
 
 def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_candidates: int) -> NDArray[np.bool_]:
-    """Return True for the candidates selected such that each peptide is in at least one; lower indices are preferred."""
+    """Return True for candidates selected such that each peptide is in at least one selected candidate; lower indices are preferred."""
     chosen = np.zeros(n_candidates, bool)
     size = np.bincount(candidate, minlength=n_candidates)
     chosen[candidate[np.bincount(peptide, minlength=n_peptides)[peptide] == 1]] = True
@@ -292,7 +296,7 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
 def _are_first_for_all(
     peptide: Integers, candidate: Integers, keys: tuple[Integers, ...], n_peptides: int, n_candidates: int
 ) -> NDArray[np.bool_]:
-    """Return True for candidates that are first, by the keys and then by index, for all their peptides."""
+    """Return True for candidates that are first among the candidates of each of their peptides, sorted by `keys`, then by index."""
     best = _best_values(peptide, (*(key[candidate] for key in keys), candidate), candidate, n_peptides)
     first = np.zeros(n_candidates, bool)
     first[candidate] = True
@@ -301,7 +305,7 @@ def _are_first_for_all(
 
 
 def _best_values(group: Integers, keys: tuple[Integers, ...], value: Integers, n_groups: int) -> Integers:
-    """Return the value of the first row, by the keys, in each group 0 to n_groups - 1; -1 for a group without rows."""
+    """Return, for each of `n_groups` groups, the value of the row that is first when sorted by `keys`; -1 for a group without rows."""
     order = np.lexsort((*reversed(keys), group))
     best = np.full(n_groups, -1, np.int64)
     best[group[order][::-1]] = value[order][::-1]
@@ -311,7 +315,7 @@ def _best_values(group: Integers, keys: tuple[Integers, ...], value: Integers, n
 def _have_better_partner(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group_of_protein: Integers, decoy_partner: Integers | None
 ) -> NDArray[np.bool_]:
-    """Return True for groups with a member whose partner is in a better-scoring group."""
+    """Return True for groups with a member whose decoy (or target) is in a group with a higher score."""
     best_rival = np.full(len(score), -np.inf)
     if decoy_partner is not None:
         partner = np.asarray(decoy_partner, np.int64)

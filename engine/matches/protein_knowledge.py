@@ -1,4 +1,4 @@
-"""Database information about identified proteins as tables of a run: features, and positions of reading frames."""
+"""Database information on identified proteins as tables of a run: features, and positions of reading frames."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, accessions: Iterab
     Parameters
     ----------
     run : Run
-        Receives the tables `FEATURES` and `READING_FRAMES`, as far as the database has them.
+        Run to which the tables `FEATURES` and `READING_FRAMES` are written, if the database contains the information.
     proteins : ProteinIndex
         Proteins of the search.
     accessions : iterable of str
-        Identified proteins, in the order of the rows.
+        Accessions of the identified proteins, in the order of the rows.
     is_translated : bool
-        True if the proteins are translated reading frames.
+        True if the proteins are translated from reading frames.
 
     Raises
     ------

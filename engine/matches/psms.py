@@ -1,4 +1,4 @@
-"""Peptide-spectrum matches as columns that do not need the peptide index, and features for rescoring."""
+"""Peptide-spectrum matches as columns that are valid without the peptide index, and features for rescoring."""
 
 from __future__ import annotations
 
@@ -39,44 +39,44 @@ _FEWEST_CONFIDENT = 10  # minimum number of matches for a median
 
 @dataclass(frozen=True)
 class Psms:
-    """Peptide-spectrum matches (n) with the positions of their peptides in the protein index, and m modifications.
+    """Peptide-spectrum matches (n) with the positions of their peptides in the protein index, and their modifications (m).
 
     Attributes
     ----------
     spectrum : ndarray of int64, shape (n,)
-        Row of the spectra.
+        Index of the spectrum.
     charge, rank, isotope_error : ndarray of int64, shape (n,)
         Precursor charge, rank among the matches of the spectrum, and isotope error.
     position : ndarray of int64, shape (n,)
-        First residue of the first occurrence, in the protein index.
+        Position of the peptide's first residue in the residues of the protein index, at its first occurrence.
     length, missed_cleavages : ndarray of int64, shape (n,)
         Number of residues and of missed cleavages.
     occurrence_offsets : ndarray of int64, shape (n + 1,)
-        Start of each match in `occurrences`, and the end of the last.
+        Start of each match in `occurrences`, followed by the length of `occurrences`.
     occurrences : ndarray of int64
-        Positions of all occurrences; for a target match only those in targets.
+        Positions of all occurrences of the peptide; for a target match only occurrences in targets.
     modification_offsets : ndarray of int64, shape (n + 1,)
-        Start of each match's modifications, and the end of the last.
+        Start of each match's modifications, followed by m.
     modification_site : ndarray of int64, shape (m,)
-        Residue from 1, 0 the N-terminus, length + 1 the C-terminus; ascending within a match.
+        Position of each modification: residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus; ascending within a match.
     modification : ndarray of int64, shape (m,)
-        Index into `modifications`: variable, known and fixed ones.
+        Index into `modifications`, which contains variable, known and fixed modifications.
     n_variable : ndarray of int64, shape (n,)
         Number of variable modifications.
     observed_mass, calculated_mass : ndarray of float64, shape (n,)
-        Da; the observed mass is not corrected for the isotope error.
+        Neutral masses of precursor and peptide, Da; the observed mass is not corrected for the isotope error.
     score, delta_score, expectation, n_candidates, features : ndarray or dict
         See `proteoscope.engine.matches.scoring.Matches`.
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     peptide_family : ndarray of int64, shape (n,)
-        Equal for all peptidoforms of a peptide (I = L) and its decoy partner; rescoring keeps a family in one fold.
+        Number shared by all peptidoforms of a peptide (I = L) and its decoy partner; rescoring assigns these to one fold.
     modifications : tuple of SearchModification
         Modifications of all matches.
     bonds : MatchedBonds or None
-        Matched peaks of each bond, if the search requested them.
+        Matched peaks of each bond; None if the search did not request them.
     decoy_ratio : float
-        See `proteoscope.engine.peptides.peptide_index.PeptideIndex`.
+        Number of decoy candidates per target candidate (see `proteoscope.engine.peptides.peptide_index.PeptideIndex`).
     """
 
     spectrum: NDArray[np.int64]
@@ -129,7 +129,7 @@ class Psms:
 
 
 def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinIndex, variable: Sequence[SearchModification]) -> Psms:
-    """Return matches completed with information from the peptide and protein indexes; `variable` are the variable modifications."""
+    """Return matches with the data of their peptides and proteins from the indexes; `variable` are the variable modifications."""
     n, peptide = len(matches), matches.peptide
     position = peptides.position[peptide].astype(np.int64)
     length = peptides.length[peptide].astype(np.int64)
@@ -199,7 +199,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
 
 
 def _bonds(matches: Matches, offsets: NDArray[np.int64], residues: NDArray[np.uint8]) -> MatchedBonds | None:
-    """Return the matched peaks of bonds, or None if the search did not request them."""
+    """Return the matched peaks of the bonds of all matches; None if the search did not request them."""
     if matches.bond_weights is None or matches.has_bonds is None:
         return None
     return MatchedBonds(offsets, residues, matches.bond_weights, matches.has_bonds)
@@ -213,25 +213,25 @@ def taken_places(
     n_variable: int,
     length: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the sites at which modifications replace fixed ones, as row * 256 + site.
+    """Return the sites at which other modifications replace fixed modifications, encoded as row * 256 + site.
 
-    A known modification of a terminal residue replaces the fixed modification of the terminus too; a variable terminal modification
-    replaces only that of the terminus.
+    A known modification of a terminal residue also replaces the fixed modification of the terminus; a variable terminal modification
+    replaces only the fixed modification of the terminus.
 
     Parameters
     ----------
     row : ndarray of int64, shape (m,)
-        Peptide of each modification.
+        Row of the peptide of each modification.
     site : ndarray of int64, shape (m,)
-        Its site in the peptide.
+        Site of each modification in the peptide: residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus.
     number : ndarray of int64, shape (m,)
-        Its index in `modifications`.
+        Index of each modification in `modifications`.
     modifications : sequence of SearchModification
-        `n_variable` variable ones, then known ones.
+        The `n_variable` variable modifications, followed by the known modifications.
     n_variable : int
         Number of variable modifications.
     length : ndarray of int64
-        Residues of each peptide.
+        Number of residues of each peptide.
 
     Returns
     -------
@@ -250,18 +250,19 @@ def taken_places(
 
 
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
-    """Return a number for each peptide that is equal for its decoy partner and depends only on its residues.
+    """Return a number for each peptide that depends only on its residues and is equal for its decoy partner.
 
-    A decoy by reversal or shuffling has the residues of its partner in another order, except for residues at which the enzyme cuts, which
-    reversal moves to the neighbouring peptide. The number is therefore a hash, independent of order, of the other residues. Peptides of
-    equal composition also share it, which makes the folds only slightly coarser.
+    A decoy by reversal or shuffling has the residues of its target in another order, except for residues at which the enzyme cuts, which
+    reversal moves to the neighbouring peptide. The number is therefore a hash of the remaining residues that does not depend on their
+    order.
+    Different peptides with the same composition have the same number, which only makes the folds slightly less even.
 
     Parameters
     ----------
     residues : ndarray of uint8, shape (r,)
         Residues of all peptides, concatenated, as ASCII capitals.
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each peptide, and the end of the last.
+        Start of each peptide, followed by r.
     enzyme : Enzyme
         Cleavage agent.
 
@@ -305,10 +306,10 @@ def joined_psms(first: Psms, second: Psms) -> Psms:
 
 
 SEARCH_SCORE_SCALE = ScoreScale(base=1.0, spread=1.0, weight=3.0)
-"""Prior of the decoy tail of `search_score`, used if there are few decoys.
+"""Prior parameters of the decoy tail of `search_score`, used if there are few decoys.
 
-If both parts of the score were logarithms of chance counts, the number of false matches would decrease by a factor of e per 0.43. The
-second part spreads twice as far, which gives 0.6. In six data sets, decoys decreased by this factor per 0.4 to 1.2, above medians of -0.2
+If both terms of the score were logarithms of chance counts, the number of false matches would decrease by a factor of e per 0.43. The
+second term spreads twice as far, which gives 0.6. In six data sets, decoys decreased by this factor per 0.4 to 1.2, above medians of -0.2
 to 1.6.
 """
 
@@ -316,25 +317,29 @@ to 1.6.
 def search_score(psms: Psms) -> NDArray[np.float64]:
     """Return the ranking score of matches before training, (n,) float64, on the scale of -log10 of a probability.
 
-    The score is comparable between spectra. It combines two logarithms with different weaknesses: the number of candidates expected to
-    score as well, fitted to the candidates of the spectrum (uncertain if there are few), and the binomial probability of as many matched
-    ions times the number of candidates (ignores intensities). The second assumes independent ions, spreads about twice as far on spectra
-    without a correct answer, and has half the weight. The result is thus a score and not an expected count; `Psms.expectation` is the
-    count.
+    The score is comparable between spectra. It is a sum of two logarithms with different weaknesses: the number of candidates expected to
+    score as well by chance, fitted to the candidates of the spectrum (uncertain for few candidates), and the binomial probability of as
+    many
+    matched ions times the number of candidates (ignores intensities). The second term assumes independent ions, spreads about twice as far
+    on spectra without a correct answer, and therefore has half the weight. The result is a score, not an expected count;
+    `Psms.expectation` is the count.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
     return -(2.0 * psms.expectation + by_counts) / 3.0
 
 
 class SystematicErrors(NamedTuple):
-    """Systematic mass errors of the instrument, ppm: medians over matches of the precursor error and of the mean fragment error."""
+    """Systematic mass errors of the instrument, ppm.
+
+    Medians over matches of the precursor mass error and of the mean fragment mass error.
+    """
 
     precursor: float
     fragment: float
 
     @classmethod
     def of(cls, psms: Psms, is_confident: NDArray[np.bool_]) -> SystematicErrors:
-        """Return the errors of the confident matches, or of all matches if fewer than 10 are confident.
+        """Return the systematic errors of the confident matches, or of all matches if fewer than 10 are confident.
 
         Parameters
         ----------
@@ -349,9 +354,9 @@ class SystematicErrors(NamedTuple):
 
 
 def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, NDArray[np.float64]]:
-    """Return features that separate correct from wrong matches, by name, each (n,) float64.
+    """Return features that separate correct from incorrect matches: columns by name, each (n,) float64.
 
-    Mass errors are measured from the `systematic` errors instead of zero.
+    Mass errors are differences to the `systematic` errors.
     """
     measured, length = psms.features, psms.length.astype(np.float64)
     bonds = np.maximum(length - 1, 1)

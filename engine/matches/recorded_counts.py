@@ -1,6 +1,6 @@
-"""Counts recorded by an identification, used to estimate the work of searches that build on it.
+"""Counts recorded by an identification, used to estimate the cost of searches that build on the identification.
 
-Separate from `source_run`, which format conversions import too, because estimates load pydantic.
+This is separate from `source_run`, which format conversions import too, because the estimates load pydantic.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["recorded_counts"]
 
 
 def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> dict[str, float]:
-    """Return the recorded counts of an identification by name, for the estimate of a search that builds on it.
+    """Return the recorded counts of an identification by name, for the cost estimate of a search that builds on it.
 
-    Return an empty dictionary if there is no such run or it cannot be read; the search itself reports this.
+    Return an empty dictionary if the run does not exist or cannot be read; the search itself reports the error.
 
     Parameters
     ----------
     project : Project
         Project of the run.
     run : str
-        Run identifier, or '' for the newest (see `explained_run`).
+        Run identifier; '' for the newest identification (see `explained_run`).
     also : collection of str
         Further accepted run kinds (see `identified_run`).
     """

@@ -1,25 +1,26 @@
-"""Semi-supervised linear rescoring: a model trained on the run that separates correct matches from decoys.
+"""Semi-supervised linear rescoring: a model, trained on the run, that separates correct matches from decoys.
 
-After Percolator (Käll 2007, Nature Methods 4:923): repeatedly, the targets accepted at 1 % by the current score and the decoys train a
-linear model, which gives the next score. A match is scored only by models trained without matches of its *peptide*. Replicates, fractions
-and neighbouring scans repeat a peptide's spectrum, and a model trained on one repeat would know the label of the others: with folds by
-spectrum (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of matches at 1 % were false among five copies of a run. All peptidoforms
-of a peptide and its decoy partner are in one fold.
+The method follows Percolator (Käll 2007, Nature Methods 4:923): repeatedly, the targets accepted at 1 % by the current score and the
+decoys train a linear model, which gives the next score. A match is scored only by models trained without the matches of its peptide.
+Replicates, fractions and neighbouring scans repeat the spectrum of a peptide, and a model trained on one of the spectra would know the
+label of the others: with folds by spectrum (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of the matches accepted at 1 % were
+false among five copies of a run. All peptidoforms of a peptide and its decoy partner are therefore in one fold.
 
 A single division into folds changes the number of accepted matches of a small run by several percent. The score is therefore the mean over
 several divisions.
 
 The model is a ridge-penalised logistic regression, fitted by Newton's method. Its solution equals that of scikit-learn's
-`LogisticRegression`; solving the 25 x 25 systems here saves the second that importing scikit-learn takes. The penalty is constant while the
-evidence grows with each match; weights of a small run are thus nearly proportional to the separation by each single feature. The initial
-score is one of the features.
+`LogisticRegression`; solving the 25 x 25 systems here saves the second that importing scikit-learn takes. The penalty is constant, but the
+log-likelihood grows with the number of matches; for a small run, weights are thus nearly proportional to the separation by each single
+feature. The initial score is one of the features.
 
-The number of peptides available for training decides beforehand if matches are rescored. Choosing the score with more accepted matches
-would select for luck.
+Matches are rescored if there are enough peptides for training. Selecting the score that accepts more matches would instead select for
+chance.
 
-Scores of different models become comparable when standardised over *all* spectra, which uses no label. Aligning each fold at its own 1 %
-threshold, as is common, lets labels of the scored spectra change their scores: with random labels of real decoys among 73 true matches,
-this accepted 3 false targets instead of 1. The combined score is scaled to 0 at the 1 % threshold and -1 at the median decoy.
+The scores of different models are made comparable by standardisation over all spectra, which uses no label. The common alternative,
+aligning each fold at its own 1 % threshold, lets the labels of scored spectra change their scores: with random labels of real decoys among
+73 true matches, 3 false targets were accepted instead of 1. The combined score is scaled to 0 at the 1 % threshold and -1 at the median
+decoy.
 """
 
 from __future__ import annotations
@@ -55,20 +56,20 @@ _ROWS_SCORED = 1 << 16
 
 @dataclass(frozen=True)
 class LearntScore:
-    """Models trained on a run, which score any of its matches; the columns are f features and the initial score.
+    """Models trained on a run, which score matches of the same run; their columns are f features and the initial score.
 
     Attributes
     ----------
     mean, spread : ndarray of float64, shape (f + 1,)
         Mean and standard deviation over training matches; a spread of 0 excludes a column.
     weights : ndarray of float64, shape (divisions, folds, f + 2)
-        Weights of the standardised columns and constant of each fold's model.
+        Weight of each standardised column, and constant term, of the model of each fold.
     centre, width : ndarray of float64, shape (divisions, folds)
         Mean and standard deviation of each model's scores of training matches.
     threshold, median : float
-        Mean scores over all divisions that are mapped to 0 and -1.
+        Mean scores over all divisions that are mapped to 0 (`threshold`) and -1 (`median`).
     seed : int
-        Seed of the folds.
+        Random seed of the assignment to folds.
     """
 
     mean: Floats
@@ -81,9 +82,9 @@ class LearntScore:
     seed: int
 
     def score(self, features: Features, initial_score: Floats, peptide: Integers) -> Floats:
-        """Return the new score of each match from the models trained without its peptide, (n,) float64.
+        """Return the new score of each match, (n,) float64, from the models trained without the peptide of the match.
 
-        Parameters are as in `rescore`.
+        See `rescore` for the parameters.
         """
         total, (divisions, folds, _) = np.zeros(len(initial_score)), self.weights.shape
         for first in range(0, len(total), _ROWS_SCORED):  # batches limit the memory for standardised columns
@@ -105,11 +106,11 @@ class Rescoring:
     Attributes
     ----------
     score : ndarray of float64, shape (n,)
-        New score (0 at the 1 % threshold, -1 at the median decoy), or the initial score without training; higher is better.
+        New score (0 at the 1 % threshold, -1 at the median decoy), or the initial score if no model was trained; higher is better.
     message : str
-        What was done, or why not, as one sentence for the user.
+        Sentence for the user on the outcome.
     learnt : LearntScore or None
-        Trained models.
+        Trained models; None if no model was trained.
     """
 
     score: Floats
@@ -123,20 +124,20 @@ class RescoringSettings(NamedTuple):
     Attributes
     ----------
     folds : int
-        Number of folds, at least 2; each is scored by a model trained on the others. A hash of `peptide` assigns folds, independent of row
-        order.
+        Number of folds, at least 2; the matches of a fold are scored by a model trained on the other folds. A hash of `peptide` assigns
+            matches to folds, independent of their order.
     divisions : int or None
         Number of divisions to average; None uses 10 for small runs and 2 for large ones.
     iterations : int
-        Rounds of selecting positives and training.
+        Number of iterations of selecting positives and training.
     minimum_peptides : int
         Minimum number of distinct peptides of targets accepted at 1 % by the initial score.
     minimum_decoys : int
-        Minimum number of distinct peptides of decoys, two per fold: separating fewer is mostly luck.
+        Minimum number of distinct peptides of decoys, two per fold; with fewer, the separation is mostly chance.
     ridge : float
         Penalty on the squared weights of standardised features, relative to a sum of log-likelihoods.
     seed : int
-        Seed of the hash.
+        Seed of the hash that assigns peptides to folds.
     decoy_ratio : float
         Decoy candidates per target candidate (see `proteoscope.engine.statistics.target_decoy`).
     """
@@ -165,24 +166,25 @@ def rescore(
     Parameters
     ----------
     features : mapping of str to ndarray, shape (n,)
-        Finite values; neither sign nor scale matters.
+        Features by name; finite values of any sign and scale.
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     peptide : ndarray of int64, shape (n,)
-        Equal for matches that must not train models that score each other: all peptidoforms of a peptide and its decoy partner.
+        Number shared by all peptidoforms of a peptide and its decoy partner; a model is not trained on matches with the number of a match
+        that it scores.
     initial_score : ndarray of float64, shape (n,)
         Finite, higher is better.
     competes : ndarray of bool, shape (n,), or None
-        True for the one match of each spectrum that is used for statistics; None uses all. The others (lower ranks) are only scored.
+        True for the one match of each spectrum that is used for training and error rates; None uses all. Other matches are only scored.
     settings : RescoringSettings or None
         None uses the defaults.
     resources : Resources or None
-        Threads, which train models in parallel, and progress, checked for cancellation between models; None uses one thread.
+        Threads, which train models in parallel, and progress, which is checked for cancellation between models; None uses one thread.
 
     Returns
     -------
     Rescoring
-        With the initial score if there are too few matches for training.
+        The initial score is retained if there are too few matches for training.
 
     Raises
     ------
@@ -242,14 +244,14 @@ def rescore(
 
 
 def _table(features: Features, initial_score: Floats, rows: slice = slice(None)) -> Floats:
-    """Return the given rows of the features as columns, followed by the initial score."""
+    """Return the given rows as a table whose columns are the features and the initial score."""
     return np.column_stack([*(np.asarray(column[rows], np.float64) for column in features.values()), initial_score[rows]])
 
 
 def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floats:
-    """Return the weights of the columns, trained by alternating selection of positives and regression.
+    """Return the weight of each column, trained by alternating selection of positives and regression.
 
-    The second last column is the initial score, the last is the constant.
+    The second last column of the table is the initial score, the last column is constant.
     """
     weights = np.zeros(table.shape[1])
     score = table[:, -2]
@@ -271,7 +273,7 @@ def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floa
 
 
 def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floats | None = None) -> Floats:
-    """Return the weights that minimise log-loss + ridge/2 |w|^2, by Newton's method; the constant (last column) is not penalised."""
+    """Return the weights that minimise log-loss + ridge/2 |w|^2 by Newton's method, with no penalty for the constant (last column)."""
     penalty = np.full(table.shape[1], ridge)
     penalty[-1] = 1e-6  # keeps the system regular
     weights = np.zeros(table.shape[1]) if start is None else start
@@ -289,12 +291,12 @@ def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floa
 
 
 def _scores(table: Floats, weights: Floats) -> Floats:
-    """Return sums of weighted columns; unlike a matrix product, equal rows always give equal sums."""
+    """Return the weighted sum of each row's columns; unlike with a matrix product, equal rows always give equal sums."""
     return np.einsum("ij,j->i", table, weights)
 
 
 def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[float, float]:
-    """Return the minimum score accepted at 1 %, and the median score of the decoys."""
+    """Return the minimum score accepted at 1 % FDR, and the median score of the decoys."""
     accepted = _accepted(score, is_decoy, decoy_ratio)
     threshold = float(score[accepted].min()) if accepted.any() else float(score.max())
     median = float(np.median(score[is_decoy]))
@@ -303,25 +305,25 @@ def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[flo
 
 
 def _accepted(score: Floats, is_decoy: Truths, decoy_ratio: float) -> Truths:
-    """Return True for targets accepted at 1 %."""
+    """Return True for targets accepted at 1 % FDR."""
     return (q_values(score, is_decoy, decoy_ratio=decoy_ratio) <= _ACCEPTED) & ~is_decoy
 
 
 def _mean_and_spread(table: Floats) -> tuple[Floats, Floats]:
-    """Return the mean and standard deviation of each column; the latter is 0 for constant columns."""
+    """Return the mean and the standard deviation of each column; the standard deviation of constant columns is exactly 0."""
     mean = table.mean(axis=0)
     spread, scale = (table - mean).std(axis=0), np.abs(table).max(axis=0)
     return mean, np.where(spread > 1e-12 * scale, spread, 0.0)
 
 
 def _standardised(table: Floats, mean: Floats, spread: Floats) -> Floats:
-    """Return standardised columns (0 for a spread of 0), and a column of ones."""
+    """Return standardised columns (0 for columns with a spread of 0), followed by a column of ones."""
     columns = np.divide(table - mean, spread, out=np.zeros_like(table), where=spread > 0.0)
     return np.column_stack([columns, np.ones(len(table))])
 
 
 def folds_by_peptide(peptide: Integers, folds: int, seed: int) -> Integers:
-    """Return the fold of each row, 0 to folds - 1, by the SplitMix64 hash of its peptide (Steele 2014, OOPSLA), (n,) int64."""
+    """Return the fold of each row, 0 to `folds` - 1, (n,) int64, by the SplitMix64 hash of the row's peptide (Steele 2014, OOPSLA)."""
     golden = 0x9E3779B97F4A7C15
     state = peptide.view(np.uint64) + np.uint64((seed + 1) * golden % 2**64)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

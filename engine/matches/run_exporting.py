@@ -20,7 +20,10 @@ _TABLES = ("psms", "peptides", "proteins")
 
 
 def export_matches(write: MatchesWriter, project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the matches of a run in a format of `proteoscope.engine.matches.exports` (see `proteoscope.engine.entry.Search.export`)."""
+    """Write the matches of a run in a format of `proteoscope.engine.matches.exports`.
+
+    See `proteoscope.engine.entry.Search.export` for the parameters.
+    """
     run_id, inputs = request.run_id, project.inputs(request.run_id)
     paths = [project.table(name, run_id) for name in _TABLES]
     if any(result.name == READING_FRAMES.name for result in project.results(run_id)):

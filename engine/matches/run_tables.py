@@ -40,7 +40,7 @@ class RunTables:
         self._tables, self._parameters = tables, parameters
 
     def write(self, run: Run, progress: Progress, begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]) -> None:
-        """Write the tables to the run, and as text to the project folder.
+        """Write the tables as Parquet files of the run, and as text files in the project folder.
 
         `begin` starts a task in the background and returns a function that waits for it.
         """
@@ -55,12 +55,15 @@ class RunTables:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """Certainty of the accepted ``psms``, ``peptides`` and ``proteins`` (see `proteoscope.engine.matches.tables.AcceptanceCounts`)."""
+        """Numbers of accepted ``psms``, ``peptides`` and ``proteins`` with confidence intervals (see `AcceptanceCounts.certainty`)."""
         return {name: count.certainty() for name, count in self._tables.counted.items()}
 
     @property
     def counts(self) -> dict[str, int]:
-        """Accepted targets: ``psms``, ``peptides``, ``sequences`` and ``proteins``; all rows if there are no decoys and no q-values."""
+        """Numbers of accepted target ``psms``, ``peptides``, ``sequences`` and ``proteins``.
+
+        Numbers of all rows without decoys and q-values.
+        """
         tables, counted = self._tables, self._tables.counted
         if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():
             best = pa.compute.sum(pa.compute.equal(tables.psms["rank"], 1)).as_py() or 0
@@ -75,7 +78,7 @@ class RunTables:
 
     @property
     def message(self) -> str:
-        """Summary of the accepted numbers in one sentence."""
+        """Sentence with the accepted numbers."""
         result = self.counts
         rate = "without decoys" if self._parameters.decoys == "none" else f"at {self._parameters.fdr:.3g} FDR"
         return (
@@ -85,13 +88,13 @@ class RunTables:
 
     @property
     def best_proteins(self) -> tuple[tuple[str, str, int, float], ...]:
-        """First accession, description, number of peptides and coverage of the best protein groups."""
+        """First accession, description, number of peptides and sequence coverage of each of the best protein groups."""
         best = self._tables.proteins.filter(self._found(self._tables.proteins)).slice(0, _BEST).to_pylist()
         return tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best)
 
     @property
     def found_accessions(self) -> list[str]:
-        """Sorted accessions of all proteins with a peptide of a target match."""
+        """Sorted accessions of all proteins that contain the peptide of a target match."""
         psms = self._tables.psms
         result: list[str] = pa.compute.unique(
             pa.compute.list_flatten(psms.filter(pa.compute.invert(psms["is_decoy"]))["proteins"])

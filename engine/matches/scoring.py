@@ -1,4 +1,4 @@
-"""Planning and scoring of queries against the peptide index, in partitions of equal cost, and selection of each spectrum's best hits."""
+"""Scoring of queries against the peptide index in partitions of equal cost, and selection of the best candidates of each spectrum."""
 
 from __future__ import annotations
 
@@ -38,36 +38,37 @@ _ROWS_FITTED = 512
 
 @dataclass(frozen=True)
 class Matches:
-    """Peptide-spectrum matches (n), ordered by spectrum and rank.
+    """Peptide-spectrum matches (n), sorted by spectrum and rank.
 
     Attributes
     ----------
     spectrum, charge : ndarray of int64, shape (n,)
-        Row of the spectrum, and precursor charge.
+        Index of the spectrum, and precursor charge.
     rank : ndarray of int64, shape (n,)
-        From 1.
+        Rank of the match in the spectrum, from 1.
     query_mass : ndarray of float64, shape (n,)
-        Da.
+        Neutral mass of the precursor, Da.
     peptide : ndarray of int64, shape (n,)
         Row of the peptide index.
     isotope_error : ndarray of int64, shape (n,)
         Isotope error of each precursor.
     site, modification : ndarray of uint8, shape (n, s)
-        Variable modifications as in `proteoscope.kernels.layouts.HitArrays`.
+        Sites and indices of variable modifications, as in `proteoscope.kernels.layouts.HitArrays`.
     score : ndarray of float64, shape (n,)
         Score of each match; higher is better.
     delta_score : ndarray of float64, shape (n,)
-        Difference to the best candidate of the spectrum with another sequence.
+        Score minus that of the spectrum's best candidate with another sequence.
     n_candidates : ndarray of int64, shape (n,)
-        Number of candidates of the query.
+        Number of candidates of the spectrum's query.
     expectation : ndarray of float64, shape (n,)
-        log10 of the number of candidates expected to score as well by chance.
+        log10 of the number of candidates expected to reach the score by chance.
     features : dict of str to ndarray of float64, shape (n,)
-        Columns of `proteoscope.kernels.cpu.matches.measure_matches`.
+        Feature columns of `proteoscope.kernels.cpu.matches.measure_matches`, by name.
     bond_weights : ndarray of float32, shape (r, 4), or None
-        One row per residue of each match (see `proteoscope.kernels.cpu.fragment_intensities.match_bonds`); None if not requested.
+        Square roots of matched intensities, one row per residue of each match (see
+        `proteoscope.kernels.cpu.fragment_intensities.match_bonds`); None if not requested.
     has_bonds : ndarray of bool, shape (n,), or None
-        True for spectra with b and y ions, whose bonds have weights; None without `bond_weights`.
+        True for matches of spectra with b and y ions, whose bonds have weights; None without `bond_weights`.
     """
 
     spectrum: NDArray[np.int64]
@@ -108,12 +109,12 @@ def joined_matches(parts: Sequence[Matches]) -> Matches:
 class ScoringPass:
     """A planned scoring pass of spectra against peptides, created by `plan_scoring`.
 
-    It runs on the GPUs of the resources, and also on the CPU if the resources are `with_processor`. The CPU alone computes what GPUs
-    cannot, and everything if there is no GPU.
+    The pass uses the GPUs of the resources, and also the CPU if the resources are `with_processor`. The CPU alone computes what GPUs
+    do not support, and everything if there is no GPU.
 
     Attributes
     ----------
-    index : SpectrumIndex
+    Spectra that have the same set of ion series.
         Spectra with one set of ion series.
     peptides : PeptideArrays
         Candidate peptides.
@@ -126,15 +127,15 @@ class ScoringPass:
     resources : Resources
         Devices and threads.
     workload : Workload
-        Queries and candidates in the form that the executor takes.
+        Queries and candidates as a workload of the executor.
     n_candidates : ndarray of int64, shape (q,)
         Number of candidates of each query.
     session : Session or None
-        Session whose devices already hold the candidates; None opens a new one.
+        Session whose devices already hold the candidates; None opens a new session.
     opened : ExitStack
-        Closes the session.
+        Context that closes the session.
     compile_index : callable, optional
-        Called before a fragment index is used.
+        Function that compiles the index kernels; called before a fragment index is used.
     """
 
     index: SpectrumIndex
@@ -192,7 +193,7 @@ class ScoringPass:
     def run(self, *, with_bonds: bool = False) -> Matches:
         """Return the best candidates of each spectrum with all scores.
 
-        `with_bonds` adds the matched peaks of each bond (b and y ions).
+        `with_bonds` adds the intensities of matched b and y ions at each bond.
         """
         index, settings = self.index, self.settings
         rows = _best_rows(index, self.score(), self.peptides, self.parameters)
@@ -240,7 +241,7 @@ def plan_scoring(
     index, peptides, modifications, parameters, resources, compile_index
         See `ScoringPass`.
     stays_open : bool
-        True keeps the candidates on the devices until the pass is scored; no other pass may be planned before.
+        True keeps the candidates on the devices until the pass is scored; until then, no other pass may be planned.
 
     Returns
     -------
@@ -268,14 +269,14 @@ def plan_scoring(
 
 @dataclass(frozen=True)
 class ScoringBySeries:
-    """Planned passes, one for each set of ion series; each uses the devices after the previous one.
+    """Planned passes, one for each set of ion series, which use the devices one after the other.
 
     Attributes
     ----------
     passes : sequence of ScoringPass
         Planned passes.
     n_candidates : ndarray of int64, shape (q,)
-        Number of candidates of each query, in the order of the common index.
+        Number of candidates of each query, in the order of the index of all spectra.
     """
 
     passes: Sequence[ScoringPass]
@@ -287,7 +288,7 @@ class ScoringBySeries:
         Parameters
         ----------
         with_bonds : bool
-            True adds the matched peaks of each bond, for spectra with b and y ions; weights are 0 for other spectra.
+            True adds the intensities of matched ions at each bond, for spectra with b and y ions; weights are 0 for other spectra.
 
         Returns
         -------
@@ -309,7 +310,7 @@ class ScoringBySeries:
         return replace(every.take(order), bond_weights=weights[rows], has_bonds=has_bonds[order])
 
     def _with_all_bonds(self, matches: Matches) -> Matches:
-        """Return the matches, with bond weights of 0 if their pass has none."""
+        """Return the matches, with bond weights of 0 if the pass has none."""
         if matches.bond_weights is not None:
             return matches
         weights = np.zeros((int(self._lengths(matches).sum()), IONS), np.float32)
@@ -342,7 +343,7 @@ def plan_by_series(
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray]:
-    """Return the best hits of each spectrum over all charges, with delta scores; at most `hits_per_spectrum`, best first."""
+    """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores."""
     queries = index.queries
     kind = score_kind(parameters.score)[1]
     exponent = 1.0 / float(getattr(parameters, kind.tail_root)) if kind.tail_root else 1.0
@@ -389,11 +390,11 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
 def _expectation(
     hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64], is_first: NDArray[np.bool_], exponent: float
 ) -> NDArray[np.float64]:
-    """Return log10 of the number of the query's candidates expected to reach `score` by chance.
+    """Return log10 of the number of the query's candidates that are expected to reach `score` by chance.
 
-    The logarithm of the number of candidates that reach a score decreases linearly at its upper end (Fenyö & Beavis 2003) or, for a
+    The logarithm of the number of candidates that reach a score decreases linearly for high scores (Fenyö & Beavis 2003) or, for a
     long-tailed score, linearly in the score to the power of `exponent`. The line is fitted to all candidates of the query except the best.
-    With few candidates, its slope is shrunk to the common slope of all queries, one per spectrum: the rows with `is_first`.
+    With few candidates, its slope is shrunk to the common slope, fitted to one query per spectrum: the rows with `is_first`.
     """
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent

@@ -30,7 +30,7 @@ _MOST_MODIFICATIONS = 255  # number of values of a byte, without the value for n
 
 
 class IonSettings(Protocol):
-    """Settings, apart from the ion series, that decide which ions match; named as in the parameters of every search."""
+    """Settings other than the ion series that determine which ions match, named as in the parameters of every search."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
@@ -50,7 +50,7 @@ class FormSettings(Protocol):
 
 
 class MatchSettings(IonSettings, FormSettings, Protocol):
-    """All settings of scoring."""
+    """All settings of scoring spectra against peptides."""
 
     score: ScoreName
     hits_per_spectrum: int
@@ -67,7 +67,7 @@ def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) 
     series : str
         Symbols of the ion series.
     maximum_mz : float
-        m/z of the largest peak or of the largest ion, whichever is smaller, Th.
+        Maximum m/z of peaks or of ions, whichever is smaller, Th.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) 
 
 
 def ion_settings(parameters: IonSettings, symbols: str, maximum_mz: float, score: str) -> ScoringSettings:
-    """Return the settings of the scoring kernels for the given score; otherwise as `scoring_settings`."""
+    """Return the settings of the scoring kernels for the given score; see `scoring_settings` for the other parameters."""
     precursor = absolute_and_relative(parameters.precursor_tolerance)
     fragment = parameters.fragment_tolerance
     # Bins about as wide as the tolerance: a peak sets few bits, and few bits are set by peaks outside the tolerance.
@@ -106,10 +106,11 @@ def ion_settings(parameters: IonSettings, symbols: str, maximum_mz: float, score
 
 
 def _isotope_minimum_mass(error: int) -> float:
-    """Return the mass (Da) from which an isotope peak is intense enough to be mistaken for the monoisotopic peak.
+    """Return the peptide mass (Da) above which the isotope peak `error` is intense enough to be mistaken for the monoisotopic peak.
 
-    A peptide of mass m has m / 1800 heavy isotopes on average (averagine, Senko 1995). Relative to the monoisotopic peak, the peak with k
-    heavy isotopes has height (m / 1800)^k / k! (Poisson).
+    A peptide of mass m contains m / 1800 heavy isotopes on average (averagine, Senko 1995). Relative to the monoisotopic peak, the peak
+    with k
+    heavy isotopes has an intensity of (m / 1800)^k / k! (Poisson).
     """
     if error <= 0:
         return 0.0
@@ -117,9 +118,9 @@ def _isotope_minimum_mass(error: int) -> float:
 
 
 def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
-    """Return an upper limit of the masses (Da), and thus of the m/z, of all fragments of these peptides.
+    """Return an upper limit of the masses (Da) of all fragments of these peptides, which also limits their m/z.
 
-    A fragment is heavier than its peptide if the rest of the peptide has a negative mass, due to modifications.
+    A fragment is heavier than its peptide if the remaining residues have a negative mass, due to modifications.
     """
     n_variable = len(modifications.residue_mask)
     added = modifications.combination_count @ np.maximum(modifications.mass[:n_variable], 0.0)
@@ -130,7 +131,7 @@ def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> 
 def modification_arrays(
     modifications: Sequence[SearchModification], parameters: FormSettings, sites: KnownSites | None = None
 ) -> ModificationArrays:
-    """Return variable modifications with the combinations that a peptide may carry, and the modifications at known residues.
+    """Return variable modifications with the combinations that a peptide may carry, and the known modifications of residues.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ def modification_arrays(
     parameters : FormSettings
         Parameters that determine the peptidoforms.
     sites : KnownSites or None
-        Modifications listed in the database, with their residues.
+        Modifications listed in the database, with their residues; None if not searched.
 
     Returns
     -------

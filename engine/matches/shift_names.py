@@ -1,10 +1,10 @@
-"""Interpretation of mass shifts: another peptide terminus, a Unimod modification, an amino-acid substitution, or two modifications.
+"""Names of mass shifts: another peptide terminus, a Unimod modification, an amino-acid substitution, or two modifications.
 
-A name needs a mass within the tolerance and a suitable residue at a position that the spectrum allows. All matching names are listed. The
-first is chosen in this order: modifications that Unimod shows by default at that residue; other Unimod modifications; other peptide
-termini, where the protein has the residues; substitutions; two common modifications. Chemistry thus precedes pure mass matches. Among equal
-names, the nearest mass is first, then the oldest Unimod entry; a neutral loss of the precursor distinguishes phosphate and sulfate. A
-modification may replace the fixed modification of a residue.
+A name matches a shift if its mass is within the tolerance and the peptide has a suitable residue at a position that the spectrum allows.
+All matching names are listed. They are ordered by tier: modifications that Unimod shows by default at the residue; other Unimod
+modifications; other peptide termini, if the protein has the residues; substitutions; pairs of common modifications. Chemically plausible
+names thus precede mere agreement of masses. Within a tier, the nearest mass is first, then the oldest Unimod entry; a neutral loss of the
+precursor distinguishes phosphate and sulfate. A modification may replace the fixed modification of a residue.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _SHORT = dict(
 _EXCHANGE = "AA substitution"
 USUAL_TIER, END_TIER, _TIER_OF_OTHER, _TIER_OF_EXCHANGE, _TIER_OF_PAIR = range(5)
 TIERS = 6
-"""Number of tiers, most likely first: common modifications, other termini, other modifications, substitutions, pairs, none of these."""
+"""Number of tiers: common modifications, other termini, other modifications, substitutions, pairs, and no name."""
 _NO_TIER = TIERS - 1
 _STANDING = np.array([0, 2, 1, 3, 4, 5])
-"""Rank of each tier among the names of a shift: any Unimod modification precedes other termini."""
+"""Preference of each tier among the names of a shift (0 is best): any Unimod modification precedes other termini."""
 _STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that a name supported by a loss fits between them
 _NEWEST = 1 << 20
 _ANY = 26  # code of any residue
@@ -73,22 +73,22 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class ShiftPlaces(NamedTuple):
-    """Mass shifts of n peptides and the scores of their possible positions.
+    """Mass shifts of n peptides, and the score of each possible position of the shift.
 
     Attributes
     ----------
     shift, tolerance : ndarray of float64, shape (n,)
-        Da.
+        Mass shift, and tolerance of the shift, Da.
     score : ndarray of float32, shape (n, 64)
-        Score with the shift at each residue; -inf beyond the last.
+        Score of the match with the shift at each residue; -inf after the last residue.
     position, length : ndarray of int64, shape (n,)
-        Position of the peptide in `residues`, and its length.
+        Position of the peptide's first residue in `residues`, and number of residues.
     begin, end : ndarray of int64, shape (n,)
-        Position of its protein in `residues`; `end` is exclusive.
+        Range of the peptide's protein in `residues`; `end` is exclusive.
     residues : ndarray of uint8
         Residues of all proteins as ASCII capitals.
     shortest : int
-        Minimum length of a peptide with another terminus.
+        Minimum number of residues of a peptide that is explained by another terminus.
     """
 
     shift: NDArray[np.float64]
@@ -117,13 +117,13 @@ class ShiftPlaces(NamedTuple):
 
     @property
     def is_protein_start(self) -> NDArray[np.bool_]:
-        """True if the peptide is at the start of the protein, (n,), with or without the initial methionine."""
+        """True if the peptide starts at the first residue of the protein, or at the second after an initial methionine, (n,)."""
         lost = (self.position == self.begin + 1) & (self.residues[self.begin] == ord("M"))
         return (self.position == self.begin) | lost
 
     @property
     def is_protein_end(self) -> NDArray[np.bool_]:
-        """True if the peptide is at the end of the protein, (n,)."""
+        """True if the peptide ends at the last residue of the protein, (n,)."""
         return self.position + self.length == self.end
 
 
@@ -134,16 +134,17 @@ class Named:
     Attributes
     ----------
     modification : ndarray of int64, shape (n,)
-        Index into `modifications`, or -1.
+        Index of the name in `modifications`, or -1.
     site : ndarray of int64, shape (n,)
-        Residue from 1, 0 the N-terminus, length + 1 the C-terminus: the best position for the name, or without a name the best position.
+        Best position for the name, or best position of the shift without a name: residue number from 1, 0 for the N-terminus, length + 1
+        for the C-terminus.
     is_pair : ndarray of bool, shape (n,)
         True if the name is a pair of modifications.
     modifications : tuple of SearchModification
-        Chosen names with masses; other termini and pairs have no Unimod identifier.
+        Names in use, with masses; other termini and pairs have no Unimod identifier.
     possible : list of str, length n
-        All matching names with masses, most likely first: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names that are as
-        likely as the first and not distinguished by the tolerance.
+        All matching names with masses, in order of preference: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names that are as
+            plausible as the first name and not distinguished from it by the tolerance.
     """
 
     modification: NDArray[np.int64]
@@ -154,7 +155,7 @@ class Named:
 
 
 class _Entry(NamedTuple):
-    """A name at a type of site; `residue` is 0 to 25, or 26 for any residue."""
+    """Name of a mass shift at a type of site; `residue` is 0 to 25 (A to Z), or 26 for any residue."""
 
     mass: float
     tier: int
@@ -166,7 +167,7 @@ class _Entry(NamedTuple):
 
 @cache
 def _catalogue() -> tuple[_Entry, ...]:
-    """Return the Unimod modifications by site and the amino-acid substitutions, for residues without a fixed modification."""
+    """Return the Unimod modifications by site, and the amino-acid substitutions, without regard to fixed modifications."""
     entries, exchanges, ids = list[_Entry](), set[str](), dict[str, int]()
     for entry in unimod():
         ids[entry.title] = entry.id
@@ -187,7 +188,7 @@ def _catalogue() -> tuple[_Entry, ...]:
 
 
 def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
-    """Return all names by mass, adjusted for residues and termini with fixed modifications."""
+    """Return all names sorted by mass, with masses adjusted for residues and termini that carry fixed modifications."""
     held = {
         ord(symbol) - 65: modification for modification in fixed if modification.position == "anywhere" for symbol in modification.residues
     }
@@ -218,14 +219,14 @@ def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
 
 
 def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the tier of each shift, and its distance from the nearest name in this tier.
+    """Return the tier of the best name for each mass shift, and the distance of the shift from the nearest name in this tier.
 
     Returns
     -------
     tier : ndarray of int64, shape (n,)
-        First tier with a matching name, pairs excluded; `TIERS` - 1 without one.
+        First tier with a matching name, without pairs; `TIERS` - 1 if no name matches.
     distance : ndarray of float64, shape (n,)
-        Da; infinite without a matching name.
+        Difference of masses, Da; infinite without a matching name.
     """
     tier, distance = np.full(len(shifts.shift), _NO_TIER), np.full(len(shifts.shift), np.inf)
     entries = _entries(fixed)
@@ -245,7 +246,7 @@ def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) 
 
 
 class _Fit(NamedTuple):
-    """A name that matches a shift; the smallest `order` of a row is chosen, by `standing`, `error` (Da) and `age`."""
+    """Name that matches a shift; the name with the smallest `order` is preferred: by `standing` (preference), `error` (Da) and `age`."""
 
     row: int
     standing: int
@@ -256,12 +257,12 @@ class _Fit(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, float, int]:
-        """Sort key."""
+        """Key that sorts the names of a row by preference."""
         return self.row, self.standing, round(self.error, 6), self.age
 
 
 def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None) -> Named:
-    """Name each shift, and choose its position.
+    """Name each mass shift, and choose the position of the modification.
 
     Parameters
     ----------
@@ -298,7 +299,7 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
 def _fits_of_entries(
     shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64], loss: NDArray[np.int64]
 ) -> Iterator[_Fit]:
-    """Yield matching modifications and substitutions; a name supported by the precursor's neutral loss precedes the others."""
+    """Yield the modifications and substitutions that match; names supported by the precursor's neutral loss are preferred."""
     rows, which, places = _fitting(shifts, entries, allowed, residue_bits)
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
@@ -314,7 +315,7 @@ def _fits_of_entries(
 
 
 def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
-    """Return the first name of each row and all its names; `first` is the best position, used for rows without a name."""
+    """Return the preferred name of each row and all its names; `first` is the best position, used for rows without a name."""
     n = len(first)
     site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
     numbers: dict[tuple[str, float], int] = {}
@@ -336,7 +337,7 @@ def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
 
 
 def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return bit masks, (n,) uint64; bit p is column p."""
+    """Return each row of booleans as a bit mask, (n,) uint64; bit p is column p."""
     return (truths.astype(np.uint64) << np.arange(truths.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
 
 
@@ -354,7 +355,7 @@ def _residue_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
 def _fitting(
     shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of a row and a matching entry, and the best-scoring residue for each pair (from 0)."""
+    """Return pairs of a row and a matching name, and for each pair the best-scoring suitable residue (from 0)."""
     mass = np.array([entry.mass for entry in entries])
     low = np.searchsorted(mass, shifts.shift - shifts.tolerance)
     high = np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right")
@@ -374,14 +375,14 @@ def _fitting(
 
 
 def _site(entry: _Entry, place: int, shifts: ShiftPlaces, row: int) -> int:
-    """Return the site of a name at the residue `place` (from 0); terminal names return the terminus."""
+    """Return the site of a name at the residue with index `place`: the residue number from 1, or the terminus for terminal names."""
     if entry.residue == _ANY and entry.place.endswith("N-term"):
         return 0
     return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.place.endswith("C-term") else place + 1
 
 
 class _End(NamedTuple):
-    """Rows whose shift equals the mass of `k` residues added (`sign` 1) or removed (-1) at a terminus, with these masses, Da."""
+    """Rows whose shift equals the mass of `k` residues that are added (`sign` 1) or removed (-1) at a terminus, and these masses, Da."""
 
     rows: NDArray[np.int64]
     mass: NDArray[np.float64]
@@ -417,7 +418,7 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
 
 
 def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
-    """Return rows whose shift is explained by another terminus, with name, mass (Da) and site (0 or length + 1)."""
+    """Return the rows whose shift is explained by another terminus, with name, mass (Da) and site (0 or length + 1) of the change."""
     cuts = enzyme.cleavage_table()
     return [
         _described(shifts, cuts, row, end.k, end.sign, mass, is_start=end.is_start)
@@ -429,7 +430,7 @@ def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme
 def _described(
     shifts: ShiftPlaces, cuts: NDArray[np.bool_], row: int, k: int, sign: int, mass: float, *, is_start: bool
 ) -> tuple[int, str, float, int]:
-    """Return row, name, mass and site of a terminus changed by k residues, such as ``missed cleavage +AGK (C-terminus)``."""
+    """Return row, name, mass (Da) and site of a terminus changed by `k` residues; a name is ``missed cleavage +AGK (C-terminus)``."""
     position, stop = int(shifts.position[row]), int(shifts.position[row] + shifts.length[row])
     first = (position - k if sign > 0 else position) if is_start else (stop if sign > 0 else stop - k)
     text = shifts.residues[first : first + k].tobytes().decode("ascii")
@@ -443,7 +444,7 @@ def _described(
 
 
 def _pairs(shifts: ShiftPlaces, entries: list[_Entry], residue_bits: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
-    """Return rows explained by two common modifications for which the peptide has residues, with name and mass of the pair."""
+    """Return the rows whose shift equals two common modifications of residues in the peptide, with name and mass (Da) of the pair."""
     usual: dict[tuple[str, float], list[_Entry]] = {}
     for entry in entries:
         if entry.tier == USUAL_TIER:
@@ -466,7 +467,7 @@ def _pairs(shifts: ShiftPlaces, entries: list[_Entry], residue_bits: NDArray[np.
 
 
 def _find_sites(entries: list[_Entry], shifts: ShiftPlaces, residue_bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return bit masks of the residues that may carry a modification, (n,) uint64, ignoring where the spectrum allows the shift."""
+    """Return bit masks of the residues that may carry a modification, (n,) uint64, regardless of the scores of positions."""
     at_end = np.uint64(1) << (shifts.length - 1).astype(np.uint64)
     bits = np.zeros(len(shifts.shift), np.uint64)
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Finished identification on which another search builds, and its explanation if requested."""
+"""Finished identification that is the input of another search, and the run that explains its unidentified spectra."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 EXPLAIN = "explain"
-"""Kind of runs that explain the spectra that an identification left unidentified."""
+"""Kind of runs that explain spectra which an identification left unidentified."""
 EXPLAIN_AGAIN = "Explain the spectra again"
 _REMEDY = "Run the identification again"
 _LINE = 80  # residues per line
 
 
 class SourceRun(NamedTuple):
-    """A finished identification: identifier, result tables, parameters, fragment tolerance, and input files by kind.
+    """Finished identification: identifier, result tables, parameters, fragment tolerance, and input files by kind of file.
 
     `proteins` may be None: imported results can lack a protein table.
     """
@@ -55,7 +55,7 @@ class SourceRun(NamedTuple):
     inputs: Mapping[str, tuple[str, ...]]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
-        """Return the input files of these kinds."""
+        """Return the paths of input files of the given kinds."""
         return tuple(path for kind in kinds for path in self.inputs.get(kind, ()))
 
 
@@ -69,7 +69,7 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     run : str
         Run identifier, or '' for the newest identification.
     also : collection of str
-        Further accepted run kinds. With '', such a run is returned only if the project has no identification.
+        Kinds of runs that are accepted in addition. With `run` '', such a run is returned only if the project has no identification.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     Raises
     ------
     InputError
-        If there is no project, no such run, or no stored peaks, or the recorded parameters are invalid.
+        If the project, the run or its stored peaks do not exist, or the recorded parameters are invalid.
     ParameterError
         If the run is not an identification.
     """
@@ -109,9 +109,9 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
 
 
 def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
-    """Return the identification that `run` explains, and its table of explained spectra.
+    """Return the identifier of the identification that `run` explains, and the table of explained spectra.
 
-    If `run` is not an explanation, it is returned unchanged, with None.
+    If `run` is not such a run, it is returned unchanged, with None.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
 
 
 def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float, n_spectra: int) -> pa.Table:
-    """Return columns of the explained spectra accepted up to a q-value.
+    """Return columns of the explained spectra that are accepted up to a q-value.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
     Raises
     ------
     InputError
-        If the table does not contain explained spectra, or refers to spectra that the identification does not have.
+        If the table does not contain explained spectra, or contains spectra that the identification does not have.
     """
     with TableFile(path, find_result_table(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
         table = source.read(tuple(columns))
@@ -161,7 +161,7 @@ def accepted_targets(psms: pa.Table, maximum_q_value: float) -> pa.Table:
 
 
 def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> NDArray[np.int64]:
-    """Return the rows of spectra with a rank 1 target PSM up to a q-value, ascending, (n,) int64.
+    """Return the ascending indices of spectra with a rank 1 target PSM up to a q-value, (n,) int64.
 
     Raises
     ------
@@ -175,19 +175,19 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
 
 
 def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:
-    """Return the indices in their files of spectra with a rank 1 target PSM up to a q-value.
+    """Return the indices, in each spectrum file, of spectra with a rank 1 target PSM up to a q-value.
 
     Returns
     -------
     str
         Run identifier.
     dict of str to ndarray of int64
-        Spectrum indices in each file, from 0, by the SHA-256 of the file.
+        Indices of spectra, from 0, by the SHA-256 of the spectrum file.
 
     Raises
     ------
     InputError
-        If there is no project or no such run, or its table does not contain PSMs.
+        If the project or the run does not exist, or the table of the run does not contain PSMs.
     ParameterError
         If the run is not an identification.
     """
@@ -210,7 +210,7 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
 
 
 def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> int:
-    """Write the first protein of each group accepted up to a q-value as FASTA; return the number of sequences.
+    """Write the first protein of each group accepted up to a q-value to a FASTA file; return the number of sequences.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Scoring of every candidate of each spectrum in the peptide index, as a workload type."""
+"""Workload type of scoring each spectrum against every candidate in the peptide index."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def create_workload(
 ) -> Workload:
     """Return the workload of scoring queries against peptides.
 
-    A first round with the state ``{"phase": "count"}`` counts candidates. A second one with ``"search"`` and the ``cost`` of each query
-    scores them.
+    A first round with the state ``{"phase": "count"}`` counts candidates. A second round with ``"search"`` and the ``cost`` of each query
+    scores the candidates.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def create_workload(
     settings : ScoringSettings
         Settings of the scoring kernels.
     hits_per_query : int
-        Number of best candidates to return.
+        Number of best candidates to return per query.
     slots : int
-        Maximum number of modifications of a hit.
+        Maximum number of modifications of a candidate.
     histogram_width : float
         Bin width of the score histograms.
     """
@@ -72,39 +72,39 @@ def create_workload(
 
 
 def view_hits(rows: Rows, histogram_width: float) -> HitArrays:
-    """Return result rows in the layout of the kernels, without copying."""
+    """Return result rows as the arrays of the kernels, without copying."""
     return HitArrays(**rows, histogram_width=histogram_width)
 
 
 class SpectraAgainstPeptides:
-    """Workload type whose items are queries; result rows are candidate counts, or best candidates."""
+    """Workload type with one item per query; a result row is a candidate count, or contains the best candidates."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of approximately the given size."""
         return matches.synthetic_workload.sample_spectra(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the cost of each query: 1 for counting, the cost in the state for scoring."""
+        """Return the cost of each query: 1 for counting, the cost in `state` for scoring."""
         n = len(workload.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the estimated number of operations (see `PredictableWorkloadType`), the sum of the costs."""
+        """Return the estimated number of operations, which is the sum of the costs (see `PredictableWorkloadType`)."""
         return float(self.costs(workload, state).sum())
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Load the peptides on the device."""
+        """Load the peptides to the device."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return empty counts or hits."""
+        """Return n empty rows of counts or candidates."""
         return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(workload, n)
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the results `rows` to the queries `first:end` of `into`."""
+        """Copy the result rows `rows` to the queries `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
@@ -126,7 +126,7 @@ def _select_queries(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> Qu
 
 
 class _Computation:
-    """Counting and scoring of candidates on one device, which holds the peptides."""
+    """Counting and scoring of candidates on one device, which stores the peptides."""
 
     def __init__(self, workload: Workload, device: Device) -> None:
         sources = workload.sources
@@ -139,7 +139,7 @@ class _Computation:
         self._is_counting = True
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Start counting or scoring all queries, or those in `items`."""
+        """Start counting or scoring all queries, or only the queries in `items`."""
         self._is_counting = state["phase"] == "count"
         self._queries = self._all_queries if items is None else _select_queries(self._all_queries, items)
 

@@ -1,4 +1,4 @@
-"""Common parts of the summaries of spectrum searches against proteins."""
+"""Summary of a search of spectra against proteins, as far as all these searches have it in common."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MatchSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class MatchSummary(Summary):
-    """Summary of matches, with target counts at the false discovery rate.
+    """Summary of matches, with numbers of targets accepted at the false discovery rate.
 
     Attributes
     ----------
@@ -27,20 +27,21 @@ class MatchSummary(Summary):
     n_psms : int
         Number of accepted PSMs.
     n_peptides : int
-        Number of accepted peptidoforms, by their own q-values.
+        Number of peptidoforms accepted by peptide-level q-values.
     n_sequences : int
-        Number of distinct sequences of these peptidoforms.
+        Number of distinct sequences of the accepted peptidoforms.
     n_proteins : int
-        Number of accepted protein groups, by their q-values.
+        Number of protein groups accepted by protein-level q-values.
     certainty : dict
-        For ``psms``, ``peptides`` and ``proteins``: accepted ``targets`` and ``decoys``, and the 95 % interval of the false fraction of
+        For ``psms``, ``peptides`` and ``proteins``: accepted ``targets`` and ``decoys``, and the 95 % confidence interval of the false
+        fraction of
         targets (``false_share_low``, ``false_share_high``; see `proteoscope.engine.statistics.target_decoy.false_share_interval`).
     fdr : float
         False discovery rate of accepted results.
     has_decoys : bool
-        False if no false discovery rate can be estimated; all rows are then counted.
+        False if there are no decoys or q-values; all rows are then counted.
     passes : tuple of PassRecord
-        Settings that the passes used.
+        Settings of each pass.
     """
 
     n_spectra: int
@@ -57,7 +58,10 @@ class MatchSummary(Summary):
     passes: tuple[PassRecord, ...] = ()
 
     def counts(self) -> list[Count]:
-        """Return the accepted PSMs, peptides and protein groups with confidence intervals; all of them if there are no decoys."""
+        """Return the numbers of accepted PSMs, peptides and protein groups with confidence intervals.
+
+        Of all rows if there are no decoys.
+        """
         return [
             Count.from_acceptance(number, singular, plural, interval, self.fdr) if self.has_decoys else Count(number, singular, plural)
             for number, singular, plural, interval in (
@@ -68,7 +72,7 @@ class MatchSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """Return lines about what was searched and found, with confidence intervals."""
+        """Return lines of text on the searched files and the results, with confidence intervals."""
         lines = [
             f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} searched against "
             f"{counted(self.n_proteins_in_database, 'protein')}",

@@ -52,13 +52,13 @@ RESIDUE_MASSES = np.array(
         186.07931,
     ]
 )
-"""Mass of each (Da)."""
+"""Mass of each residue in `RESIDUES`, Da."""
 _ANYWHERE = 0
 
 
 @dataclass(frozen=True)
 class SyntheticSearch:
-    """Synthetic search with the number of candidates of each query, `candidates` (q,)."""
+    """Synthetic search; `candidates` (q,) is the number of candidates of each query."""
 
     spectra: SpectrumArrays
     queries: QueryArrays
@@ -75,14 +75,16 @@ class SyntheticSearch:
 
 
 def synthetic_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> SyntheticSearch:
-    """Return spectra with fragment ions of peptides and noise, with variable oxidation of M, a fragment tolerance of 20 ppm and hyperscore.
+    """Return spectra that contain fragment ions of peptides and noise.
+
+    The search has variable oxidation of M, a fragment tolerance of 20 ppm, and the hyperscore.
 
     Parameters
     ----------
     n_queries, n_peptides : int
         Number of queries and peptides.
     precursor : tuple of float
-        Absolute (Da) and relative precursor tolerance; their sum applies.
+        Absolute (Da) and relative precursor tolerance, which are added.
     seed : int
         Random seed.
     """
@@ -150,7 +152,7 @@ def synthetic_search(n_queries: int, n_peptides: int, precursor: tuple[float, fl
 
 
 def _unite_bits(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the union of the residue bits of each peptide, (n,) uint32, from the unions of 2, 4, 8, … consecutive residues."""
+    """Return the bitwise or of the residue bits of each peptide, (n,) uint32, using those of 2, 4, 8, … consecutive residues."""
     result, width = np.zeros(len(starts), np.uint32), 1
     while width <= lengths.max():
         fits = (lengths >= width) & (lengths < 2 * width)
@@ -160,7 +162,7 @@ def _unite_bits(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np
 
 
 def sample_spectra(size: float, seed: int) -> Sample:
-    """Return queries with precursor windows of ±0.1 Da, counted and then scored."""
+    """Return a workload of queries with precursor windows of ±0.1 Da, whose candidates are counted and then scored."""
     n = max(20, round(_QUERIES * size**0.75))
     made = synthetic_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
     workload = spectrum_scoring.create_workload(
@@ -171,7 +173,7 @@ def sample_spectra(size: float, seed: int) -> Sample:
 
 
 def sample_fragments(size: float, seed: int) -> Sample:
-    """Return queries with precursor windows of ±100 Da for a fragment index."""
+    """Return a workload of queries with precursor windows of ±100 Da for a fragment index."""
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = synthetic_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)

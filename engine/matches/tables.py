@@ -1,4 +1,4 @@
-"""Statistics of the matches of an identification, and its tables of PSMs, peptides and protein groups."""
+"""Statistics of the matches of an identification, and tables of PSMs, peptides and protein groups."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ __all__ = [
 ]
 
 FEWEST_FOR_EXPECTATION = 20
-"""Minimum number of candidates for an E-value: the distribution of chance scores cannot be fitted to fewer."""
+"""Minimum number of candidates for an E-value; the distribution of chance scores cannot be fitted to fewer."""
 _SAME_MASS = 1e-4  # Da
 
 
 class ReportSettings(Protocol):
-    """Settings that determine error rates and tables, named as in the parameters of every search."""
+    """Settings of error rates and tables, named as in the parameters of every search."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     plus_one: bool
@@ -71,7 +71,7 @@ class ReportSettings(Protocol):
 
 
 class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
-    """Settings that determine the statistics of an identification."""
+    """Settings of rescoring, error rates and tables of an identification."""
 
     rescoring: Literal["automatic", "off"]
     fragment_tolerance: Tolerance
@@ -79,7 +79,7 @@ class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
 
 @dataclass(frozen=True)
 class Scored:
-    """Matches (n) with their statistics.
+    """Matches (n) with scores and error rates.
 
     Attributes
     ----------
@@ -88,19 +88,19 @@ class Scored:
     score : ndarray of float64, shape (n,)
         Score that ranks all matches: the trained score, or `search_score`.
     q_value, posterior_error : ndarray of float64, shape (n,)
-        NaN for ranks above 1, since only the best match of a spectrum competes.
+        Error rates of each match; NaN for ranks above 1, since only the best match of a spectrum is used to estimate error rates.
     features : mapping of str to ndarray, shape (n,)
         Features used by rescoring.
     message : str
-        Outcome of rescoring, as a sentence.
+        Sentence on the outcome of rescoring.
     group : ndarray of int64, shape (n,), or None
-        Group with separate error rates (`proteoscope.engine.matches.group_rates`); None if all compete in one list.
+        Index of each match's group with separate error rates (`proteoscope.engine.matches.group_rates`); None if all matches are one list.
     leads : ndarray of float64, shape (groups,), or None
-        Score leads of the groups.
+        Score advantage of each group (see `proteoscope.engine.matches.group_rates.group_leads`).
     is_second : ndarray of bool, shape (n,), or None
-        True for matches of a second pass; None without one.
+        True for matches of a second pass; None without a second pass.
     scale : ScoreScale or None
-        Prior of the decoy tail; None for a trained score.
+        Prior parameters of the score's decoy tail (see `ScoreScale`); None for a trained score.
     learnt : TrainedScorer or None
         Trained models; None without decoys.
     """
@@ -118,17 +118,17 @@ class Scored:
     learnt: TrainedScorer | None = None
 
     def sorted(self) -> Scored:
-        """Return the rows sorted by rank, then by descending score."""
+        """Return the matches sorted by rank, then by descending score."""
         order = self.order
         return self if (order[1:] > order[:-1]).all() else self.take(order)
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """Row indices that sort by rank, then by descending score, (n,)."""
+        """Row indices that sort the matches by rank, then by descending score, (n,)."""
         return np.lexsort((-self.score, self.psms.rank))
 
     def take(self, order: NDArray[np.int64]) -> Scored:
-        """Return the rows with the given indices, in this order."""
+        """Return the matches with the given row indices, in this order."""
         features = {name: column[order] for name, column in self.features.items()}
         group = None if self.group is None else self.group[order]
         is_second = None if self.is_second is None else self.is_second[order]
@@ -154,13 +154,13 @@ class AcceptanceCounts(NamedTuple):
 
     @classmethod
     def of(cls, q_value: NDArray[np.float64], is_decoy: NDArray[np.bool_], fdr: float, decoy_ratio: float = 1.0) -> AcceptanceCounts:
-        """Count the rows accepted at a false discovery rate; a q-value of NaN excludes a row."""
+        """Count the rows that are accepted at a false discovery rate; rows with a q-value of NaN are not accepted."""
         decoys = int(np.count_nonzero((q_value <= fdr) & is_decoy))
         at_5_percent = int(np.count_nonzero((q_value <= 0.05) & ~is_decoy))
         return cls(int(np.count_nonzero(q_value <= fdr)) - decoys, decoys, decoy_ratio, at_5_percent)
 
     def certainty(self) -> dict[str, float]:
-        """Return the counts, and the 95 % confidence interval of the false fraction of targets."""
+        """Return the counts, and the 95 % confidence interval of the false fraction of the targets."""
         low, high = false_share_interval(self.targets, self.decoys, self.decoy_ratio)
         share = {"false_share_low": round(low, 6), "false_share_high": round(high, 6)}
         return {"targets": self.targets, "decoys": self.decoys, **share, "targets_at_5_percent": self.targets_at_5_percent}
@@ -168,7 +168,7 @@ class AcceptanceCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables of an identification, and the numbers accepted at the false discovery rate.
+    """Tables of an identification, and the numbers of rows accepted at the false discovery rate.
 
     `counted` has the keys ``psms``, ``peptides`` (peptidoforms) and ``proteins`` (groups); `n_sequences` is the number of distinct
     sequences of the accepted peptides.
@@ -184,18 +184,18 @@ class Tables:
 
 
 class TrainedScorer(NamedTuple):
-    """Models trained on the matches of a search; they score further matches of the same spectra.
+    """Models trained on the matches of a search, which can score further matches of the same spectra.
 
     Attributes
     ----------
     systematic : SystematicErrors
-        Mass errors of the instrument.
+        Systematic mass errors of the instrument.
     intensities : IntensityModel or None
-        None if intensities are not predicted.
+        Model of fragment intensities; None if intensities are not predicted.
     rescoring : LearntScore or None
-        None if matches keep their search score.
+        Models of rescoring; None if matches retain the search score.
     usual : mapping of str to float
-        Mean of each predicted-intensity feature, used for matches without predictions.
+        Mean of each feature from predicted intensities, used for matches without predictions.
     """
 
     systematic: SystematicErrors
@@ -204,7 +204,7 @@ class TrainedScorer(NamedTuple):
     usual: Mapping[str, float] = {}
 
     def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], TrainedScorer]:
-        """Return features of matches by name, each (n,) float64, and this scorer, with `usual` set if it was empty."""
+        """Return features of matches by name, each (n,) float64, and this scorer, to which `usual` is added if it is empty."""
         features, learnt = rescoring_features(psms, self.systematic), self
         if self.intensities is not None and psms.bonds is not None:
             result, is_known = self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources), psms.bonds.is_known
@@ -217,18 +217,18 @@ class TrainedScorer(NamedTuple):
 
 
 def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, series: Sequence[str] = ("by",)) -> Scored:
-    """Rescore the matches if there are enough for training, and estimate error rates from decoys among the best matches of the spectra.
+    """Rescore the matches if there are enough for training, and estimate error rates from decoys among the best match of each spectrum.
 
     Parameters
     ----------
     psms : Psms
         All matches.
     settings : StatisticsSettings
-        Settings of the statistics.
+        Settings of rescoring and error rates.
     resources : Resources
         Devices, threads and progress of the run.
     series : sequence of str
-        Symbols of each searched set of ion series.
+        Each set of ion series in the search, as symbols.
 
     Returns
     -------
@@ -256,11 +256,11 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
 
 
 def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
-    """Return the statistics of the matches of both passes.
+    """Return the matches of both passes with scores and error rates.
 
-    Models of the first pass score the matches of the second. Each spectrum retains the pass with the better best match, and all matches
-    compete in one list. Separate lists would have few decoys; accepting targets down to the first decoy would not mean 1 %: 9 % of the
-    second-pass matches of small runs were false that way.
+    Models of the first pass score the matches of the second. Each spectrum retains the matches of the pass with the better best match, and
+    all matches compete in one list. Separate lists would have few decoys, and accepting targets down to the first decoy would not mean 1 %:
+    9 % of the second-pass matches accepted this way were false in small runs.
     """
     score, features = search_score(second), dict[str, NDArray]()
     if first.learnt is not None:
@@ -283,7 +283,7 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
 
 
 def _compact(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
-    """Return the features as float32, the precision in which they are written; training is already done."""
+    """Return the features as float32, the precision of result files; use after training."""
     return {name: column.astype(np.float32) for name, column in features.items()}
 
 
@@ -315,7 +315,8 @@ def error_rates(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return q-values and posterior error probabilities of rows that compete in one list.
 
-    Decoys expected from the tail of the decoy scores are added to the observed ones (`proteoscope.engine.statistics.target_decoy`).
+    The number of decoys expected from the tail of the decoy scores is added to the observed number
+    (`proteoscope.engine.statistics.target_decoy`).
 
     Parameters
     ----------
@@ -324,14 +325,15 @@ def error_rates(
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     settings : ReportSettings
-        Settings of the report.
+        Settings of error rates.
     decoy_ratio : float
         Decoy candidates per target candidate.
     scale : ScoreScale, optional
-        Prior of the decoy tail.
+        Prior parameters of the decoy tail.
     peptide : ndarray of int64, shape (n,), optional
-        Peptide of each row. The tail is then fitted to decoy peptides (the best score of each), times the mean number of rows per decoy
-        peptide (per peptide if there are no decoys). Without `peptide`, rows are independent.
+        Peptide of each row, as a number. The tail is then fitted to decoy peptides (the best score of each), times the mean number of rows
+        per decoy
+        peptide (per peptide if there are no decoys). Without `peptide`, rows are considered independent.
 
     Returns
     -------
@@ -351,7 +353,7 @@ def error_rates(
 def _intensities(
     psms: Psms, matches: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
 ) -> tuple[IntensityModel | None, str]:
-    """Return the intensity model, and a sentence on what was learnt or why nothing is predicted ('' if not requested)."""
+    """Return the intensity model, and a sentence on the fit, or why nothing is predicted ('' if not requested)."""
     if not settings.predicted_intensities:
         return None, ""
     why = why_not_predicted(settings, series, psms.modifications)
@@ -365,7 +367,7 @@ def _intensities(
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
-    """Return the rows of the pass (first `n_first` rows, or the others) whose best match of the spectrum scores better."""
+    """Return the rows of each spectrum's better pass, by the best match; the first `n_first` rows are the first pass."""
     best = np.full((2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
     is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
     ranked = psms.rank == 1
@@ -374,13 +376,13 @@ def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -
 
 
 def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
-    """Return the target proteins with a peptide at the false discovery rate, ascending, (p,) int64."""
+    """Return the ascending indices of target proteins with a peptide accepted at the false discovery rate, (p,) int64."""
     rows = np.flatnonzero((scored.q_value <= fdr) & ~scored.psms.is_decoy)
     return np.unique(proteins.protein_of(scored.psms.take(rows).occurrences))
 
 
 def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, settings: ReportSettings) -> Tables:
-    """Return the tables of PSMs, peptides and protein groups, with the statistics of peptides and groups."""
+    """Return the tables of PSMs, peptides and protein groups, after estimating error rates of peptides and groups."""
     scored = scored.sorted()
     psms = scored.psms
     sequences = _sequences(psms, proteins)
@@ -404,18 +406,18 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
 
 
 class Places(NamedTuple):
-    """Positions of the peptides of n matches in m proteins altogether.
+    """Positions of the peptides of n matches in proteins, m positions in total.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each match in `protein`, and the end of the last.
+        Start of each match in `protein`, followed by m.
     protein : ndarray of int64, shape (m,)
-        Protein index.
+        Index of the protein.
     start : ndarray of int64, shape (m,)
-        First residue in the protein, from 0; -1 if unknown.
+        First residue of the peptide in the protein, from 0; -1 if unknown.
     length : ndarray of int64, shape (n,)
-        Residues of each peptide.
+        Number of residues of each peptide.
     """
 
     offsets: NDArray[np.int64]
@@ -430,7 +432,7 @@ class Places(NamedTuple):
 
     @property
     def stop(self) -> NDArray[np.int64]:
-        """Position after the last residue, (m,) int64; meaningless where `start` is unknown."""
+        """Position after the last residue, (m,) int64; invalid where `start` is unknown."""
         return self.start + np.repeat(self.length, np.diff(self.offsets))
 
     def columns(self, accession: pa.Array, proteins: Proteins | None, row: NDArray[np.int64], first: NDArray[np.int64]) -> dict[str, Any]:
@@ -443,9 +445,9 @@ class Places(NamedTuple):
         proteins : Proteins or None
             Sequences.
         row : ndarray of int64, shape (m,)
-            Row in `proteins` of each entry; arbitrary where `start` is unknown.
+            Index in `proteins` of each entry of `protein`; arbitrary where `start` is unknown.
         first : ndarray of int64, shape (m,)
-            Number of the first residue of each sequence in its whole protein, from 0.
+            Index, in the complete protein, of the first residue of each sequence, from 0 (variants are sections of proteins).
 
         Returns
         -------
@@ -468,16 +470,16 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class PeptideRows:
-    """Distinct peptidoforms (p), with the statistics of their best matches.
+    """Distinct peptidoforms (p) with scores and error rates of their best matches.
 
     Attributes
     ----------
     best_row : ndarray of int64, shape (p,)
-        Row of the best match.
+        Row of the best match of each peptidoform.
     sequence : list of str, length p
         Sequence of each peptide.
     n_psms : ndarray of int64, shape (p,)
-        Number of accepted matches.
+        Number of accepted matches of each peptidoform.
     score : ndarray of float64, shape (p,)
         Score of the best match, NaN if unknown.
     is_decoy : ndarray of bool, shape (p,)
@@ -485,9 +487,9 @@ class PeptideRows:
     competes : ndarray of bool, shape (p,)
         True if the best match is used to estimate error rates.
     q_value, posterior_error : ndarray of float64, shape (p,)
-        NaN if unknown.
+        q-value and posterior error probability; NaN if unknown.
     source : str
-        Source of the q-values; with ``none`` all peptides are accepted.
+        Source of the q-values; with ``none``, all peptides are accepted.
     """
 
     best_row: NDArray[np.int64]
@@ -501,7 +503,7 @@ class PeptideRows:
     source: str = "decoys"
 
     def count_sequences(self, fdr: float) -> int:
-        """Return the number of distinct sequences of the accepted targets."""
+        """Return the number of distinct sequences of the accepted target peptides."""
         return len({self.sequence[i] for i in np.flatnonzero((self.q_value <= fdr) & ~self.is_decoy).tolist()})
 
     def table(self, best: pa.Table) -> pa.Table:
@@ -529,7 +531,7 @@ class PeptideRows:
     ) -> tuple[ProteinGroups, NDArray[np.int64]]:
         """Group proteins by the accepted peptides.
 
-        All peptidoforms of a sequence count as one peptide, with the best score and the sum of PSMs.
+        All peptidoforms of a sequence are counted as one peptide, with the best score and the sum of the PSMs.
 
         Parameters
         ----------
@@ -538,19 +540,19 @@ class PeptideRows:
         is_decoy : ndarray of bool, shape (proteins,)
             True for decoy proteins.
         partner : ndarray of int64, shape (proteins,)
-            Decoy of each target and target of each decoy, or -1.
+            Index of the decoy of each target and of the target of each decoy, or -1.
         settings : ReportSettings
-            Settings of the report.
+            Settings of error rates.
         decoy_ratio : float
             Decoy candidates per target candidate.
         scale : ScoreScale or None
-            Prior of the decoy tail.
+            Prior parameters of the decoy tail.
 
         Returns
         -------
         ProteinGroups
         ndarray of int64
-            Rows of the peptides used, one for each sequence.
+            Rows of the peptides that were used, one for each sequence.
         """
         score = np.where(np.isnan(self.score), 0.0 if self.source == "none" else -np.finfo(np.float64).max, self.score)
         accepted = np.flatnonzero((self.q_value <= settings.fdr) | (self.source == "none"))
@@ -561,7 +563,10 @@ class PeptideRows:
         placed = places.take(self.best_row[evidence])
 
         def expected_at(at: NDArray[np.float64]) -> NDArray[np.float64]:
-            """Return the expected number of decoy peptides at or above each score, an upper limit for protein groups based on one."""
+            """Return the number of decoy peptides expected at or above each score.
+
+            This is an upper limit of the number of protein groups based on one peptide.
+            """
             return expected_decoys(self.score[self.competes], self.is_decoy[self.competes], at, scale)
 
         groups = infer_protein_groups(
@@ -614,18 +619,18 @@ def protein_table(groups: ProteinGroups, accession: pa.Array, described: Mapping
 def modification_columns(
     offsets: NDArray[np.int64], site: NDArray[np.integer], modification: NDArray[np.integer], modifications: Sequence[Any]
 ) -> dict[str, pa.ListArray]:
-    """Return the modification columns of n matches.
+    """Return the columns of PSM tables that describe the modifications of n matches.
 
     Parameters
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each match's modifications, and the end of the last.
+        Start of each match's modifications, followed by m.
     site : ndarray of int, shape (m,)
-        Residue from 1, 0 the N-terminus, length + 1 the C-terminus.
+        Position of each modification: residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus.
     modification : ndarray of int, shape (m,)
         Index into `modifications`.
     modifications : sequence
-        Objects with `name`, `mass` and `unimod_id`.
+        Objects with the attributes `name`, `mass` and `unimod_id`.
 
     Returns
     -------
@@ -642,7 +647,7 @@ def modification_columns(
 
 
 def _peptides(scored: Scored, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
-    """Return the distinct peptidoforms of matches with their statistics."""
+    """Return the distinct peptidoforms of matches with scores and error rates."""
     n = int(peptide_of_row.max(initial=-1)) + 1
     # A peptidoform that is never rank 1 has a row without statistics.
     ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
@@ -665,7 +670,7 @@ def _peptides(scored: Scored, sequences: list[str], peptide_of_row: NDArray[np.i
 
 
 def numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return an index for each distinct text, targets and decoys separately, in order of first occurrence, (n,) int64."""
+    """Return an index for each distinct text, different for targets and decoys, in the order of first occurrence, (n,) int64."""
     numbers: dict[tuple[str, bool], int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in zip(texts, is_decoy.tolist(), strict=True)], np.int64)
 
@@ -731,7 +736,7 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
 def _protein_table(
     scored: Scored, peptides: PeptideRows, places: Places, proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
-    """Return the protein groups and their table, from the best peptidoforms of the accepted sequences (of all without decoys)."""
+    """Return the protein groups and their table, from the best peptidoform of each accepted sequence (of each sequence without decoys)."""
     is_decoy, ratio = np.arange(len(proteins)) >= proteins.n_targets, scored.psms.decoy_ratio
     groups, evidence = peptides.group_proteins(places, is_decoy, proteins.partners(), settings, ratio, scored.scale)
     error = np.full(len(groups), np.nan)
@@ -754,10 +759,10 @@ def _protein_table(
 
 
 def _known_places(psms: Psms, proteins: ProteinIndex, modifications_of_database: KnownModifications) -> pa.ListArray:
-    """Return the modifications of each match that the database lists at that residue, as texts such as ``accession:S15 Phospho``.
+    """Return the modifications of each match that the database lists at the modified residue, as texts such as ``accession:S15 Phospho``.
 
-    The modifications may have been searched as variable or as known ones. Residues of a variant are numbered as in the changed whole
-    protein.
+    The modifications may have been searched as variable or as known modifications. Residues of a sequence variant have the numbers of the
+    complete changed protein.
     """
     sites = modifications_of_database.position.astype(np.int64) << 8 | modifications_of_database.modification
     row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))
@@ -790,6 +795,6 @@ def _known_places(psms: Psms, proteins: ProteinIndex, modifications_of_database:
 
 
 def _is_same(first: SearchModification, second: SearchModification) -> bool:
-    """Return True for modifications of equal mass at the same terminus, or both at no terminus."""
+    """Return True for modifications of equal mass that are both at the same terminus, or both at residues."""
     ends = [modification.position[-6:] for modification in (first, second)]
     return abs(first.mass - second.mass) < _SAME_MASS and ends[0] == ends[1]

@@ -1,4 +1,4 @@
-"""Estimated workload of scoring spectra against peptides, from their numbers."""
+"""Estimated workload of scoring spectra against peptides, computed from the numbers of spectra and peptides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.kernels import counts
 __all__ = ["DigestSettings", "estimate_peptides", "estimate_scoring"]
 
 _PER_RESIDUE = {"specific": 0.11, "semi-specific": 1.6, "non-specific": 30.0}
-"""Distinct peptides per database residue, with up to one missed cleavage; each further missed cleavage adds a third."""
+"""Number of distinct peptides per database residue, with up to one missed cleavage; each further missed cleavage adds a third."""
 _MASS, _SPREAD = 1500.0, 2500.0  # Da: typical query mass; mass range of most peptides
 _IONS, _PEAKS, _CHARGES = 26.0, 80.0, 1.5
 _PEPTIDE_BYTES, _PEAK_BYTES, _HIT_BYTES = 18.0, 16.0, 480.0
@@ -28,7 +28,7 @@ class DigestSettings(Protocol):
 
     @property
     def specificity(self) -> str:
-        """Required enzymatic termini."""
+        """Required enzymatic termini of a peptide."""
 
     @property
     def missed_cleavages(self) -> int:
@@ -48,7 +48,7 @@ class DigestSettings(Protocol):
 
     @property
     def decoys(self) -> str:
-        """Type of decoys."""
+        """Method of generating decoys."""
 
 
 def estimate_peptides(database: InputSize, settings: DigestSettings) -> float:
@@ -58,7 +58,7 @@ def estimate_peptides(database: InputSize, settings: DigestSettings) -> float:
 
 
 def estimate_scoring(n_queries: float, peptides: float, settings: DigestSettings, n_modifications: int) -> tuple[ExpectedWork, float]:
-    """Return the estimated workload of scoring queries, and the approximate number of candidates per query."""
+    """Return the estimated workload of scoring `n_queries` queries, and the approximate number of candidates per query."""
     width = 2 * settings.precursor_tolerance.width(_MASS)
     forms = (1.0 + _SITES_OF_PEPTIDE) ** n_modifications
     candidates = peptides / _SPREAD * width * max(1, len(settings.isotope_errors)) * forms

@@ -1,4 +1,4 @@
-"""Matches listed in another engine's file or found in a library: spectra, peptides, positions, error rates and tables."""
+"""Matches from a list (the result file of another engine, or a library search): spectra, peptides, positions, error rates and tables."""
 
 import lazy_loader
 

@@ -1,7 +1,8 @@
-"""Error rates of listed matches: ranking score, q-values from the file or from its decoys, and their source.
+"""Error rates of listed matches: the score that ranks them, and q-values from the file or estimated from its decoys.
 
-q-values in the file are retained. Without them, all rank 1 matches compete in one list, and decoys estimate the number of false matches
-(`proteoscope.engine.statistics.target_decoy`). Without q-values and decoys, error rates stay unknown.
+q-values in the file are used unchanged. Without them, all rank 1 matches compete in one list, and decoys estimate the number of false
+matches
+(`proteoscope.engine.statistics.target_decoy`). Without q-values and decoys, error rates are unknown.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SUFFIXES = (":reversed", ":reverse", "-decoy", "_decoy")
 
 
 class ListParameters(Protocol):
-    """Parameters of a list of matches, named as in the parameters of every search."""
+    """Settings of a search that lists matches, named as in the parameters of every search."""
 
     fragment_tolerance: Tolerance
     ion_series: str
@@ -54,7 +55,7 @@ class ListParameters(Protocol):
 
 @dataclass
 class ErrorRateSettings:
-    """Settings of tables, with the interface of `proteoscope.engine.matches.run_tables.TableSettings`.
+    """Settings of error rates and tables, with the attributes of `proteoscope.engine.matches.run_tables.TableSettings`.
 
     `decoys` is ``existing`` if error rates are known, or ``none``.
     """
@@ -64,7 +65,7 @@ class ErrorRateSettings:
     fdr: float
     plus_one: bool
     decoy_prefixes: tuple[str, ...]
-    """Prefixes of decoy accessions; the target's accession follows the prefix."""
+    """Prefixes of decoy accessions; the accession of the target follows the prefix."""
     is_by_group: bool = False
     """True if error rates were estimated per group and by distinct peptides; the q-value of a peptide is then that of its best match."""
     decoy_ratio: float = 1.0
@@ -72,7 +73,7 @@ class ErrorRateSettings:
 
     @classmethod
     def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> ErrorRateSettings:
-        """Create from parameters."""
+        """Create settings from the parameters of a search and the prefixes of decoy accessions."""
         return cls(parameters, "existing", parameters.fdr, parameters.plus_one, decoy_prefixes)
 
     def model_dump(self, *, mode: str) -> dict[str, Any]:
@@ -81,14 +82,14 @@ class ErrorRateSettings:
 
 
 class RankingScore(NamedTuple):
-    """Score that ranks matches: its title, and its values (n,) float64, higher is better, NaN for matches without it."""
+    """Title and values of the score that ranks matches; values are (n,) float64, higher is better, NaN for matches without the score."""
 
     title: str
     value: Floats
 
 
 class ErrorRates(NamedTuple):
-    """q-values and posterior error probabilities of n rows, NaN if unknown, and their sources."""
+    """q-values and posterior error probabilities of n rows, NaN if unknown, and the source of each of the two columns."""
 
     q_value: Floats
     posterior_error: Floats
@@ -104,12 +105,12 @@ def select_ranking_score(identifications: Identifications, chosen: str) -> Ranki
     identifications : Identifications
         Matches of the file.
     chosen : str
-        Name of an engine score; '' uses the first of `ENGINE_SCORES` in the file, else error probabilities or q-values.
+        Name of an engine score; '' selects the first of `ENGINE_SCORES` in the file, or else error probabilities or q-values.
 
     Returns
     -------
     RankingScore
-        With an empty title and all NaN if the file has none of these.
+        Score with an empty title and only NaN if the file contains no score, error probability or q-value.
 
     Raises
     ------
@@ -135,9 +136,9 @@ def select_ranking_score(identifications: Identifications, chosen: str) -> Ranki
 
 
 def are_decoys(identifications: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
-    """Return True for decoy matches, (n,): as stated by the file, otherwise if all proteins of the match have decoy names.
+    """Return True for decoy matches, (n,): as the file states, or else if all proteins of the match have decoy accessions.
 
-    `prefixes` are decoy prefixes in any case.
+    `prefixes` start decoy accessions; case is ignored.
     """
     lowered = tuple(prefix.lower() for prefix in prefixes)
     named = np.array([_is_named_decoy(name.lower(), lowered) for name in identifications.accessions] or [False], np.bool_)
@@ -157,10 +158,11 @@ def _is_named_decoy(name: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
-    """Return the rank of each match within its spectrum, (n,) int64 from 1.
+    """Return the rank of each match among the matches of the same spectrum, from 1, (n,) int64.
 
-    Matches are ordered by the file's rank, then by score, then by position in the file. If a spectrum has several precursors, their matches
-    are ranked together.
+    Matches are ordered by the rank in the file, then by score, then by position in the file. If a spectrum has several precursors, the
+    matches
+    of all precursors are ranked together.
 
     Parameters
     ----------
@@ -183,7 +185,7 @@ def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: F
 def estimate_error_rates(
     score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: ErrorRateSettings
 ) -> ErrorRates:
-    """Return q-values and posterior error probabilities: those given, otherwise estimates from decoys.
+    """Return q-values and posterior error probabilities from the file; if the file has none, estimate them from decoys.
 
     Parameters
     ----------
@@ -192,7 +194,7 @@ def estimate_error_rates(
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     competes : ndarray of bool, shape (n,)
-        True for rows used by the estimate.
+        True for rows that are used to estimate error rates.
     given : tuple of two ndarrays of float64, shape (n,)
         q-values and posterior error probabilities in the file; NaN if not given.
     settings : ErrorRateSettings

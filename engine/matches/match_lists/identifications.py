@@ -1,6 +1,6 @@
-"""Matches in result files, as one table for all file formats.
+"""Table of the matches in result files, the same for all file formats.
 
-Rows are matches. Distinct peptides with their modifications are stored separately, since files repeat them.
+A row is a match. Distinct peptides with their modifications are stored separately, since files repeat peptides.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Identifications:
     Attributes
     ----------
     format : str
-        File format, as in `proteoscope.engine.formats.registry.FileFormat`.
+        Name of the file format, as in `proteoscope.engine.formats.registry.FileFormat`.
     files : tuple of Path
         The result files.
     file : ndarray of int64, shape (n,)
@@ -41,50 +41,51 @@ class Identifications:
     place : ndarray of int64, shape (n,)
         Line in a text table, or number of the match in the file, from 1.
     run : pyarrow.StringArray, length n
-        Spectrum file named by the results, or ''.
+        Name of the spectrum file in the results, or ''.
     native_id, title : pyarrow.StringArray, length n
-        '' if not given.
+        Native identifier and title of the spectrum; '' if not given.
     scan : ndarray of int64, shape (n,)
         Scan number, or -1.
     index : ndarray of int64, shape (n,)
         Index of the spectrum in its file, from 0, or -1.
     row : ndarray of int64, shape (n,)
-        Index among the MS2 spectra of all files, from 0, or -1.
+        Index of the spectrum among the MS2 spectra of all files, from 0, or -1.
     retention_time : ndarray of float64, shape (n,)
-        Seconds, NaN if not given.
+        Retention time in seconds, NaN if not given.
     precursor_mz : ndarray of float64, shape (n,)
-        Th, NaN if not given.
+        m/z of the precursor, NaN if not given.
     calculated_mass : ndarray of float64, shape (n,)
         Neutral peptide mass, Da, NaN if not given.
     charge, rank : ndarray of int64, shape (n,)
-        0 if not given.
+        Charge of the precursor, and rank of the match; 0 if not given.
     peptide : ndarray of int64, shape (n,)
         Index into `peptides`.
     peptides : tuple of NotedPeptide
         Distinct peptides as written in the files.
     protein_offsets : ndarray of int64, shape (n + 1,)
-        Start of each match's proteins in `protein`, and the end of the last.
+        Start of each match's proteins in `protein`, followed by the length of `protein`.
     protein : ndarray of int64
         Index into `accessions`.
     accessions : tuple of str
         Distinct protein accessions; empty if the file has none.
     is_decoy : ndarray of int8, shape (n,)
-        1, 0, or -1 if the file does not state it.
+        1 for decoys, 0 for targets, -1 if the file does not state it.
     q_value, posterior_error : ndarray of float64, shape (n,)
         NaN if not given.
     scores : mapping of str to ndarray of float64, shape (n,)
-        By column name (`proteoscope.engine.matches.engine_scores`), NaN if not given.
+        Scores by column name (`proteoscope.engine.matches.engine_scores`), NaN if not given.
     senses : mapping of str to int
-        Sense of a score as stated by the file: 1 if higher is better, -1 if lower is better.
+        Sense of each score as stated by the file: 1 if higher is better, -1 if lower is better.
     program : str
         Program that created the matches, or ''.
     unread : pyarrow.Table
-        Matches that could not be read: ``file``, ``line`` (as `place`), ``reason``, ``value`` (the unreadable value, or ''), ``spectrum``,
+        Matches that could not be read: ``file``, ``line`` (same meaning as `place`), ``reason``, ``value`` (the invalid value, or ''),
+        ``spectrum``,
         ``peptide`` (as written) and ``charge``.
     place_name : str
         Unit of `place`: ``line``, ``row`` or ``match``.
     unended : tuple of int
-        Rows whose last protein ends a file without a final line break: the accession may be truncated.
+        Rows whose last protein ends at the end of a file without a final line break; the accession may be truncated.
     """
 
     format: str
@@ -122,7 +123,10 @@ class Identifications:
 
 
 def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: Any, value: Any = None) -> pa.Table:
-    """Return a table of unreadable matches of one file (see `Identifications.unread`); each argument has one value per match."""
+    """Return a table of matches of one file that could not be read; each argument has one value per match.
+
+    The columns are those of `Identifications.unread`.
+    """
     value = [""] * len(reason) if value is None else value
     given = {"reason": reason, "value": value, "spectrum": spectrum, "peptide": peptide}
     texts = {name: pa.array(values, pa.string()) for name, values in given.items()}
@@ -131,9 +135,9 @@ def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: 
 
 
 def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
-    """Return the names of n spectra to show: the spectrum file, then the native identifier, else the title, else the scan number.
+    """Return the displayed names of n spectra: spectrum file, followed by the first known of native identifier, title and scan number.
 
-    Arguments are Arrow arrays of length n: texts, '' if unknown, and scan numbers, -1 if unknown.
+    Arguments are Arrow arrays of length n: texts ('' if unknown) and scan numbers (-1 if unknown).
     """
     number = pa.compute.if_else(pa.compute.greater_equal(scan, 0), pa.compute.cast(scan, pa.string()), "")
     names = native_id
@@ -143,7 +147,7 @@ def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
 
 
 class MatchCollector:
-    """Collector of the matches of one file while it is read."""
+    """Collector of the matches in one file while the file is read."""
 
     _NUMBERS: Mapping[str, tuple[type, float]] = {
         "place": (np.int64, 0),
@@ -181,11 +185,11 @@ class MatchCollector:
 
     @property
     def next_place(self) -> int:
-        """Number of the next match in the file, from 1; unreadable matches are counted."""
+        """Number of the next match in the file, from 1; matches that could not be read are counted."""
         return self.n + len(self._unread) + 1
 
     def peptide(self, noted: NotedPeptide) -> PeptideRow:
-        """Return the index of a peptide, added if it is new."""
+        """Return the index of a peptide; add the peptide if it is new."""
         number = self._peptides.get(noted)
         if number is None:
             number = self._peptides[noted] = PeptideRow(len(self._peptides))
@@ -193,34 +197,34 @@ class MatchCollector:
         return number
 
     def accession(self, accession: str) -> int:
-        """Return the index of a protein, added if it is new."""
+        """Return the index of a protein accession; add the accession if it is new."""
         number = self._accessions.setdefault(accession, len(self._accessions))
         if number == len(self._protein_sizes):
             self._protein_sizes.append(len(accession) + 1)
         return number
 
     def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
-        """Record an unreadable match.
+        """Record a match that could not be read.
 
         Parameters
         ----------
         reason : str
-            Why it is omitted, in words for the user.
+            Why the match is omitted, in words for the user.
         place : int
             Number of the match in the file.
         peptide : str
             Peptide as written.
         charge : int
-            0 if unknown.
+            Precursor charge; 0 if unknown.
         value : str
-            The unreadable value, or ''.
+            The invalid value, or ''.
         **spectrum : Any
-            ``run``, ``native_id``, ``title`` and ``scan``, as in `Identifications`.
+            Values of ``run``, ``native_id``, ``title`` and ``scan``, as in `Identifications`.
 
         Raises
         ------
         InputError
-            If the matches contain more than a valid file of this size could.
+            If the matches contain more data than a valid file of this size could contain.
         """
         self._unfolding.add(MATCHES, 1)
         self._unfolding.add(CHARACTERS, len(peptide) + sum(len(spectrum.get(name, "")) for name in self._TEXTS))
@@ -238,14 +242,14 @@ class MatchCollector:
         proteins : sequence of int
             Indices returned by `accession`; duplicates are removed.
         scores : mapping of str to float
-            By column name.
+            Score values by column name.
         **values : Any
-            Other columns, by the names in `Identifications`.
+            Values of further columns, by the attribute names of `Identifications`.
 
         Raises
         ------
         InputError
-            If the matches contain more data or score names than a valid file of this size could.
+            If the matches contain more data or score names than a valid file of this size could contain.
         """
         self._unfolding.add(REFERENCES, len(proteins), place=f"match {self.next_place}")
         proteins = list(dict.fromkeys(proteins))
@@ -263,7 +267,10 @@ class MatchCollector:
         self.n += 1
 
     def _check_proportions(self, n_characters: int, scores: Mapping[str, float]) -> None:
-        """Count what the next match refers to: a short malicious file could refer to the same long lists in all matches."""
+        """Count the texts and scores of the next match; raise `InputError` if the total is too large for the size of the file.
+
+        A short malicious file could refer to the same long lists in all matches.
+        """
         place = f"match {self.next_place}"
         self._unfolding.add(MATCHES, 1, place=place)
         self._unfolding.add(CHARACTERS, n_characters, place=place)

@@ -1,4 +1,4 @@
-"""Counts of matched fragment ions, computed for many matches at once."""
+"""Numbers of matched fragment ions, computed for many matches at once."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def count_ions(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of matched and possible fragment ions of n matches.
 
-    Ions are counted as by `proteoscope.engine.chemistry.fragments.annotate`.
+    The numbers are those of `proteoscope.engine.chemistry.fragments.annotate`.
 
     Parameters
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each match's residues, and the end of the last.
+        Start of each match's residues, followed by r.
     masses : ndarray of float64, shape (r,)
-        Residue masses including modifications, also those of the termini, Da.
+        Residue masses including modifications, also of the termini, Da.
     residues : ndarray of uint8, shape (r,)
         ASCII capitals.
     spectrum : ndarray of int64, shape (n,)
-        Rows of `spectra`.
+        Index of each match's spectrum in `spectra`.
     charge : ndarray of int64, shape (n,)
         Precursor charges.
     spectra : Spectra
         Spectra of the run.
     tolerance : Tolerance
         Fragment tolerance.
-    ion_series : str
+    Symbols of ion series, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
         Symbols, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
     maximum_charge : int
         Maximum fragment charge; fragments have at least one charge less than the precursor.

@@ -1,4 +1,4 @@
-"""Listed matches, completed with spectra, modification names, masses and protein positions; matches that lack these are omitted."""
+"""Listed matches, completed with spectra, modification names, masses and protein positions; incomplete matches are omitted."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ _MAXIMUM_LENGTH = 1000
 
 @dataclass(frozen=True)
 class ListedPeptides:
-    """Distinct peptides as written in result files: p rows; two rows may be the same peptidoform in different notations.
+    """Distinct peptides (p) as written in result files; two of them may be the same peptidoform in different notations.
 
     Attributes
     ----------
     sequences : tuple of str, length p
-        Without modifications.
+        Sequences without modifications.
     texts : tuple of str, length p
-        ProForma.
+        Sequences with modifications, in ProForma.
     offsets : ndarray of int64, shape (p + 1,)
-        Start of each peptide's modifications, and the end of the last.
+        Start of each peptide's modifications, followed by the number of modifications.
     sites : ndarray of int64
-        Residue of each modification, from 1; 0 the N-terminus, length + 1 the C-terminus.
+        Position of each modification: residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus.
     modification : ndarray of int64
         Index into `modifications`.
     modifications : tuple of NamedModification
         Modifications of all peptides.
     residue_offsets : ndarray of int64, shape (p + 1,)
-        Start of each peptide's residues, and the end of the last.
+        Start of each peptide in `residues`, followed by the length of `residues`.
     residues : ndarray of uint8
-        ASCII capitals.
+        Residues as ASCII capitals.
     residue_masses : ndarray of float64
-        Masses including modifications, also those of the termini, Da.
+        Residue masses including modifications, also of the termini, Da.
     mass : ndarray of float64, shape (p,)
-        Neutral, Da; NaN with a residue of unknown mass or an unknown modification.
+        Neutral mass, Da; NaN if the mass of a residue or a modification is unknown.
     missed_cleavages : ndarray of int64, shape (p,)
         Number of missed cleavages of each peptide.
     """
@@ -79,7 +79,10 @@ class ListedPeptides:
 
 
 class NamedPeptides(NamedTuple):
-    """Peptides with named modifications; (p,) bool, True if all modifications are known; and counts of unknown ones by name."""
+    """Listed peptides, and their unknown modifications.
+
+    The array (p,) is True for peptides whose modifications are all known; the numbers of occurrences of unknown modifications are by name.
+    """
 
     peptides: ListedPeptides
     is_known: NDArray[np.bool_]
@@ -88,26 +91,26 @@ class NamedPeptides(NamedTuple):
 
 @dataclass(frozen=True)
 class ListedMatches:
-    """Matches used for the tables (n rows), and those omitted (m rows) with reasons.
+    """Complete matches (n rows), which are used for the tables, and omitted matches (m rows) with reasons.
 
     Attributes
     ----------
     row : ndarray of int64, shape (n,)
-        Row of the identifications.
+        Index of each match in the identifications.
     spectrum : ndarray of int64, shape (n,)
-        Row of the spectra.
+        Index of each match's spectrum.
     charge : ndarray of int64, shape (n,)
         Charge of each precursor.
     peptide : ndarray of int64, shape (n,)
-        Row of `peptides`.
+        Index of each match's peptide in `peptides`.
     peptides : ListedPeptides
         Peptides of the matches.
     observed_mass : ndarray of float64, shape (n,)
-        As measured, Da.
+        Measured neutral mass of the precursor, Da.
     isotope_error : ndarray of int64, shape (n,)
         Isotope error of each precursor.
     protein_offsets : ndarray of int64, shape (n + 1,)
-        Start of each match's proteins, and the end of the last.
+        Start of each match's proteins in `protein`, followed by the length of `protein`.
     protein : ndarray of int64
         Index of the protein in `places`.
     start : ndarray of int64
@@ -115,11 +118,11 @@ class ListedMatches:
     places : PlacedPeptides
         Positions of peptides in proteins.
     left_out : ndarray of int64, shape (m,)
-        Omitted rows of the identifications.
+        Indices of the omitted matches in the identifications.
     reason : tuple of str, length m
-        Why each was omitted.
+        Reason why each match was omitted.
     found_by : dict of str to int
-        Number of matches by the method that found their spectrum.
+        Number of matches by the method that found the spectrum.
     unknown : dict of str to int
         Number of occurrences of each unknown modification.
     """
@@ -163,22 +166,22 @@ def collect_matches(
     fixed_modifications: Sequence[str],
     progress: Progress,
 ) -> ListedMatches:
-    """Complete each match, and omit matches with too little information.
+    """Complete each match, and omit matches that lack a spectrum, peptide mass or charge.
 
     Parameters
     ----------
     identifications : Identifications
-        Matches as read.
+        Matches in the files.
     in_spectra : FoundSpectra
-        Their spectra.
+        Spectrum of each match.
     spectra : Spectra
         Spectra of the run.
     database : Proteins or None
         Proteins of the database; None without a database.
     enzyme : Enzyme
-        Used to count missed cleavages.
+        Cleavage agent, used to count missed cleavages.
     fixed_modifications : sequence of str
-        Modifications of all residues of a type that the files do not list.
+        Modifications on all residues of a type that the files do not mention.
     progress : Progress
         Progress of the run.
 
@@ -233,9 +236,9 @@ def collect_matches(
 
 
 def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModification], enzyme: Enzyme) -> NamedPeptides:
-    """Name the modifications of peptides, and calculate masses.
+    """Return the given peptides with modification names and masses.
 
-    `fixed` are modifications of all residues of a type that the files do not list.
+    `fixed` are modifications on all residues of a type that the files do not mention.
     """
     namer = Namer(fixed)
     placed = [namer.place_modifications(peptide) for peptide in noted]
@@ -279,9 +282,9 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
 def _places(
     identifications: Identifications, sequences: Sequence[str], database: Proteins | None, progress: Progress
 ) -> tuple[PlacedPeptides, Integers, Integers]:
-    """Return positions of sequences in proteins, and for each match (CSR) its peptide-protein pairs.
+    """Return positions of sequences in proteins, and the peptide-protein pairs of each match (CSR).
 
-    Proteins are those that the file names for the match, otherwise those in the database that contain the sequence.
+    The proteins of a match are those in the file, otherwise those in the database that contain the sequence.
     """
     codes: dict[str, int] = {}
     sequence_of = np.array([codes.setdefault(sequence, len(codes)) for sequence in sequences] or [0], np.int64)
@@ -313,7 +316,10 @@ def _places(
 
 
 def _charges(identifications: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:
-    """Return charges: from the file, else from the spectrum, else the best fit to peptide and precursor mass; 0 if none fits."""
+    """Return the charge of each match, from the file or else from the spectrum.
+
+    If both are unknown, this is the charge at which precursor m/z and peptide mass agree best, or 0 if they agree at none.
+    """
     charge = identifications.charge.copy()
     requested = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))
     mask = spectra.charge_mask[spectrum[requested]].astype(np.int64) & ~1

@@ -1,4 +1,4 @@
-"""Positions of peptides in the proteins that results name, or otherwise in proteins of the database."""
+"""Positions of peptides in the proteins that the result file gives, or else in proteins of the database."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 
 
 class PlacedPeptides(NamedTuple):
-    """Positions of p peptides in proteins, as m pairs of a peptide and a protein.
+    """Positions of p peptides in proteins: m pairs of a peptide and a protein.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (p + 1,)
-        Start of each peptide's pairs, and the end of the last.
+        Start of each peptide's pairs, followed by m.
     protein : ndarray of int64, shape (m,)
-        Index into `accessions`, ascending for proteins named by the results.
+        Index of each pair's protein in `accessions`; ascending for proteins given in the results.
     accessions : tuple of str
         Accessions of the proteins.
     row : ndarray of int64, shape (accessions,)
         Database row, or -1 if the database does not contain the protein.
     start : ndarray of int64, shape (m,)
-        First residue, from 0; -1 if the sequence is unknown or does not contain the peptide.
+        First residue of the peptide in the protein, from 0; -1 if the sequence is unknown or does not contain the peptide.
     from_database : int
-        Number of peptides whose proteins are not named by the results but were found in the database.
+        Number of peptides without proteins in the results whose proteins were found in the database.
     """
 
     offsets: NDArray[np.int64]
@@ -54,16 +54,16 @@ def place_peptides(
     database: Proteins | None,
     progress: Progress,
 ) -> PlacedPeptides:
-    """Find peptides in their proteins; leucine and isoleucine match each other.
+    """Find the positions of peptides in their proteins; leucine and isoleucine are considered equal.
 
     Parameters
     ----------
     sequences : sequence of str, length p
         Distinct peptide sequences.
     offsets : ndarray of int64, shape (p + 1,)
-        Start of each peptide's proteins in `protein`, and the end of the last.
+        Start of each peptide's proteins in `protein`, followed by the length of `protein`.
     protein : ndarray of int64
-        Proteins named by the results, indices into `accessions`.
+        Proteins given in the results, as indices into `accessions`.
     accessions : sequence of str
         Accessions of the proteins.
     database : Proteins or None
@@ -109,10 +109,10 @@ def place_peptides(
 
 
 def cut_off_proteins(identifications: Identifications, database: Proteins) -> list[str]:
-    """Return a warning for each file that seems to be truncated in its last protein name.
+    """Return a warning for each file whose last accession seems to be truncated.
 
-    The signs are a missing final line break and a name that is not in the database. Nothing is returned if no other name is in the database
-    either, or for decoys, which the database does not contain.
+    A truncated file lacks the final line break, and its last accession is not in the database. There is no warning if no other
+    accession is in the database either, or for decoys, which the database does not contain.
     """
     if not identifications.unended:
         return []
@@ -138,7 +138,10 @@ def _n_proteins(identifications: Identifications, row: int) -> int:
 
 
 def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
-    """Return the database row of each accession, compared whole or by the part between bars (``P02769`` of ``sp|P02769|ALBU_BOVIN``)."""
+    """Return the database row of each accession.
+
+    Accessions are compared as a whole or by the component between bars (``P02769`` of ``sp|P02769|ALBU_BOVIN``).
+    """
     whole = {database.accession(i): i for i in row_range(ProteinRow, len(database))}
     parts: dict[str, int] = {}
     for name, i in whole.items():
@@ -158,7 +161,7 @@ def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
 def _found_anywhere(
     peptides: list[bytes], residues: bytes, bounds: NDArray[np.int64], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first position of each peptide in each protein: peptide index, protein row and start."""
+    """Return the first position of each peptide in each database protein: peptide index, protein row and start."""
     peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
     is_first = np.append(True, (np.diff(peptide) != 0) | (np.diff(protein) != 0))[: len(peptide)]
     return peptide[is_first], protein[is_first], start[is_first]
@@ -167,7 +170,7 @@ def _found_anywhere(
 def _with_found(
     named: PlacedPeptides, peptide: NDArray[np.int64], row: NDArray[np.int64], start: NDArray[np.int64], database: Proteins
 ) -> PlacedPeptides:
-    """Return `named` extended by positions that were found in the database."""
+    """Return the positions `named`, extended by positions that were found in the database."""
     number_of = {int(number): i for i, number in enumerate(named.row.tolist()) if number >= 0}
     accessions, rows = list(named.accessions), named.row.tolist()
     numbers = []

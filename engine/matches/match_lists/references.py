@@ -1,7 +1,7 @@
 """Assignment of listed matches to spectra by native identifier, scan number or title, in that order.
 
-Files with none of these are supported: by the index of the spectrum in its file (``index=12``, or scan numbers that count from 1), and
-finally by retention time and m/z.
+If a file contains none of these, spectra are found by their index in the file (``index=12``, or scan numbers that count from 1), or
+otherwise by retention time and m/z.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["AMBIGUOUS", "UNKNOWN", "WAYS", "FoundSpectra", "find_spectra"]
 
 WAYS = ("native id", "scan", "title", "place in the file", "retention time and m/z")
-"""Methods of finding a spectrum, in order of preference."""
+"""Methods of finding the spectrum of a match, in order of preference."""
 UNKNOWN, AMBIGUOUS = -1, -2
 
 _SECONDS, _THOMSON = 0.5, 0.01  # tolerances of retention time and m/z
@@ -39,16 +39,16 @@ _ID_OF_TITLE = r'NativeID:"(?P<n>[^"]+)"'
 
 
 class FoundSpectra(NamedTuple):
-    """Spectra of n matches, and the method that found each.
+    """Spectra of n matches, and the method that found each spectrum.
 
     Attributes
     ----------
     spectrum : ndarray of int64, shape (n,)
-        Row of the spectra; `UNKNOWN` if not found, `AMBIGUOUS` if several files contain it.
+        Index of the spectrum; `UNKNOWN` if not found, `AMBIGUOUS` if several files contain it.
     way : ndarray of int64, shape (n,)
-        Index into `WAYS`, or -1.
+        Method as an index into `WAYS`, or -1.
     ignores_files : bool
-        True if the results name another spectrum file than the only given one, which is used nevertheless.
+        True if the results name another spectrum file than the only given file, which is used nevertheless.
     """
 
     spectrum: NDArray[np.int64]
@@ -100,9 +100,9 @@ def _stem(name: str) -> str:
 
 
 def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bool]:
-    """Return the spectrum file of each match, and True if the names of other files were ignored.
+    """Return the index of each match's spectrum file, and True if file names in the results were ignored.
 
-    The file is -1 if the match names no file, and -2 if the named file is not among the given files.
+    The index is -1 for a match without a file name, and -2 if the named file is not among the given files.
     """
     coded = run.dictionary_encode()
     stems: dict[str, list[tuple[int, list[str]]]] = {}
@@ -124,7 +124,7 @@ def _folders(path: str) -> list[str]:
 
 
 def _nearest(name: str, files: list[tuple[int, list[str]]]) -> int:
-    """Return the index of the file that shares most inner folders with `name`, -1 for ties, or -2 without files."""
+    """Return the index of the file that has most inner folders in common with `name`; -1 if several have, or -2 without files."""
     if len(files) < 2:
         return files[0][0] if files else -2
     folders = _folders(name)
@@ -147,7 +147,7 @@ def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
 
 
 def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
-    """Return the number that `pattern` finds in each text, or -1."""
+    """Return the number that the regular expression `pattern` matches in each text, or -1."""
     result = _extracted(texts, pattern)
     numbers: NDArray[np.int64] = (
         pa.compute.if_else(pa.compute.equal(result, ""), pa.scalar("-1"), result)
@@ -159,7 +159,7 @@ def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
 
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
-    """Return the spectrum row with each name in `texts` (see `_rows_of_numbers`)."""
+    """Return the index of the spectrum with each name in `texts` (see `_rows_of_numbers`)."""
     encoded = names.dictionary_encode()
     codes = (
         pa.compute.fill_null(pa.compute.index_in(texts, value_set=encoded.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -169,7 +169,10 @@ def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.Str
 
 
 def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
-    """Return the spectrum row with each `wanted` number in its file, or in the only file that has it if the file is unknown."""
+    """Return the index of the spectrum with each number in `wanted`.
+
+    If the file of a match is unknown, all files are searched, and only one may contain a spectrum with the number.
+    """
     result = np.full(len(wanted), UNKNOWN, np.int64)
     has_number = np.flatnonzero(number >= 0)
     requested = np.flatnonzero((wanted >= 0) & (file >= -1))
@@ -191,7 +194,7 @@ def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number:
 def _rows_of_times(
     identifications: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the only spectrum with the retention time and m/z of each match without names."""
+    """Return the index of the only spectrum with the retention time and precursor m/z of each match whose spectrum is not named."""
     rows = np.full(len(identifications), UNKNOWN, np.int64)
     nameless = (identifications.scan < 0) & (identifications.index < 0) & (identifications.row < 0)
     for texts in (identifications.native_id, identifications.title):

@@ -1,4 +1,4 @@
-"""PSM, peptide and protein group tables of listed matches, with the columns of an identification."""
+"""Tables of PSMs, peptides and protein groups of listed matches, with the columns of identification tables."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RankedMatches:
-    """Listed matches (n) with ranks and error rates; see `proteoscope.engine.matches.match_lists.error_rates`.
+    """Listed matches (n) with ranks and error rates (see `proteoscope.engine.matches.match_lists.error_rates`).
 
     Attributes
     ----------
     score : ndarray of float64, shape (n,)
-        Ranking score, higher is better, NaN if unknown.
+        Score that ranks the matches; higher is better, NaN if unknown.
     title : str
         Title of the ranking score.
     rank : ndarray of int64, shape (n,)
-        Rank in the spectrum, from 1.
+        Rank of the match in the spectrum, from 1.
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     rates : ErrorRates
@@ -65,7 +65,7 @@ class RankedMatches:
 
 @dataclass(frozen=True)
 class ListedTables:
-    """Tables, the source of the q-values of each level, and the certainty of counts for levels with decoys."""
+    """Tables of a list of matches, the source of the q-values of each table, and confidence intervals of counts for tables with decoys."""
 
     tables: Tables
     source_of: dict[str, str]
@@ -124,7 +124,7 @@ def listed_tables(
 def _peptides(
     identifications: Identifications, matches: ListedMatches, ranked_matches: RankedMatches, peptide_of_row: Integers, n: int
 ) -> PeptideRows:
-    """Return the peptide rows: the best match, counts and error rates of each of n peptidoforms."""
+    """Return the table of n peptidoforms: best match, counts and error rates."""
     first = ranked_matches.rank == 1
     # Without a ranking score, the first match of each peptide represents it.
     comparable = np.where(np.isnan(ranked_matches.score), -np.finfo(np.float64).max, ranked_matches.score)
@@ -157,9 +157,9 @@ def _minimum_by_group(group: Integers, value: Floats, n: int) -> Floats:
 
 
 def _numbered_peptides(matches: ListedMatches, ranked: RankedMatches) -> tuple[Integers, int]:
-    """Return the index of each match's peptidoform, targets and decoys separately, and the number of peptidoforms.
+    """Return the index of each match's peptidoform, with different indices for targets and decoys, and the number of peptidoforms.
 
-    Different notations of a file may be the same peptidoform.
+    Two listed peptides in different notations may be the same peptidoform.
     """
     numbers: dict[str, int] = {}
     of_note = np.array([numbers.setdefault(text, len(numbers)) for text in matches.peptides.texts] or [0], np.int64)
@@ -218,9 +218,9 @@ def _psm_table(
 def _protein_table(
     matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, places: Places, database: Proteins | None
 ) -> tuple[ProteinGroups, str, pa.Table]:
-    """Return the protein groups, the source of their q-values, and their table.
+    """Return the protein groups, the source of the q-values, and the table of protein groups.
 
-    Peptides at the false discovery rate are used, or all peptides if there are no error rates.
+    Groups are based on the peptides accepted at the false discovery rate, or on all peptides if error rates are unknown.
     """
     is_decoy, accessions = _decoy_proteins(matches, ranked), matches.places.accessions
     partner = _partners(accessions, is_decoy, ranked.settings.decoy_prefixes)

@@ -1,4 +1,4 @@
-"""Description of a search for the headers of exported files."""
+"""Description of a search in the headers of exported files."""
 
 from __future__ import annotations
 
@@ -32,21 +32,22 @@ _USUAL_MASS = 1500.0  # Da, typical peptide mass
 
 @dataclass(frozen=True)
 class SearchDescription:
-    """A search: parameters, input files, passes and program version.
+    """Search whose results are exported: parameters, input files, passes and program version.
 
     Attributes
     ----------
     parameters : mapping of str to Any
         Requested parameters. Formats have fields for ``enzyme``, ``specificity``, ``missed_cleavages``, ``precursor_tolerance``,
         ``fragment_tolerance``, ``fixed_modifications``, ``variable_modifications``, ``second_pass``, ``second_pass_modifications``,
-        ``decoys``, ``decoy_prefix``, ``decoy_suffix`` and ``fdr``; each may be absent. If the format allows, all parameters are also
-        written as names and values.
+        ``decoys``, ``decoy_prefix``, ``decoy_suffix`` and ``fdr``; each of these parameters may be missing. If the format allows it, all
+            parameters are also written as names and values.
     spectra, databases : sequence of str
-        Paths of input files; if empty, those named by the passes.
+        Paths of input files; if empty, the paths are taken from the passes.
     version : str
         Program version, or ''.
     done : sequence of PassRecord
-        Passes as used; if empty, those requested by the parameters. A single field of a format describes all passes: the widest tolerance,
+        Settings that the passes used; if empty, the passes that the parameters request. A single field of a format describes all passes:
+        the widest tolerance,
         the lowest specificity, all modifications.
     engine : str
         Name of another search engine whose matches were imported, or ''.
@@ -61,7 +62,7 @@ class SearchDescription:
 
     @cached_property
     def passes(self) -> tuple[PassRecord, ...]:
-        """Passes of the search; empty if neither passes nor the necessary parameters are known."""
+        """Passes of the search; empty if neither passes nor the parameters from which they follow are known."""
         return tuple(self.done) or requested_passes(self.parameters)
 
     @property
@@ -84,7 +85,7 @@ class SearchDescription:
 
     @cached_property
     def enzyme(self) -> Enzyme | None:
-        """Cleavage agent, or None."""
+        """Cleavage agent; None if unknown."""
         name = self.parameters.get("enzyme")
         return enzyme(name) if name else None
 
@@ -96,7 +97,7 @@ class SearchDescription:
 
     @property
     def missed_cleavages(self) -> int | None:
-        """Maximum number of missed cleavages, or None."""
+        """Maximum number of missed cleavages; None if unknown."""
         return self.parameters.get("missed_cleavages")
 
     @property
@@ -117,7 +118,7 @@ class SearchDescription:
         return f"^{re.escape(self.decoy_prefix)}" if self.decoy_prefix else ""
 
     def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
-        """Return the widest tolerance of this name in any pass, or None."""
+        """Return the widest tolerance called `name` in any pass; None if unknown."""
         if result := widest(getattr(search_pass, name) for search_pass in self.passes):
             return result
         text = self.parameters.get(name)
@@ -125,9 +126,9 @@ class SearchDescription:
 
     @cached_property
     def precursor_range(self) -> tuple[chemistry.tolerance.Tolerance, chemistry.tolerance.Tolerance] | None:
-        """Maximum mass by which precursors may be lighter than their peptides, and by which they may be heavier.
+        """Maximum mass by which precursors may be lighter than their peptides, and maximum mass by which they may be heavier.
 
-        These are the limits of the mass shift, or the widest precursor tolerances; None if unknown.
+        These are the limits of the mass shift of an open search, or else the widest precursor tolerances; None if unknown.
         """
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
@@ -142,7 +143,7 @@ class SearchDescription:
 
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
-        """Modifications searched in any pass, without duplicates, each with True if it is fixed."""
+        """Modifications searched in any pass, without duplicates; each is combined with True if it is fixed."""
         variable = [name for search_pass in self.passes for name in search_pass.variable_modifications] or self.parameters.get(
             "variable_modifications", ()
         )
@@ -154,10 +155,11 @@ class SearchDescription:
         return tuple({**dict.fromkeys(map(parse_modification, (*variable, *names)), False), **fixed}.items())
 
     def named_values(self) -> list[tuple[str, str]]:
-        """Return all parameters as names and texts; booleans are true or false, lists are joined by commas.
+        """Return all parameters as names and texts; booleans are ``true`` or ``false``, items of lists are joined by commas.
 
-        If the used value of a parameter differs from the requested one, the latter is named ``asked_NAME``. The used value has the name of
-        the parameter if all passes agree, otherwise ``NAME (first pass)`` and so on.
+        If the used value of a parameter differs from the requested value, the requested value is named ``asked_NAME``. The used value has
+        the
+        name of the parameter if all passes agree, otherwise names such as ``NAME (first pass)``.
         """
         used = {name: [_text(value) for value in values] for name, values in self._used_settings.items()}
         settings = []
@@ -172,7 +174,7 @@ class SearchDescription:
 
     @cached_property
     def _used_settings(self) -> dict[str, list[Any]]:
-        """Settings used by the passes, by parameter name."""
+        """Values of each parameter that the passes used, by parameter name."""
         names = ("precursor_tolerance", "isotope_errors", "specificity", "variable_modifications")
         return {name: [getattr(search_pass, name) for search_pass in self.done] for name in names} if self.done else {}
 
@@ -182,7 +184,7 @@ class SearchDescription:
         return [(f"{name} ({search_pass.name} pass)", text) for search_pass, text in zip(self.done, texts, strict=True)]
 
     def paths(self, files: Sequence[str]) -> dict[str, str]:
-        """Return the path of each spectrum file named in the tables; relative paths are compared with the ends of known paths.
+        """Return the path of each spectrum file that the tables name; a relative path matches the end of a known path.
 
         The longest names are matched first, and each known path is used once.
         """
@@ -200,13 +202,13 @@ class SearchDescription:
 def file_addresses(paths: Sequence[str], folder: Path) -> list[str]:
     """Return a relative URI for each path, relative to `folder`.
 
-    A path far away, or one that contains the user's name, is replaced by its file name.
+    A path that is not below or near `folder`, or that contains the user's name, is replaced by the file name.
     """
     return [quote(relative_name(path, folder, name)) for path, name in zip(paths, distinct_names(paths), strict=True)]
 
 
 def _inner_parts(path: str) -> tuple[str, ...]:
-    """Return the parts of a path without ``..``."""
+    """Return the components of a path without ``..``."""
     return tuple(part for part in Path(os.path.normpath(path)).parts if part != "..")
 
 

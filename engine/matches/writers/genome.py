@@ -1,8 +1,10 @@
 """Nucleotide positions of peptides from translated databases, as GFF3 and BED.
 
-GFF3 (https://github.com/The-Sequence-Ontology/Specifications/blob/master/gff3.md) counts positions from 1, the end included. A peptide is a
-``CDS`` of phase 0, since its first base starts a codon; its score is the q-value. BED (https://samtools.github.io/hts-specs/BEDv1.pdf)
-counts from 0, the end excluded; the score is -100 log10 of the q-value, at most 1000.
+GFF3 (https://github.com/The-Sequence-Ontology/Specifications/blob/master/gff3.md) counts positions from 1, and ranges include their end. A
+peptide is a ``CDS`` of phase 0, since its first base starts a codon; the score is the q-value. BED
+(https://samtools.github.io/hts-specs/BEDv1.pdf) counts from 0, and ranges exclude their end; the score is -100 log10 of the q-value, at
+most
+1000.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ _QUERY = """
 
 
 class _PlacedPeptide(NamedTuple):
-    """A peptide with its nucleotide positions `first` and `last`, from 1, both inclusive."""
+    """Peptide with its range of nucleotides from `first` to `last`, counted from 1, both inclusive."""
 
     sequence: str
     first: int
@@ -115,7 +117,7 @@ def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path
 
 
 def _bed_chromosome(name: str) -> str:
-    """Return a sequence name without blanks and initial words that BED does not allow.
+    """Return a sequence name with escapes for blanks and for initial words that BED does not allow.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def _bed_score(q_value: float) -> int:
 
 
 def _translated(source: MatchesSource, progress: Progress) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """Return a connection to the tables; raise `ParameterError` if ``reading_frames`` is missing."""
+    """Return a connection to the tables; raise `ParameterError` if there is no table ``reading_frames``."""
     if source.tables.reading_frames is None:
         remedy = "Search a database of nucleotides with translation=six-frame"
         raise ParameterError(f"the run translated no nucleotides on which peptides could have places. {remedy}.")

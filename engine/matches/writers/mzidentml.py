@@ -1,7 +1,7 @@
 """Writer of mzIdentML 1.2, the PSI standard for identifications (Vizcaino et al. 2017, Mol Cell Proteomics 16:1275).
 
-The file is streamed while DuckDB provides rows in the required order, so memory does not grow with its size. Identifiers are row numbers:
-``Pep_7`` is peptidoform 7, ``PE_7_2`` its position in the second of its proteins, ``SII_12`` the PSM with ``psm_id`` 12.
+The file is streamed while DuckDB provides rows in the required order, so memory does not grow with the file. Identifiers are row numbers:
+``Pep_7`` is peptidoform 7, ``PE_7_2`` is its position in the second of its proteins, ``SII_12`` is the PSM with ``psm_id`` 12.
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ _OTHER_SCORES = (
 """Scores without a term in the vocabulary, or with a term that is specific to another program."""
 
 _ENGINE = "Engine"
-"""Identifier of the software that found imported matches."""
+"""Identifier of the search engine that created imported matches."""
 
 
 def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
     """Write matches as mzIdentML 1.2.
 
     All PSMs are written, including decoys and lower ranks; ``passThreshold`` is true for rank 1 targets within the false discovery rate of
-    the search. The evidence of a protein group is its passing rank 1 PSMs, or all rank 1 PSMs if none passes. Without PSMs the list is
+    the search. The evidence of a protein group consists of its passing rank 1 PSMs, or of all rank 1 PSMs if none passes. Without PSMs the
+    list is
     empty, which readers accept although the schema does not.
 
     Raises
@@ -96,7 +97,7 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create tables with numbered peptidoforms (by first PSM) and accessions."""
+    """Create tables of peptidoforms, numbered in the order of their first PSMs, and of accessions."""
     connection.execute(
         """
         CREATE TEMP TABLE forms AS
@@ -141,7 +142,7 @@ def _term(accession: str, name: str, value: object = None) -> str:
 _UNKNOWN_MODIFICATION = _term("MS:1001460", "unknown modification")
 """Term of a modification that is not in Unimod.
 
-The schema allows no other text and the term no value, so only the mass describes the modification.
+The schema allows no other text, and the term has no value, so only the mass describes the modification.
 """
 
 
@@ -224,14 +225,14 @@ def _modification(residues: str, position: int, name: str, mass: float, unimod: 
 
 
 class _SpectrumFile(NamedTuple):
-    """Number of a spectrum file, from 1, and its address."""
+    """Number of a spectrum file, from 1, and its URI."""
 
     number: int
     address: str
 
 
 def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription, folder: Path) -> dict[str, _SpectrumFile]:
-    """Return the spectrum files by their names in the tables, including files without PSMs."""
+    """Return the spectrum files by the names that tables use, including files without PSMs."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
     paths = search.paths(named)
     every = paths | {path: path for path in search.spectrum_files if path not in paths.values()}
@@ -241,7 +242,7 @@ def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescrip
 
 
 def _databases(search: SearchDescription) -> list[str]:
-    """Return the databases; proteins refer to the first, since tables do not assign proteins to databases."""
+    """Return the databases; all proteins refer to the first, since tables do not contain the database of a protein."""
     return list(search.database_files) or ["unknown"]
 
 
@@ -360,18 +361,18 @@ def _decoys(search: SearchDescription) -> Iterator[str]:
 
 
 def _database_format(database: str) -> FileFormat:
-    """Return the format implied by a database's file name, or FASTA if that is not a protein format."""
+    """Return the format of a database by its file name; FASTA if the name does not indicate a protein format."""
     written_as = find_format(database)
     return written_as if written_as is not None and written_as.content == "proteins" else select_formats("proteins")[0]
 
 
 def _file_format(written_as: FileFormat | None) -> str:
-    """Return the element that names a file format, or '' if the vocabulary has no term."""
+    """Return the XML element that names a file format; '' if the vocabulary has no term."""
     return f"<FileFormat>\n{_term(*written_as.term)}</FileFormat>\n" if written_as is not None and written_as.term is not None else ""
 
 
 def _spectra_called_by(file: str) -> str:
-    """Return the type of identifier of the spectra in a file (see `FileFormat`); native identifiers for names without a suffix."""
+    """Return the type of spectrum identifiers in a file (see `FileFormat`); native identifiers for file names without a suffix."""
     written_as = find_format(file)
     if written_as is None:
         return "index" if Path(bare_name(file)).suffix else "native"
@@ -388,7 +389,7 @@ def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
 
 
 class _Psm(NamedTuple):
-    """Values of a PSM and its spectrum; the scores follow in the query."""
+    """Values of a PSM and its spectrum; in a query, the columns of scores follow."""
 
     spectrum: int
     file: str
@@ -442,7 +443,7 @@ def _spectra(
 
 
 def _item(psm: _Psm) -> Iterator[str]:
-    """Yield the lines of a PSM that precede its scores."""
+    """Yield the lines of a PSM up to its scores."""
     yield (
         f'<SpectrumIdentificationItem id="SII_{psm.psm}" rank="{psm.rank}" chargeState="{psm.charge}" peptide_ref="Pep_{psm.form}" '
         f'experimentalMassToCharge="{psm.precursor_mz:.6f}" calculatedMassToCharge="{mz(psm.calculated_mass, psm.charge):.6f}" '

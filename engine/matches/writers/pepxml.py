@@ -1,6 +1,6 @@
 """Writer of pepXML 1.22 of the Trans-Proteomic Pipeline (Keller et al. 2005, Mol Syst Biol 1:2005.0017).
 
-PSMs of one spectrum with different charges are written as separate queries; each retains its rank among all PSMs of the spectrum. The mass
+PSMs of one spectrum with different charges are written as separate queries; each PSM retains its rank in the spectrum. The mass
 shift of an open modification search is written as `massdiff`, not as part of the peptide's mass or modifications.
 """
 
@@ -36,7 +36,7 @@ _SCHEMA = "http://sashimi.sourceforge.net/schema_revision/pepXML/pepXML_v122.xsd
 _HYDROXYL_MASS = WATER_MASS - HYDROGEN_MASS
 _RESIDUES = "ACDEFGHIKLMNPQRSTUVWYO"
 _UNKNOWN = "?"
-"""Neighbouring residue of a peptide with unknown position."""
+"""Symbol of the neighbouring residue of a peptide whose position is unknown."""
 
 _TERMED, _OTHERS = parted_scores("files")
 _SCORES = (
@@ -44,13 +44,13 @@ _SCORES = (
     *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
 )
 _NAMES = {kind.column: kind.in_pepxml for kind in SCORE_KINDS if kind.in_pepxml}
-"""Score names that differ from the column names."""
+"""Score names in pepXML by column name, where they differ."""
 
 
 def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
     """Write PSMs as pepXML, including decoys and lower ranks.
 
-    ``start_scan`` is the scan number, or without one the position of the spectrum in its file, from 1.
+    ``start_scan`` is the scan number; if the scan number is unknown, it is the number of the spectrum in its file, from 1.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def _head(out: Path) -> str:
 
 
 def _stem_and_suffix(file: str) -> tuple[str, str]:
-    """Split a file name, such as ``folder/run.mzML.gz`` into ``run`` and ``.mzML.gz``."""
+    """Split a file name such as ``folder/run.mzML.gz`` into ``run`` and ``.mzML.gz``."""
     name = Path(file).name
     unpacked = name[:-3] if name.lower().endswith(".gz") else name
     stem = Path(unpacked).stem
@@ -167,7 +167,7 @@ def _residue_mass(residue: str) -> float:
 
 
 class _Psm(NamedTuple):
-    """Values of a PSM and its spectrum; the scores follow in the query."""
+    """Values of a PSM and its spectrum; in a query, the columns of scores follow."""
 
     spectrum: int
     charge: int
@@ -190,7 +190,7 @@ class _Psm(NamedTuple):
     carried_mass: float
 
     def without_shift(self) -> _Psm:
-        """Return the PSM without its mass shift, which remains as a mass difference."""
+        """Return the PSM without its mass shift, which is then written as the mass difference of the PSM."""
         if self.shift_position is None:
             return self
         placed = list(zip(self.positions, self.masses, strict=True))
@@ -250,7 +250,7 @@ def _query_head(psm: _Psm, stem: str, index: int) -> str:
 
 
 def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
-    """Yield the lines of a PSM that precede its scores."""
+    """Yield the lines of a PSM up to its scores."""
     before, after = psm.befores[0] or _UNKNOWN, psm.afters[0] or _UNKNOWN
     termini = None if enzyme is None else _n_enzymatic_termini(psm.sequence, before, after, enzyme)
     described = (
@@ -269,7 +269,7 @@ def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
 
 
 def _modification_info(psm: _Psm) -> Iterator[str]:
-    """Yield the masses of modified residues and termini, including the residue, or H and OH, and all its modifications."""
+    """Yield the elements with the masses of modified residues and termini; a mass includes the residue (or H, OH) and its modifications."""
     added: dict[int, float] = {}
     for position, mass in zip(psm.positions, psm.masses, strict=True):
         added[position] = added.get(position, 0.0) + mass

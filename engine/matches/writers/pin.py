@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["write_pin"]
 
 _OWN_SCORES = (*(kind.column for kind in ordered_scores("files") if kind.is_main), "delta_score")
-"""Features that are replaced by the engine's scores for matches of other engines."""
+"""Features that the score of another engine replaces in imported matches."""
 _PLAIN_FEATURES = {
     "length": "length(sequence)",
     "charge": "charge",
@@ -35,21 +35,26 @@ _PLAIN_FEATURES = {
     "absolute_mass_error_ppm": "abs(mass_error_ppm)",
     "absolute_isotope_error": "abs(isotope_error)",
 }
-"""Features for tables without feature columns. Score, q-value and error probability are excluded: they may be trained on the labels."""
+"""Features as SQL expressions, for tables without feature columns.
+
+Scores and error rates are excluded, since they may be trained on the labels.
+"""
 _CHARGE = "feature_charge_"
 _LEARNT = re.compile(
     "|".join(
         (*(engine_score.column for engine_score in ENGINE_SCORES if engine_score.has_learnt), "score_peptideshaker.*", "score_.*q_value")
     )
 )
-"""Pattern of other engines' score columns that may have been trained on the labels, including undescribed ones."""
+"""Regular expression of the score columns of other engines that may have been trained on the labels, including unknown scores."""
 
 
 def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
     """Write PSMs as the input of Percolator and mokapot.
 
-    Features are the ``feature_*`` columns of the table (or basic ones if it has none), one flag per charge (``charge2``), and scores of
-    other engines; missing values are 0. ``ScanNr`` is the scan number if all PSMs have one and come from one file. Otherwise it is the row
+    Features are the ``feature_*`` columns of the table (or basic features if it has none), one column per charge (such as ``charge2``), and
+    scores of
+    other engines; missing values are 0. ``ScanNr`` is the scan number if all PSMs have a scan number and come from one file. Otherwise it
+    is the index
     of the spectrum, from 1, because Percolator distinguishes spectra by this number.
 
     Raises
@@ -82,12 +87,12 @@ def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path
 
 
 def _on_one_line(text: str) -> str:
-    """Return an SQL expression that replaces control characters, which file names and manipulated tables may contain."""
+    """Return an SQL expression that replaces control characters in `text`; file names and manipulated tables may contain them."""
     return rf"regexp_replace({text}, '[\x00-\x1f\x7f]', ' ', 'g')"
 
 
 def _with_charges(features: dict[str, str], connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Replace the charge flags by one flag per charge, named ``charge2`` and so on, from which readers take the charge."""
+    """Replace the charge features by one 0/1 column per charge, named ``charge2`` and so on; readers take the charge from these."""
     charges = [row[0] for row in connection.execute("SELECT DISTINCT charge FROM psms ORDER BY 1").fetchall()]
     flags = {f"charge{charge}": f"charge = {charge}" for charge in charges}
     first = next((name for name in features if name.startswith(_CHARGE)), None)

@@ -1,4 +1,4 @@
-"""Tables of one identification as DuckDB views; query results are read in batches, so that memory stays constant."""
+"""Tables of one identification as DuckDB views; query results are read in batches, so that memory use is constant."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class IdentificationTables:
 
     @classmethod
     def of_folder(cls, folder: str | Path) -> IdentificationTables:
-        """Return the tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
+        """Use the tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class IdentificationTables:
         name : str
             ``psms``, ``peptides``, ``proteins`` or ``reading_frames``.
         needed : iterable of str or None
-            Required columns; None for those of the table's description.
+            Required columns; None requires the columns in the description of the table.
 
         Yields
         ------
@@ -89,7 +89,7 @@ class IdentificationTables:
         Raises
         ------
         InputError
-            If the file is not such a table.
+            If the file is not a table of this name.
         """
         source = getattr(self, name)
         if not isinstance(source, Path):
@@ -104,18 +104,18 @@ class IdentificationTables:
 
 @dataclass(frozen=True)
 class MatchesSource:
-    """Matches to be written for other programs.
+    """Matches that are exported to files for other programs.
 
     Attributes
     ----------
     tables : IdentificationTables
         PSMs, peptides and protein groups.
     search : SearchDescription
-        The search that found them.
+        Search that found the matches.
     spreadsheet_safe : bool
-        Prefix texts that a spreadsheet would interpret as formulas with an apostrophe; used by ``tsv``.
+        True prefixes texts that a spreadsheet would interpret as formulas with an apostrophe; used by ``tsv``.
     accepted_only : bool
-        Omit decoys and targets above the false discovery rate of the search; used by ``tsv``.
+        True omits decoys, and targets above the false discovery rate of the search; used by ``tsv``.
     """
 
     tables: IdentificationTables
@@ -138,7 +138,7 @@ def database(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB connection with the views ``psms``, ``peptides`` and ``proteins``.
 
-    Memory is limited; DuckDB uses a temporary folder for more. Files are validated first (`proteoscope.engine.results.reader`). On
+    Memory is limited; if DuckDB needs more, it uses a temporary folder. Files are validated first (`proteoscope.engine.results.reader`). On
     cancellation, the running query is interrupted and `Cancelled` is raised.
 
     Parameters
@@ -146,7 +146,7 @@ def database(
     tables : IdentificationTables
         PSMs, peptides and protein groups.
     progress : Progress or None
-        Checked for cancellation.
+        Progress, which is checked for cancellation.
     is_whole : bool
         True requires all columns that searches write.
 
@@ -190,7 +190,7 @@ def database(
 
 
 def _in_chunks(table: pa.Table) -> pa.Table:
-    """Split a table into chunks of DuckDB's vector size, which it processes in parallel."""
+    """Split a table into chunks of DuckDB's vector size, which DuckDB processes in parallel."""
     return pa.Table.from_batches(table.to_batches(_VECTOR), table.schema)
 
 
@@ -221,7 +221,7 @@ def scalar(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
 
 
 class _QueryError(Exception):
-    """A query failed while its rows were read."""
+    """Exception: a query failed while its rows were read."""
 
 
 def _batches(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.RecordBatch]:
@@ -238,7 +238,7 @@ def _batches(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.R
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a query in order, converted to Python in batches; NaN becomes None."""
+    """Yield the rows of a query in order, as Python objects that are fetched in batches; NaN becomes None."""
     for batch in _batches(connection, query):
         yield from zip(*(_values(column) for column in batch.columns), strict=True)
 
@@ -251,7 +251,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryIO, progress: Progress | None) -> None:
-    """Write the lines in a query's single column to `file`, in order."""
+    """Write the texts in a query's single column as lines to `file`, in order."""
     for batch in _batches(connection, query):
         file.write(text_bytes(batch.column(0).cast(pa.string())))
         if progress is not None:

@@ -1,4 +1,4 @@
-"""Writer of PSMs, peptides and protein groups as tab-separated text (see `proteoscope.engine.results.separated`)."""
+"""Writer of PSMs, peptides and protein groups as tab-separated text files (see `proteoscope.engine.results.separated`)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from proteoscope.engine.results.separated import DIGITS, report_accepted, write_
 __all__ = ["TABLES", "write_table", "write_tables"]
 
 TABLES = {table.name: table for table in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
-"""Exported tables by name, with their saved columns."""
+"""Descriptions of the exported tables by name."""
 
 _ROWS = 8192
 _THREADS = 4  # more would wait for the interpreter lock while numbers are formatted
 
 
 def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write ``psms.tsv``, ``peptides.tsv`` and ``proteins.tsv`` to the folder `out` (see `write_table`); return the paths."""
+    """Write ``psms.tsv``, ``peptides.tsv`` and ``proteins.tsv`` to the folder `out`; return the paths (see `write_table`)."""
     paths = {name: out / f"{name}.tsv" for name in TABLES}
     for name, path in paths.items():
         write_table(source, name, path, progress)
@@ -39,7 +39,7 @@ def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[P
 def write_table(source: MatchesSource, name: str, out: Path, progress: Progress) -> None:
     """Write ``psms``, ``peptides`` or ``proteins`` to the file `out`, and report the number of accepted rows.
 
-    Marks and comments on PSMs are the last columns. If the table has no q-values, all targets are accepted.
+    User marks and comments on PSMs are the last columns. If the table has no q-values, all targets are accepted.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def write_table(source: MatchesSource, name: str, out: Path, progress: Progress)
 
 
 class _Accepted(NamedTuple):
-    """Accepted rows of a table, (n,) bool; and True if any row has a q-value."""
+    """True for each accepted row of a table, (n,) bool; and True if any row has a q-value."""
 
     rows: NDArray[np.bool_]
     is_rated: bool
@@ -92,7 +92,7 @@ def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
 
 
 def _select_rows(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
-    """Yield the chosen rows of consecutive chunks; `rows` is a mask for all chunks together."""
+    """Yield the selected rows of consecutive chunks; `rows` is a mask over the rows of all chunks."""
     first = 0
     for chunk in chunks:
         yield chunk.filter(pa.array(rows[first : first + len(chunk)]))
@@ -100,6 +100,6 @@ def _select_rows(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterabl
 
 
 def _columns(name: str, present: Iterable[str]) -> list[Column]:
-    """Return the saved columns, on which other programs rely, followed by the others."""
+    """Return the columns that every version of the program exports, followed by the other columns."""
     described, saved = {**TABLES[name].by_name, **{mark_column.name: mark_column for mark_column in MARK_COLUMNS}}, TABLES[name].saved
     return [described.get(saved_name, Column(saved_name)) for saved_name in (*saved, *(name for name in present if name not in saved))]
