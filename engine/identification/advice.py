@@ -1,6 +1,7 @@
-"""Advice on a run with few identifications: warnings that name likely causes, computed after the results are written.
+"""Advice on a run with few identifications: warnings on likely causes, computed after the results are written.
 
-Counting is cheap and always done. Probe searches have a time limit of a tenth of the time of the five search steps, or none.
+Causes that only need counts are always examined. Probe searches (of a sample, with other settings) may take a tenth of the time of the five
+search steps, or any time.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
 __all__ = ["AdviceLevel", "advice_level", "advise", "explain_low_yield"]
 
 AdviceLevel = Literal["brief", "full", "none"]
-"""Probe searches within a tenth of the run's time, all probe searches, or no advice."""
+"""Extent of the advice: probe searches within a tenth of the run's time, all probe searches, or no advice."""
 
 _SHARE = 0.09
-"""Fraction of the time of the five search steps; including the time to stop a probe search, the total is a tenth."""
+"""Fraction of the time of the five search steps that probe searches may take.
+
+With the time to stop a probe search, the total is a tenth.
+"""
 _INCOMPLETE = "More causes were not checked to save time; --advice full checks them"
 _STOPPED = "The advice was stopped; the results are complete"
 _NO_CONTAMINANTS = "No contaminants were searched: trypsin, keratins and albumin may be what the spectra are of"
@@ -58,18 +62,18 @@ def advice_level(request: SearchRequest) -> AdviceLevel:
 
 
 def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: float, resources: Resources) -> None:
-    """Warn about likely causes of few identifications. A cancellation ends only the advice.
+    """Warn about likely causes of few identifications; cancellation ends only the advice, not the run.
 
     Parameters
     ----------
     run : LowYieldRun
-        The run.
+        Run with few identifications.
     level : {"brief", "full", "none"}
-        ``brief`` limits probe searches to a tenth of `seconds_of_run`.
+        ``brief`` limits the probe searches to a tenth of `seconds_of_run`.
     seconds_of_run : float
         Time of the five search steps, s.
     resources : Resources
-        Its progress receives the warnings.
+        Devices and threads; the progress receives the warnings.
     """
     if level == "none":
         return
@@ -100,7 +104,7 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
 
 
 def advise(request: SearchRequest, run_id: str, progress: Progress | None = None) -> tuple[str, ...]:
-    """Check all causes of few identifications in a finished run, and add the warnings to its log and record.
+    """Examine all causes of few identifications in a finished run, and add warnings to the log and the record of the run.
 
     Parameters
     ----------
@@ -109,7 +113,7 @@ def advise(request: SearchRequest, run_id: str, progress: Progress | None = None
     run_id : str
         Run identifier.
     progress : Progress, optional
-        A cancellation leaves the run unchanged.
+        Progress of the advice; cancellation leaves the run unchanged.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def _read_again(
     folder: Path,
     progress: Progress,
 ) -> tuple[LowYieldRun, Resources]:
-    """Read the spectra and indexes of a finished run as the run used them."""
+    """Read the spectra and indexes of a finished run with the settings of the run."""
     compile_kernels(["identify"], progress)
     quiet = LimitedProgress(progress)
     quiet.stage("Reading the files of the run")

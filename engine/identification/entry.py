@@ -1,4 +1,4 @@
-"""Entry of the identification in the list of searches."""
+"""Entry of the identification in the registry of searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protein and peptide indexes of an identification, as requested by its parameters."""
+"""Protein and peptide indexes of an identification, built according to its parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_search_indexes(
     digests : mapping of str to list of str
         SHA-256 of the files, by ``database`` and ``contaminants``.
     folder : Path
-        Folder for indexes that cannot be cached.
+        Temporary folder for indexes that cannot be cached.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources

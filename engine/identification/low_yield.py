@@ -1,8 +1,9 @@
-"""Detection of wrong tolerances, from mass errors outside them, in a run with few identifications.
+"""Detection of unsuitable tolerances in a run with few identifications, from mass errors that exceed the tolerances.
 
-In a badly calibrated file, correct matches are outside the tolerance, and the wrong matches do not reveal why. A probe searches a sample of
-the spectra with a wide precursor window, and again with a fragment tolerance for ion traps. Errors of correct matches cluster; errors of
-wrong matches spread over the window. The probe only warns: results remain those of the requested search.
+In a badly calibrated file, correct matches are outside the tolerance, and the wrong matches do not show why. A probe search therefore
+searches a sample of the spectra with a wide precursor window, and again with a fragment tolerance for ion traps. Errors of correct matches
+are similar; errors of wrong matches spread over the window. The probe search only leads to a warning: results remain those of the
+requested search.
 """
 
 from __future__ import annotations
@@ -27,36 +28,36 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 __all__ = ["ErrorCluster", "LowYieldRun", "affordable_spectra", "describe_yield", "find_error_cluster", "low_yield_run", "probe_tolerances"]
 
 _LOW_YIELD = 0.05
-"""Fraction of identified spectra below which wrong settings are more likely than poor spectra."""
+"""Fraction of identified spectra below which unsuitable settings are more likely than poor spectra."""
 _MAXIMUM_PROBED, _MINIMUM_PROBED = 2000, 200
-"""Numbers of spectra in a probe; in fewer, ten confident matches are unlikely."""
+"""Maximum and minimum number of spectra in a probe search; with fewer, ten confident matches are unlikely."""
 _PLANNED = 0.7
-"""Fraction of the available time that is planned, since the estimate may be too low."""
+"""Fraction of the available time that the size of a probe search is planned for, since the estimate may be too low."""
 _WIDE_PRECURSOR = Tolerance(200.0, "ppm")
-"""Probed precursor tolerance: four times the drift of the worst time-of-flight instruments between calibrations."""
+"""Precursor tolerance of probe searches: four times the drift of the worst time-of-flight instruments between calibrations."""
 _WIDE_FRAGMENTS = Tolerance(100.0, "ppm"), Tolerance(0.5, "Da")
-"""Probed fragment tolerances; the second suits ion traps."""
+"""Fragment tolerances of probe searches; the second is for ion traps."""
 _CONFIDENT, _ENOUGH = 0.05, 10
 _NARROW = 0.1
-"""Maximum robust standard deviation of clustered errors, relative to the half-width of the window; wrong matches have 0.74."""
+"""Maximum robust standard deviation of similar errors, relative to the half-width of the window; for wrong matches it is 0.74."""
 _FILLS = 0.35
-"""Mean absolute error of errors that fill a window, relative to its half-width; 0.5 for a uniform distribution."""
+"""Mean absolute error, relative to the half-width of the window, above which errors fill the window; 0.5 for a uniform distribution."""
 _NORMAL, _SPREADS = 1.4826, 3.0
 _USUAL_MASS, _USUAL_MZ = 1500.0, 600.0  # Da, typical peptide mass; Th, typical fragment m/z
 
 
 @dataclass(frozen=True)
 class LowYieldRun:
-    """A run with few identifications whose causes are searched.
+    """Run with few identifications, whose causes are examined.
 
     Attributes
     ----------
     n_accepted, n_matched : int
         Numbers of spectra with an accepted match, and with any match.
     spectra : SpectrumIndex
-        Spectra as searched.
+        Preprocessed spectra as searched in the first pass.
     indexes : Indexes
-        Proteins and peptides.
+        Protein and peptide indexes.
     parameters : IdentificationParameters
         Parameters of the first pass.
     folder : Path
@@ -79,7 +80,7 @@ class LowYieldRun:
 
 
 class ErrorCluster(NamedTuple):
-    """A cluster of mass errors: median and robust standard deviation, ppm, and number of matches."""
+    """Cluster of similar mass errors: median and robust standard deviation, ppm, and number of matches."""
 
     median: float
     spread: float
@@ -87,17 +88,17 @@ class ErrorCluster(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """Narrowest common tolerance (ppm) covering nearly all errors."""
+        """Narrowest tolerance (ppm) in multiples of 5 or 10 ppm that includes nearly all errors of the cluster."""
         return 5.0 * math.ceil((abs(self.median) + _SPREADS * self.spread) / 5.0)
 
 
 def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCluster | None:
-    """Return the cluster of the errors of matches, or None if they are too few or too scattered.
+    """Return the cluster of similar mass errors; None if there are too few matches or the errors are too scattered.
 
     Parameters
     ----------
     error : ndarray of float64, shape (n,)
-        Mass errors, ppm.
+        Mass errors of matches, ppm.
     half_width : float
         Half-width of the window in which the matches were found, ppm.
 
@@ -120,16 +121,16 @@ def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCl
 
 
 def low_yield_run(scored: Scored, plan: PassPlan, seconds_per_candidate: float, folder: Path) -> LowYieldRun | None:
-    """Return the run if it identified so few spectra that causes are searched, else None.
+    """Return the data for finding causes if the run identified few spectra; otherwise None.
 
     Parameters
     ----------
     scored : Scored
-        Matches of all passes with error rates; without decoys the yield is unknown, and None is returned.
+        Matches of all passes with error rates; without decoys the number of identifications is unknown, and None is returned.
     plan : PassPlan
-        The first pass.
+        Plan of the first pass.
     seconds_per_candidate : float
-        Scoring time per candidate, s.
+        Scoring time per candidate in the run, s.
     folder : Path
         Folder for temporary indexes.
 
@@ -145,7 +146,7 @@ def low_yield_run(scored: Scored, plan: PassPlan, seconds_per_candidate: float, 
 
 
 def describe_yield(run: LowYieldRun) -> str:
-    """Return a sentence with the numbers of identified and matched spectra."""
+    """Return a sentence with the numbers of spectra with an accepted match and with any match."""
     parameters = run.parameters
     return (
         f"Few spectra were identified: {run.n_accepted:,} of {run.spectra.n_searched:,} at {parameters.fdr * 100:.3g} % FDR; "
@@ -155,14 +156,14 @@ def describe_yield(run: LowYieldRun) -> str:
 
 
 def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Search a sample of the spectra in wide windows, and return a sentence about what the errors imply for the tolerances.
+    """Search a sample of the spectra in wide windows; return a sentence on which tolerances the errors suggest, or ''.
 
     The size of the sample depends on the remaining time.
 
     Raises
     ------
     TimeOverError
-        If there is no time for a useful sample.
+        If the remaining time is too short for a useful sample.
     Cancelled
         If the user cancelled.
     """
@@ -225,7 +226,7 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
     Raises
     ------
     TimeOverError
-        If the sample would be too small to be useful.
+        If the sample that the time allows would be too small to be useful.
     """
     spectra = np.unique(run.spectra.queries.spectrum)
     chosen = spectra[:: max(1, -(-len(spectra) // _MAXIMUM_PROBED))]
@@ -239,7 +240,7 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
 
 
 def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance, fragments: Tolerance, wide_fragments: Tolerance) -> str:
-    """Return which tolerances to change, given the errors of precursors and fragments (ppm)."""
+    """Return a sentence on which tolerances to change, given the mass errors of precursors and fragments (ppm); '' for none."""
     advice = []
     if abs(cluster.median) + cluster.spread > _ppm(precursors, _USUAL_MASS):
         place = f"errors of precursors lie near {cluster.median:+.0f} ppm and scatter by {cluster.spread:.0f} ppm"
@@ -253,7 +254,7 @@ def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance,
 def _probe(
     sample: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources
 ) -> tuple[ErrorCluster, float] | None:
-    """Return the cluster of precursor errors of good matches and their median fragment error (ppm), or None without a cluster."""
+    """Return the cluster of precursor errors of good matches, and their median fragment error (ppm); None without a cluster."""
     psms = quick_matches(sample, indexes, quick, resources, _CONFIDENT)
     cluster = find_error_cluster(psms.mass_error_ppm[~psms.is_decoy], _ppm(quick.precursor_tolerance, _USUAL_MASS))
     return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][~psms.is_decoy])))
@@ -264,5 +265,5 @@ def _choose_wider(requested: Tolerance, probed: Tolerance, usual: float) -> Tole
 
 
 def _ppm(tolerance: Tolerance, usual: float) -> float:
-    """Return a tolerance at a typical mass or m/z, ppm."""
+    """Return a tolerance in ppm, at a typical mass or m/z `usual`."""
     return tolerance.width(usual) / usual * 1e6

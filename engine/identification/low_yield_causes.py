@@ -1,7 +1,8 @@
-"""Causes of few identifications other than the tolerances, which `proteoscope.engine.identification.low_yield` probes.
+"""Causes of few identifications other than tolerances (see `proteoscope.engine.identification.low_yield` for tolerances).
 
-Unusual charges and masses of precursors are counted. A sample of the spectra is searched for other ion series, and for peptides of the same
-proteins from other enzymes; these are only reported if they explain far more spectra than the requested settings.
+Precursors with unusual charges and masses are counted. A sample of the spectra is searched for other ion series, and for peptides that
+other enzymes generate from the same
+proteins; these causes are reported only if they explain far more spectra than the requested settings.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ _MAXIMUM_PROBED = 300
 _CONFIDENT, _ENOUGH, _TIMES = 0.05, 15, 3
 """q-value of confident matches; for advice, their minimum number and minimum ratio to those with the requested settings."""
 _MAXIMUM_RESIDUES = 12_000_000
-"""Maximum size, with decoys, of a database that is digested with other enzymes."""
+"""Maximum number of residues, with decoys, of a database that is digested with other enzymes."""
 _RESIDUES_PER_SECOND = 12e6
-"""Approximate speed of digesting and searching for one enzyme."""
+"""Approximate number of residues per second in digesting and searching a database for one enzyme."""
 _MB = 1_000_000
 
 
 def find_unusual_precursors(run: LowYieldRun) -> str:
-    """Return a sentence if charges or masses of most precursors are outside those searched, otherwise ''."""
+    """Return a sentence if most precursors have charges or masses that were not searched; otherwise ''."""
     spectra, parameters = run.spectra, run.parameters
     charge, mass = spectra.queries.charge, spectra.queries.mass
     if not len(charge):
@@ -64,18 +65,18 @@ def find_unusual_precursors(run: LowYieldRun) -> str:
 
 
 def _probe(spectra: SpectrumIndex, parameters: IdentificationParameters) -> tuple[IdentificationParameters, SpectrumIndex]:
-    """Return quick parameters and a sample of the spectra."""
+    """Return the parameters of a probe search, and a sample of the spectra."""
     numbers = np.unique(spectra.queries.spectrum)
     return quick_parameters(parameters), spectra.only(numbers[:: max(1, -(-len(numbers) // _MAXIMUM_PROBED))])
 
 
 def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence that names ion series that explain far more spectra, or ''.
+    """Return a sentence that names ion series which explain far more spectra than the searched series; '' for none.
 
     Raises
     ------
     TimeOverError
-        If the time was over before all were tried.
+        If the time ended before all ion series were tried.
     Cancelled
         If the user cancelled.
     """
@@ -97,14 +98,14 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
 
 
 def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence that names an enzyme whose peptides explain far more spectra, or ''.
+    """Return a sentence that names an enzyme whose peptides explain far more spectra than those of the requested enzyme; '' for none.
 
-    Databases that are too large are not tried.
+    Databases that are too large are not searched.
 
     Raises
     ------
     TimeOverError
-        If the time was over before one was found.
+        If the time ended before such an enzyme was found.
     Cancelled
         If the user cancelled.
     """
@@ -139,7 +140,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
 
 
 def _windows(spectra: SpectrumIndex, parameters: IdentificationParameters) -> NDArray[np.float64]:
-    """Return the precursor windows in which scoring searches peptides, (k, 2) float64, Da."""
+    """Return the precursor windows in which peptides are scored, (k, 2) float64, Da."""
     masses = [spectra.queries.mass - error * ISOTOPE_SPACING for error in parameters.isotope_errors]
     return np.column_stack(parameters.precursor_tolerance.bounds(np.concatenate(masses)))
 

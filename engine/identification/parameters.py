@@ -1,4 +1,4 @@
-"""Parameters of an identification: the one place where each exists."""
+"""Parameters of an identification."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["IdentificationParameters"]
 
 
 class IdentificationParameters(SpectrumSearchParameters):
-    """Parameters that, with spectra and database, determine the result of an identification."""
+    """Parameters that, together with spectra and database, determine the result of an identification."""
 
     enzyme: str = shared.ENZYME
     specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY

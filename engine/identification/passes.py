@@ -1,4 +1,4 @@
-"""Search passes of an identification: the first, the second on the proteins found by the first, and quick probes of a sample."""
+"""Passes of an identification: the first, the second (identified proteins only), and probe searches of a sample."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _MB = 1_000_000
 
 @dataclass(frozen=True)
 class PassPlan:
-    """A planned search pass of preprocessed spectra against indexes.
+    """Planned search pass of preprocessed spectra against protein and peptide indexes.
 
     Attributes
     ----------
     spectra : SpectrumIndex
         Spectra with one or several sets of ion series.
     indexes : Indexes
-        Proteins and peptides.
+        Protein and peptide indexes.
     modifications : tuple of SearchModification
         Variable modifications, which are not part of `indexes.peptides`.
     parameters : IdentificationParameters
@@ -67,7 +67,7 @@ class PassPlan:
     n_proteins : int
         Number of searched proteins, without decoys.
     proteins : {"all", "found"}
-        All proteins, or those found by the first pass.
+        Searched proteins: all, or those identified by the first pass.
     """
 
     spectra: SpectrumIndex
@@ -83,7 +83,7 @@ class PassPlan:
     def predicts_intensities(self) -> bool:
         """True if fragment intensities are predicted.
 
-        Both passes decide alike, since models trained on the first pass score the second.
+        The answer is the same for both passes, since models trained on the first pass score the second.
         """
         parameters = self.parameters
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
@@ -92,7 +92,7 @@ class PassPlan:
         return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.symbols, every)
 
     def record(self, **more: Any) -> PassRecord:
-        """Return the settings of the pass for ``run.json``; `more` are further attributes of `PassRecord` by name."""
+        """Return the settings of the pass for ``run.json``; `more` contains further attributes of `PassRecord` by name."""
         is_first, modifications_of_proteins = self.proteins == "all", self.indexes.proteins.known_modifications
         name, specificity = ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
         return PassRecord.of(
@@ -110,14 +110,14 @@ class PassPlan:
 
 
 class PassMatches(NamedTuple):
-    """Matches of a pass, and the scoring time per candidate, s."""
+    """Matches of a pass, and scoring time per candidate, s."""
 
     psms: Psms
     seconds_per_candidate: float
 
 
 def searched_modifications(parameters: IdentificationParameters) -> tuple[SearchModification, ...]:
-    """Return the variable modifications, with masses relative to the fixed modification that each replaces."""
+    """Return the variable modifications; the mass of a modification is relative to the fixed modification that it replaces."""
     variable, fixed = (
         tuple(map(parse_modification, names)) for names in (parameters.variable_modifications, parameters.fixed_modifications)
     )
@@ -131,14 +131,14 @@ def plan_pass(
     resources: Resources,
     n_found_proteins: int | None = None,
 ) -> PassPlan:
-    """Count the candidates of each query, and divide the work.
+    """Return a pass whose scoring is planned: the candidates of each query are counted.
 
     Parameters
     ----------
     spectra, indexes, parameters, resources
         See `PassPlan`.
     n_found_proteins : int, optional
-        Number of proteins in `indexes` if these are only the proteins found by the first pass.
+        Number of proteins in `indexes` if these are only the proteins identified by the first pass.
 
     Returns
     -------
@@ -174,10 +174,12 @@ def plan_second_pass(
     parameters: IdentificationParameters,
     resources: Resources,
 ) -> PassPlan | None:
-    """Plan a pass of the unidentified spectra against the identified proteins and their decoys.
+    """Plan a second pass: unidentified spectra against the identified proteins and their decoys.
 
-    It allows more modifications (but fewer per peptide), a lower specificity, isotope errors up to `_MAXIMUM_ISOTOPES`, and thus many more
-    candidates per protein. With few proteins, a wider precursor tolerance than in the first pass costs little and finds precursors with
+    The pass allows more modifications (but fewer per peptide), a lower specificity and isotope errors up to `_MAXIMUM_ISOTOPES`, and thus
+    has many more
+    candidates per protein. Since there are few proteins, a wider precursor tolerance than in the first pass costs little and finds
+    precursors with
     larger errors.
 
     Parameters
@@ -189,18 +191,18 @@ def plan_second_pass(
     indexes : Indexes
         Indexes of the first pass.
     folder : Path
-        Folder in which the index of the pass is built.
+        Folder in which the peptide index of the pass is built.
     tolerance : Tolerance
-        Precursor tolerance of the pass.
+        Precursor tolerance of the second pass.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
-        Its progress receives a warning if proteins have no decoys.
+        Devices and threads; the progress receives a warning if proteins have no decoys.
 
     Returns
     -------
     PassPlan or None
-        None if no second pass is requested, decoys are missing, or nothing is left to search.
+        None if no second pass is requested, decoys are missing, or no spectra remain to search.
     """
     if not parameters.second_pass:
         return None
@@ -237,7 +239,7 @@ def plan_second_pass(
 
 
 def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> IdentificationParameters:
-    """Return parameters of a probe: only small isotope errors, and no variable modifications; `changes` are further parameters."""
+    """Return the parameters of a probe search: small isotope errors, no variable modifications, and the given `changes`."""
     return parameters.changed(
         variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False, isotope_errors=_near_isotopes(parameters), **changes
     )
@@ -246,7 +248,7 @@ def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> Id
 def quick_matches(
     spectra: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources, fdr: float, *, plus_one: bool = False
 ) -> Psms:
-    """Search spectra with `quick_parameters`, and return the matches at a false discovery rate, including decoys."""
+    """Search spectra with the parameters `quick`, and return the matches accepted at a false discovery rate, including decoys."""
     psms = score_pass(plan_pass(spectra, indexes, quick, resources)).psms
     rates = q_values(search_score(psms), psms.is_decoy, plus_one=plus_one, decoy_ratio=psms.decoy_ratio)
     return psms.take(np.flatnonzero(rates <= fdr))

@@ -1,14 +1,15 @@
-"""Precursor mass errors of a run, measured by a quick first search: systematic error and scatter.
+"""Precursor mass errors of a run, measured by a preliminary search: systematic error and scatter.
 
-The requested tolerance is a guess of both. If it is too small, correct peptides are outside, and the wrong matches that replace them look
-no worse. A quick first search therefore samples the spectra of each file and searches peptides without variable modifications in a wide
-window. Among its confident matches, the median error of a file is the systematic error. The median absolute deviation, robust against a few
-wrong matches (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), gives the scatter. Precursors are corrected by the median of their file,
-and the scatter sets the width of the window. A badly calibrated run thus needs no wider window and no more candidates. Rare large errors
-are left to the second pass, which searches few proteins and can afford a wide window. No window becomes narrower than requested: rescoring
-uses errors as a feature, and learns their weight from wrong matches in a wider window.
+The user can only guess the errors with the requested tolerance. If it is too small, correct peptides are outside the window, and the wrong
+matches that replace them look no worse. A preliminary search therefore samples the spectra of each file and searches peptides without
+variable modifications in a wide window. The median error of the confident matches of a file is the systematic error. The median absolute
+deviation, which is robust against a few wrong matches (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), is the scatter. Precursors are
+corrected by the median of their file, and the scatter determines the width of the window. A badly calibrated run thus needs no wider window
+and no more candidates. Rare large errors are covered only by the second pass, which searches few proteins and can use a wide window. No
+window becomes narrower than requested: errors are a feature of rescoring, which learns the weight from wrong matches in a wider window.
 
-The confidence threshold accepts targets and decoys alike: a tolerance based on errors of targets only might fit wrong targets better than
+Confident matches include targets and decoys above the same score: a tolerance based on errors of targets only might fit wrong targets
+better than
 decoys.
 """
 
@@ -31,36 +32,39 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 __all__ = ["PrecursorErrors", "errors_of_matches", "measure_errors"]
 
 _WIDEST = 20.0
-"""Maximum half-width of the window, ppm, of the first search and of its result; even badly calibrated instruments are within it."""
+"""Half-width of the window of the preliminary search, and maximum of the result, ppm.
+
+Even badly calibrated instruments have smaller errors.
+"""
 _LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
-"""Numbers of spectra in the first search: in total, and at least per file; it suffices if a twentieth of them are identified."""
+"""Number of spectra in the preliminary search, in total and at least per file; it is enough if a twentieth of them are identified."""
 _CONFIDENT = 0.01
 _ENOUGH = 30
-"""Minimum number of matches: the standard errors of the median and of the spread are then a quarter and a fifth of the spread."""
+"""Minimum number of matches: the standard errors of median and scatter are then a quarter and a fifth of the scatter."""
 _SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
-"""Half-widths of the windows of both passes, in units of the scatter.
+"""Half-widths of the windows of the first and the second pass, in units of the scatter.
 
-Three include all but 0.3 % of normally distributed errors; those of runs have longer tails.
+Three units include all but 0.3 % of normally distributed errors; the errors of runs have longer tails.
 """
 _NORMAL = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 
 
 @dataclass(frozen=True)
 class PrecursorErrors:
-    """Measured precursor errors, and the resulting tolerances.
+    """Measured precursor mass errors, and tolerances derived from them.
 
     Attributes
     ----------
     tolerance, of_second : Tolerance
-        Tolerances of the first and second pass around the `medians`; the requested one if it suffices, or if nothing was measured.
+        Tolerances of the first and the second pass around the `medians`; the requested tolerance if it suffices or nothing was measured.
     medians : ndarray of float64, shape (f,)
-        Median error of each file, ppm; 0 if not measured.
+        Median mass error of each file, ppm; 0 if not measured.
     n_matches : int
-        Number of confident matches used; 0 if there were too few.
+        Number of confident matches; 0 if there were too few.
     spread : float
-        Robust standard deviation around the medians, ppm; 0 if not measured.
+        Robust standard deviation of the errors around the medians, ppm; 0 if not measured.
     message : str
-        Text for the user; '' if no measurement was requested.
+        Sentence for the user; '' if no measurement was requested.
     """
 
     tolerance: Tolerance
@@ -72,11 +76,14 @@ class PrecursorErrors:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Minimum and maximum of the medians, ppm."""
+        """Minimum and maximum of the medians of the files, ppm."""
         return float(self.medians.min()), float(self.medians.max())
 
     def record(self) -> dict[str, Any]:
-        """Return the measurement for ``run.json``, empty if not requested; the records of the passes contain the tolerances."""
+        """Return the measured errors for ``run.json``; empty if not requested.
+
+        The resulting tolerances are in the records of the passes.
+        """
         if not self.message:
             return {}
         return {"precursor_errors": {"matches": self.n_matches, "medians_ppm": self.medians.tolist(), "spread_ppm": round(self.spread, 3)}}
@@ -85,25 +92,25 @@ class PrecursorErrors:
 def measure_errors(
     spectra: Spectra, index: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources
 ) -> PrecursorErrors:
-    """Measure the precursor errors of the run, and report them to the user.
+    """Measure the precursor mass errors of the run, and report them to the user.
 
     Parameters
     ----------
     spectra : Spectra
         Spectra as read.
     index : SpectrumIndex
-        Preprocessed spectra.
+        The same spectra after preprocessing.
     indexes : Indexes
         Proteins and peptides.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
-        Devices for the search; its progress receives the message.
+        Devices of the search; the progress receives the message.
 
     Returns
     -------
     PrecursorErrors
-        With errors of 0 and the requested tolerance if errors cannot be measured or the parameters do not request it.
+        Errors are 0 and the tolerance is the requested one if errors cannot be measured or the parameters do not request it.
     """
     requested, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
     if not parameters.calibrate_tolerance:
@@ -121,14 +128,14 @@ def measure_errors(
 
 
 def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_files: int, requested: Tolerance) -> PrecursorErrors:
-    """Return the median errors of the files, and tolerances that include the scatter, from confident matches.
+    """Return the median mass error of each file, and tolerances that allow for the scatter, from confident matches.
 
     Parameters
     ----------
     error : ndarray of float64, shape (n,)
-        Mass errors, ppm.
+        Mass errors of the matches, ppm.
     file : ndarray of int, shape (n,)
-        File of each match; a file with too few matches gets the median of all.
+        File of each match; a file with too few matches gets the median of all matches.
     n_files : int
         Number of files.
     requested : Tolerance
@@ -167,7 +174,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
 
 
 def _sample_each_file(spectra: Spectra) -> NDArray[np.int64]:
-    """Return evenly spaced spectra with peaks from each file, ascending."""
+    """Return the ascending indices of evenly spaced spectra with peaks from each file."""
     most = max(_LOOKED_AT_IN_A_FILE, _LOOKED_AT // max(len(spectra.files), 1))
     rows_of_files = (np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0)) for number in range(len(spectra.files)))
     return np.sort(np.concatenate([rows[:: max(1, -(-len(rows) // most))] for rows in rows_of_files]))

@@ -1,4 +1,4 @@
-"""Report of an identification: error rates of the matches, tables of the run, and counts."""
+"""Report of an identification: error rates of the matches, tables of the run, and numbers of accepted rows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
     Parameters
     ----------
     psms : Psms
-        Matches.
+        Matches of the first pass.
     series : sequence of str
-        Symbols of each searched set of ion series.
+        Each searched set of ion series, as symbols.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
-        Threads, and the clock of the run.
+        Threads and progress of the run.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
 
 
 def rate_second_pass(first: Scored, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> Scored:
-    """Estimate the error rates of the matches of both passes together, and report what the second pass adds.
+    """Estimate the error rates of the matches of both passes together, and report the matches added by the second pass.
 
-    The false fraction of these additional matches may exceed the false discovery rate of all matches, since few spectra of a second pass
+    The false fraction of the added matches may exceed the false discovery rate of all matches, since few spectra of a second pass
     can be identified.
     """
     with resources.clock.stage("report"):
@@ -68,7 +68,7 @@ def _second_pass_counts(scored: Scored, parameters: IdentificationParameters) ->
 def write_report(
     run: SearchRun[Spectra], results: Run, scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters
 ) -> RunTables:
-    """Infer the proteins, and write the tables of PSMs, peptides and protein groups, also as text to the project folder."""
+    """Infer the proteins, and write the tables of PSMs, peptides and protein groups to the run, and as text files to the project folder."""
     run.progress.stage("Writing results")
     tables = RunTables(write_tables(scored, spectra, proteins, parameters), parameters)
     tables.write(results, run.progress, run.begin)
@@ -78,7 +78,7 @@ def write_report(
 
 
 def certainty_of_counts(tables: RunTables, scored: Scored, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:
-    """Return `AcceptanceCounts.certainty` of ``psms``, ``peptides`` and ``proteins``, and of the ``second_pass`` if there was one."""
+    """Return `AcceptanceCounts.certainty` of ``psms``, ``peptides`` and ``proteins``, and of the PSMs of a ``second_pass``."""
     if scored.is_second is None:
         return tables.certainty
     return {**tables.certainty, "second_pass": _second_pass_counts(scored, parameters).certainty()}

@@ -1,4 +1,4 @@
-"""Identification of peptides and proteins, from files to a project: read -> index -> plan -> score -> report -> advice."""
+"""Identification of peptides and proteins, from files to a project: read, index, plan, score, report, advise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MB = 1_000_000
 
 
 def identify(request: SearchRequest, progress: Progress | None = None) -> IdentificationSummary:
-    """Identify the peptides and proteins of spectrum files and write them to a project.
+    """Identify the peptides and proteins of spectrum files, and write them to a project.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         The option ``strict`` rejects files with unreadable spectra. The option ``advice`` limits the search for causes of few
         identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress of the search.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
 
 def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
-    """Return the devices, and the indexes of the databases."""
+    """Return the devices of the run, and the indexes of the databases."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     if parameters.known_modifications and not parameters.maximum_modifications:
         run.progress.message("Known modifications are not searched: a peptide may carry none (maximum_modifications=0)", "warning")
@@ -115,7 +115,7 @@ def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationPa
 
 
 def _records(run: SearchRun[Spectra], plans: list[PassPlan], errors: PrecursorErrors) -> tuple[PassRecord, ...]:
-    """Return the settings that the passes used."""
+    """Return the settings that each pass used."""
     databases, spectra = run.files("database", "contaminants"), run.files("spectra")
     return tuple(plan.record(databases=databases, spectra=spectra, precursor_medians=errors.range) for plan in plans)
 

@@ -17,20 +17,20 @@ class IdentificationSummary(MatchSummary):
     Attributes
     ----------
     certainty : dict
-        Certainty of counts, including PSMs of a ``second_pass``.
+        Counts with confidence intervals (see `MatchSummary.certainty`), including the PSMs of a ``second_pass``.
     stages : dict
-        Times of the steps, s; for index building, which overlaps with reading, only the excess.
+        Times of the steps, s; for building of indexes, which overlaps with reading, only the time after reading.
     top_proteins : tuple
-        Accession, description, number of peptides and coverage of each of the best groups.
+        Accession, description, number of peptides and sequence coverage of each of the best protein groups.
     has_low_yield : bool
-        True if so few spectra were identified that causes were searched (step ``advice``).
+        True if so few spectra were identified that causes were examined (step ``advice``).
     """
 
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
     has_low_yield: bool = False
 
     def lines(self) -> list[str]:
-        """Return the lines of all spectrum searches, followed by the best proteins."""
+        """Return the lines of every spectrum search, followed by the best proteins."""
         lines = super().lines()
         for accession, description, n_peptides, coverage in self.top_proteins:
             lines.append(f"  {accession:<24.24} {counted(n_peptides, 'peptide'):>13} {coverage * 100:5.1f} %  {description:.70}")

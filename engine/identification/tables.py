@@ -9,6 +9,6 @@ from proteoscope.engine.spectra.tables import SPECTRA
 __all__ = ["STORED", "TABLES"]
 
 TABLES = (PROTEINS, PEPTIDES, PSMS)
-"""Shown tables, from protein groups to peptides and PSMs."""
+"""Tables shown in the window, from protein groups to PSMs."""
 STORED = (SPECTRA, FEATURES, READING_FRAMES)
-"""Further stored tables."""
+"""Tables that are stored but not shown."""

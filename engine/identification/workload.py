@@ -1,4 +1,4 @@
-"""Estimated workload of an identification, from its request."""
+"""Estimated workload of an identification, computed from its request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 
 def expectation(spectra: InputSize, database: InputSize, parameters: IdentificationParameters) -> Expectation:
-    """Return the estimated workload for the given sizes of spectrum files and databases."""
+    """Return the estimated workload of an identification, given the sizes of spectrum files and databases."""
     peptides = estimate_peptides(database, parameters)
     queries = spectra.records * _CHARGES_OF_QUERY * (1.0 + _SECOND_PASS * parameters.second_pass)
     work, candidates = estimate_scoring(queries, peptides, parameters, len(parameters.variable_modifications))

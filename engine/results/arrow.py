@@ -22,7 +22,7 @@ def in_one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def or_null(values: NDArray[np.floating]) -> pa.Array:
-    """Return the numbers of an array of any shape as one flat column; NaN becomes null."""
+    """Return an array of any shape as one flat column of numbers; NaN becomes null."""
     flat = values.ravel()
     return pa.array(flat, mask=np.isnan(flat))
 
@@ -33,7 +33,7 @@ def finite_or_null(values: ArrayLike) -> pa.Array:
 
 
 def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.integer]) -> pa.Array:
-    """Return the texts at the indices `rows` as a column; negative indices give null."""
+    """Return the texts at the indices `rows` as a column; a negative index gives null."""
     texts = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
     return texts.take(pa.array(rows, mask=rows < 0))
 
@@ -58,7 +58,7 @@ def text_bytes(texts: pa.StringArray) -> bytes:
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
-    """Return the size in bytes of the values of a column; the values of a dictionary count once per row."""
+    """Return the size of a column in bytes as if each value was stored separately, including repeated dictionary values."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(written_out_bytes, column.chunks))
     if is_list(column.type):

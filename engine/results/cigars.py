@@ -1,4 +1,4 @@
-"""Operations and their lengths from CIGARs, vectorised over alignments."""
+"""Operations in CIGARs and their lengths, computed for many alignments at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ZERO, _DIGITS = ord("0"), 10
 
 
 class CigarRuns(NamedTuple):
-    """The m operations of n CIGARs.
+    """Operations (m in total) of n CIGARs.
 
     Attributes
     ----------
-    offsets
-        Operations of CIGAR i are ``offsets[i]:offsets[i + 1]``, shape (n + 1,), int64.
-    length, kind
-        Length (int64) and ASCII character (uint8) of each operation, shape (m,).
+    offsets : ndarray of int64, shape (n + 1,)
+        Operations of CIGAR i are ``offsets[i]:offsets[i + 1]``.
+    length, kind : ndarray of int64 and of uint8, shape (m,)
+        Length of each operation, and its ASCII character.
     """
 
     offsets: NDArray[np.int64]
@@ -32,7 +32,7 @@ class CigarRuns(NamedTuple):
 
 
 def cigar_runs(cigars: pa.StringArray) -> CigarRuns:
-    """Return the operations of CIGARs. Each operation must have a length of at most nine digits before it."""
+    """Return the operations of CIGARs; the length of each operation must have at most nine digits."""
     texts = Texts.from_arrow(cigars)
     symbols, offsets = texts.used.astype(np.int64), texts.offsets - texts.offsets[0]
     ends = np.flatnonzero((symbols < _ZERO) | (symbols >= _ZERO + _DIGITS))
@@ -48,9 +48,9 @@ def cigar_runs(cigars: pa.StringArray) -> CigarRuns:
 
 
 def count_cigar_symbols(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
-    """Return the summed length of the operations of the given kinds in each of n CIGARs, shape (n,).
+    """Return the total length of the operations of the given kinds in each of n CIGARs, (n,) int64.
 
-    Each operation must have a length of at most nine digits before it.
+    The length of each operation must have at most nine digits.
 
     >>> import pyarrow as pa
     >>> count_cigar_symbols(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()

@@ -1,6 +1,7 @@
-"""Descriptions of the columns of result tables, as stored, displayed and saved.
+"""Descriptions of the columns of result tables, for storage, display and export.
 
-One description per column defines the Parquet schema, the validation of untrusted tables (`proteoscope.engine.results.reader`), the cells
+The description of a column determines the Parquet schema, the validation of untrusted tables (`proteoscope.engine.results.reader`), the
+cells
 of text files (`proteoscope.engine.results.separated`), and the headers, cells and tooltips of the window.
 """
 
@@ -33,51 +34,53 @@ _TYPES: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Column:
-    """Description of a column as stored, displayed and saved.
+    """Description of a column, for storage, display and export.
 
     Attributes
     ----------
     name
         Name in the file.
     title, unit
-        Header without and with unit; a column without a title is never shown.
+        Header without unit, and unit; a column without a title is never shown.
     meaning
-        Description, one sentence.
+        Description of the values as one sentence.
     kind
-        Display type: ``identifier`` is a whole number without separators, ``probability`` a q-value or similar, ``e_value`` an E-value,
-        ``percent`` is stored as a fraction, ``minutes`` are stored in seconds, ``texts`` and ``numbers`` are lists, the latter joined by
-        commas, and ``heat`` are numbers shown as colours.
+        Display type: ``identifier`` is an integer without thousands separators, ``probability`` a q-value or similar, ``e_value`` an
+        E-value,
+            ``percent`` a stored fraction shown in percent, ``minutes`` a time stored in seconds, ``texts`` and ``numbers`` are lists
+            (numbers are
+            joined by commas), and ``heat`` is a list of numbers shown as colours.
     width
-        Displayed width, characters.
+        Width in the window, characters.
     decimals
-        Displayed number of decimals.
+        Number of decimals in the window.
     is_shown
-        True if shown by default.
+        True if the column is shown by default.
     type
         Arrow type in the file, such as ``double``, ``int32``, ``list<string>`` or, for nine numbers, ``double[9]``; '' derives it from
         `kind`.
     is_nullable
         True if values or list items may be missing or NaN.
     is_optional
-        True if only some runs have the column, such as runs that searched known modifications.
+        True if only some runs have the column, such as runs that search known modifications.
     is_of_some
         True if the column is optional and hidden in runs without it, such as a score of another search engine.
     low, high
         Bounds of the numbers; without any bound they may be infinite.
     pattern
-        Regular expression that each whole text matches.
+        Regular expression that each text must match as a whole.
     rows_of
-        Table of the same run; the values are row numbers of this table, from 0.
+        Name of a table of the same run; the values are row indices of this table, from 0.
     as_long_as
-        Other column of lists; the lists of a row must have equal lengths.
+        Name of another column of lists; the two lists in a row must have equal lengths.
     saved
-        Python format of saved numbers (``.4f``); '' uses the file's dialect.
+        Python format of exported numbers, such as ``.4f``; '' uses the dialect of the file.
     saved_null
-        Saved text of a missing value.
+        Exported text of a missing value.
     entries
-        ``proteins`` or ``structures`` if the texts are names of such entries, which the window links to public databases.
+        ``proteins`` or ``structures`` if the texts are names of these, which the window links to public databases.
     is_own_text
-        True if the program generates the texts, so that they cannot contain untrusted spreadsheet formulas.
+        True if the program generates the texts, which then cannot contain malicious spreadsheet formulas.
     """
 
     name: str
@@ -109,17 +112,17 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """True if values are numbers, which are right-aligned."""
+        """True if the values are numbers, which are right-aligned in the window."""
         return self.kind not in ("text", "texts", "numbers", "truth", "heat")
 
     @property
     def has_own_unit(self) -> bool:
-        """True if values are displayed in another unit than stored."""
+        """True if values are displayed in another unit than they are stored in."""
         return self.kind in ("percent", "minutes")
 
     @property
     def saved_name(self) -> str:
-        """Header in a saved table: the name, followed by the unit if it differs from the stored unit."""
+        """Header in an exported table: the name, followed by the unit if this differs from the stored unit."""
         return f"{self.name}_{self.kind}" if self.has_own_unit else self.name
 
     @property
@@ -128,14 +131,14 @@ class Column:
         return self.type or _TYPES.get(self.kind, "double")
 
     def in_unit(self, value: Any) -> Any:
-        """Return a stored value in the displayed unit."""
+        """Convert a stored value to the displayed unit."""
         if self.kind == "percent":
             return value * _PERCENT
         return value / _SECONDS if self.kind == "minutes" else value
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """Return the Arrow type with a name as in `Column.type`.
+    """Return the Arrow type of a name in the notation of `Column.type`.
 
     >>> str(arrow_type("list<int16>")), str(arrow_type("double[9]"))
     ('list<item: int16>', 'fixed_size_list<item: double>[9]')
@@ -151,12 +154,12 @@ def arrow_type(name: str) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Rule:
-    """A condition on several columns that all rows of a valid table satisfy.
+    """Condition on several columns that all rows of a valid table satisfy.
 
     Attributes
     ----------
     columns
-        Names of the columns; the rule is checked if all of them are read.
+        Names of the columns; the rule is checked when all these columns are read.
     says
         Description of a violation, as the end of a sentence.
     is_satisfied
@@ -170,28 +173,28 @@ class Rule:
 
 @dataclass(frozen=True)
 class Table:
-    """Description of a result table, which every run of a search has.
+    """Description of a result table of a search.
 
     Attributes
     ----------
     name
         Name of the result in the project.
     title
-        Title of its rows, such as ``Proteins``.
+        Title of the rows, such as ``Proteins``.
     columns
         Displayed columns in order.
     links
-        Names of further stored columns, for views that connect tables.
+        Names of stored columns that are not displayed, but connect tables in views.
     stored
-        All columns of the file in order; if empty, these are `columns`.
+        All columns of the file in order; if empty, the displayed columns.
     saved
-        Names of the columns in exported tables, in order.
+        Names of the exported columns, in order.
     rules
         Conditions between columns.
     more
-        Regular expression for the names of further columns, all numeric; '' for none.
+        Regular expression for the names of additional numeric columns; '' for none.
     takes_marks
-        True if rows can have a star and a comment.
+        True if users can mark rows with a star and a comment.
     """
 
     name: str
@@ -218,7 +221,7 @@ class Table:
         more: str = "",
         takes_marks: bool = False,
     ) -> Table:
-        """Return a table with the stored columns. The names of displayed, linked and saved columns are separated by spaces."""
+        """Return a table with the given stored columns; `shown`, `links` and `saved` are names of columns, separated by spaces."""
         by_name = {column.name: column for column in stored}
         columns = tuple(by_name[name] for name in shown.split())
         return cls(name, title, columns, tuple(links.split()), stored, tuple(saved.split()), rules, more, takes_marks)
@@ -238,19 +241,19 @@ class Table:
         return self.chosen(self.saved)
 
     def schema(self, names: Iterable[str] | None = None) -> pa.Schema:
-        """Return the Arrow schema of all columns of the file, or of the given ones, in the order of the file."""
+        """Return the Arrow schema of all columns of the file or of the named columns, in the order of the file."""
         wanted = None if names is None else set(names)
         return pa.schema(
             [(name, arrow_type(column.type_name)) for name, column in self.by_name.items() if wanted is None or name in wanted]
         )
 
     def arrow(self, columns: dict[str, Any], *, without: Collection[str] = ()) -> pa.Table:
-        """Return an Arrow table of columns given by name, converted to the described types.
+        """Return an Arrow table of the given columns, converted to the described types.
 
         Parameters
         ----------
         without
-            Names of optional columns that this run does not have.
+            Names of optional columns that the run does not have.
 
         Raises
         ------
@@ -277,4 +280,4 @@ MARK_COLUMNS = (
     Column("starred", STAR, "True if a user has starred the row. Ctrl+D adds or removes the star", width=2, is_own_text=True),
     Column("comment", "Comment", "Comment that a user wrote about the row", width=24),
 )
-"""Columns displayed in addition in tables whose rows can be marked; the files of the tables do not contain them."""
+"""Columns displayed after those of a table whose rows can be marked; the file of the table does not contain them."""

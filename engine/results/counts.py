@@ -1,4 +1,4 @@
-"""Counts of results with their uncertainty, as used by summaries, terminals and windows."""
+"""Counts of results with their uncertainty, for summaries, terminals and windows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 __all__ = ["FEW", "WITHOUT_DECOYS", "Count", "FalseShareInterval", "counted", "warning_of_nothing"]
 
 FEW = 100
-"""Number of matches below which 1 % is less than one match, so that the count needs a remark."""
+"""Number of matches below which a remark is shown, since 1 % of the matches is less than one match."""
 
 
 WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, however false:"
-"""Note for counts without a certainty."""
+"""Remark for counts whose uncertainty is unknown."""
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
@@ -25,14 +25,14 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 
 class FalseShareInterval(NamedTuple):
-    """Uncertainty of a count: number of accepted decoys, and the 95 % interval of the fraction of false matches.
+    """Uncertainty of a count: number of accepted decoys, and 95 % confidence interval of the fraction of false matches.
 
     Attributes
     ----------
     at_5_percent
-        Number accepted at 5 %, for counts below `FEW`; otherwise None.
+        Number accepted at 5 % FDR, for counts below `FEW`; otherwise None.
     nothing_at
-        False discovery rate at which nothing is accepted although something is accepted at 5 %; otherwise None.
+        False discovery rate of the run, if nothing is accepted at this rate but something at 5 %; otherwise None.
 
     >>> FalseShareInterval(0, 0.0, 1.0, 103, 0.01).nothing_accepted
     '0 at 1 % FDR; 103 at 5 % FDR'
@@ -46,14 +46,14 @@ class FalseShareInterval(NamedTuple):
 
     @property
     def nothing_accepted(self) -> str:
-        """Numbers accepted at both rates if nothing is accepted at the run's rate but something at 5 %; otherwise ''."""
+        """Numbers accepted at the run's rate and at 5 %, if nothing is accepted at the run's rate but something at 5 %; otherwise ''."""
         if self.nothing_at is None or self.at_5_percent is None:
             return ""
         return f"0 at {self.nothing_at * 100:.3g} % FDR; {self.at_5_percent:,} at 5 % FDR"
 
     @property
     def text(self) -> str:
-        """Decoys, interval and, for small counts, the number accepted at 5 %, as text for a terminal or report."""
+        """Text with the number of decoys, the interval and, for small counts, the number accepted at 5 %."""
         if self.nothing_accepted:
             return self.nothing_accepted
         few = "" if self.at_5_percent is None else f"; few: {self.at_5_percent:,} at 5 %"
@@ -61,7 +61,7 @@ class FalseShareInterval(NamedTuple):
 
 
 class Count(NamedTuple):
-    """A count with its nouns, its uncertainty if known, and the `total` from which it was selected, if shown."""
+    """Count with its nouns, its uncertainty if known, and the `total` number that contains it, if shown."""
 
     number: int
     singular: str
@@ -75,7 +75,8 @@ class Count(NamedTuple):
     ) -> Count:
         """Return a count with its uncertainty.
 
-        `certainty` is as from `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`; `fdr` is the false discovery rate, if known.
+        `certainty` is a result of `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`; `fdr` is the false discovery rate, if
+        known.
         """
         looser = certainty.get("targets_at_5_percent")
         at_5_percent = int(looser) if looser and number < FEW else None
@@ -84,7 +85,7 @@ class Count(NamedTuple):
         return cls(number, singular, plural, FalseShareInterval(int(certainty["decoys"]), low, high, at_5_percent, nothing_at), total)
 
     def line(self, more: str = "") -> str:
-        """Return a line for a terminal, with `more` after the noun."""
+        """Return a line of text with the count; `more` is inserted after the noun."""
         name = f"{self.noun}{more}"
         if self.certainty is None:
             return f"  {self.number:,} {name}"
@@ -94,17 +95,17 @@ class Count(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """Singular or plural, depending on the number."""
+        """Singular or plural noun, depending on the count."""
         return self.singular if self.number == 1 else self.plural
 
 
 def warning_of_nothing(counts: Mapping[str, float], fdr: float) -> str:
-    """Return a warning if a search accepts no match at its false discovery rate but some at 5 %; otherwise ''.
+    """Return a warning if a search accepts no match at its false discovery rate but some matches at 5 %; otherwise ''.
 
     Parameters
     ----------
     counts : mapping
-        Certainty of the matches of the search, see `Count.from_acceptance`, with ``targets``.
+        Numbers of accepted matches (see `Count.from_acceptance`), with the key ``targets``.
     fdr : float
         False discovery rate of the search.
 

@@ -1,4 +1,4 @@
-"""Stars and comments of marked rows in displayed and saved tables."""
+"""Stars and comments that users give to rows, in displayed and exported tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["marks_table", "with_marks"]
 
 
 def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
-    """Return a table of the marked rows, ascending, with the columns ``row`` and `MARK_COLUMNS`."""
+    """Return a table of the marked rows, in ascending order, with the columns ``row`` and `MARK_COLUMNS`."""
     rows = sorted(marks)
     starred, comment = MARK_COLUMNS
     return pa.table(
@@ -27,7 +27,7 @@ def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
 
 
 def with_marks(tables: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iterator[pa.Table]:
-    """Yield the chunks of a table with the columns `MARK_COLUMNS` appended, '' for unmarked rows."""
+    """Yield the chunks of a table with the columns `MARK_COLUMNS` added; comments of unmarked rows are ''."""
     marked, first = marks_table(marks), 0
     rows = marked["row"].to_numpy()
     for chunk in tables:

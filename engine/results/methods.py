@@ -1,6 +1,6 @@
-"""Methods paragraph of a run: sentences of its search, and sentences common to all searches.
+"""Methods paragraph of a run: sentences specific to its search, and sentences common to all searches.
 
-Sentences use only the run's record, so that they describe what this run did.
+The sentences are based only on the record of the run and therefore describe what the run did.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _MAXIMUM_CHARACTERS = 120
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Facts about a finished run from its project; contents may be untrusted.
+    """Facts about a finished run from its project; texts may be untrusted.
 
     Attributes
     ----------
     search
-        Display name of its search.
+        Display name of the search.
     version
-        Version of the program.
+        Version of the program that executed the run.
     device
-        Devices that the run used, as text.
+        Names of the devices that the run used.
     files
-        Kind and name of each input file.
+        Kind and name of each input file, in pairs.
     parameters
-        Parameter values by name, with defaults for parameters that were not recorded.
+        Parameter values by name, with defaults for parameters that the run did not record.
     record
         Content of ``run.json``.
     messages
@@ -57,27 +57,27 @@ class RunFacts:
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
     def text(self, name: str) -> str:
-        """Return the value of a parameter as text, '' without a value."""
+        """Return the value of a parameter as text; '' if it has no value."""
         value = self.parameters.get(name)
         if isinstance(value, list | tuple):
             return ", ".join(map(str, value))
         return number_text(value) if isinstance(value, float) else "" if value is None else str(value)
 
     def said(self, beginning: str) -> str:
-        """Return the last message that starts with a text, or ''."""
+        """Return the last message of the run that starts with the text `beginning`, or ''."""
         return next((message for message in reversed(self.messages) if message.startswith(beginning)), "")
 
 
 @dataclass(frozen=True)
 class Methods:
-    """Sentences about the methods of a search, and the references that they cite."""
+    """Sentences on the methods of a search, and the references that they cite."""
 
     sentences: Sequence[str]
     citations: Sequence[str] = field(default_factory=tuple)
 
 
 MethodsWriter = Callable[[RunFacts], Methods]
-"""Function that returns the methods of a run; the entry of a search names it."""
+"""Function that returns the sentences on the methods of a run; named by the entry of a search."""
 
 
 def paragraph(facts: RunFacts, methods: Methods | None, preset: str = "", changed: Sequence[tuple[str, str]] = ()) -> str:
@@ -86,9 +86,9 @@ def paragraph(facts: RunFacts, methods: Methods | None, preset: str = "", change
     Parameters
     ----------
     methods
-        Sentences of the search; None for only those common to all searches.
+        Sentences specific to the search; None for only the sentences common to all searches.
     preset
-        Preset nearest to the parameters, '' for the defaults.
+        Name of the preset with the most similar parameters; '' for the defaults.
     changed
         Titles and values of the parameters that differ from the preset.
     """
@@ -120,7 +120,7 @@ def _parameters_sentence(preset: str, changed: Sequence[tuple[str, str]]) -> str
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the names of files, or the first ones of many, such as ``a.mzML, b.mzML and 3 more``."""
+    """Return the names of files, or the first names and the number of further files, such as ``a.mzML, b.mzML and 3 more``."""
     bare = [PurePath(name).name[:_MAXIMUM_CHARACTERS] for name in names]
     shown, n_more = bare[:_MAXIMUM_NAMES], len(bare) - _MAXIMUM_NAMES
     if n_more > 0:

@@ -1,4 +1,4 @@
-"""Access of DuckDB to the tables of a run: views of the described columns of validated files, and of no other file."""
+"""Access of DuckDB to the tables of a run, through views of the described columns of validated files; other files are inaccessible."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def identifier(name: str) -> str:
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, name: str = "", has_rows: bool = False) -> None:
-    """Create a view of a table with the described columns and types; other columns of the file are left out.
+    """Create a view of a table with the described columns and types; further columns of the file are omitted.
 
     Parameters
     ----------
     has_rows
-        True to add a column ``file_row_number``, and null columns for missing optional columns, except those with `Column.is_of_some`.
+        True to add a column ``file_row_number``, and null columns for missing optional columns except those with `Column.is_of_some`.
     """
     options = {"file_row_number": "true"} if has_rows else {}
     reader = parquet_reader(source.path, **options)
@@ -63,7 +63,7 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
 
 
 def _cast(column: described.Column, stored: str) -> str:
-    """Return SQL for a column, cast to its described type if necessary."""
+    """Return an SQL expression for a column, cast to the described type if the file has another type."""
     wanted, name = sql_type(described.arrow_type(column.type_name)), identifier(column.name)
     return name if stored == wanted else f"CAST({name} AS {wanted}) AS {name}"
 
@@ -79,7 +79,7 @@ def sql_type(kind: pa.DataType) -> str:
 
 
 def parquet_reader(path: Path, **options: str) -> str:
-    """Return SQL for the rows of a Parquet file; `options` are options of DuckDB's ``read_parquet``."""
+    """Return an SQL expression for the rows of a Parquet file; `options` are options of DuckDB's ``read_parquet``."""
     named = "".join(f", {name} = {value}" for name, value in options.items())
     return f"read_parquet({text_literal(_without_wildcards(path))}{named})"
 
@@ -103,11 +103,11 @@ def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> No
 
 
 def is_out_of_memory(text: str) -> bool:
-    """Return True for a DuckDB message about exhausted memory, but not about exhausted space for temporary files."""
+    """Return True for DuckDB error messages about exhausted memory, but not about exhausted disk space."""
     return ("Out of Memory" in text or "OutOfMemory" in text or "bad_alloc" in text) and "max_temp_directory_size" not in text
 
 
 def _without_wildcards(path: Path) -> str:
-    """Return an absolute path escaped for DuckDB, which treats brackets, stars and question marks as patterns."""
+    """Return an absolute path in which brackets, stars and question marks are escaped, since DuckDB treats them as patterns."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 - does not resolve links
     return "".join(f"[{symbol}]" if symbol in "[*?" else symbol for symbol in str(path))

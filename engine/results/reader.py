@@ -1,7 +1,7 @@
-"""Reader of untrusted tables of a run: all content is validated before use.
+"""Reader of untrusted result tables: all content is validated before use.
 
-Checked against the description of the table (`proteoscope.engine.results.columns`): missing and duplicate names, types (also nested),
-missing values, bounds, UTF-8, truncation, and the rules between columns. Types with the same meaning (narrower integers, dictionaries of
+Tables are checked against their descriptions (`proteoscope.engine.results.columns`): missing and duplicate names, types (also nested),
+missing values, bounds, UTF-8, truncation, and rules between columns. Types with the same meaning (narrower integers, dictionaries of
 texts) are converted to the described types.
 """
 
@@ -33,13 +33,13 @@ _BATCH_BYTES = 1 << 26  # approximate maximum size of a chunk in memory
 _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
-"""Minimum age of a change, nanoseconds; a later change could otherwise have the same time stamp and stay unnoticed."""
+"""Minimum age of a file's last change for its validation to be remembered, ns; a later change could have the same time stamp."""
 _sound: set[tuple[object, ...]] = set()
-"""Validations that succeeded in this process: path, file state and checks."""
+"""Successful validations in this process: path, file state and checked columns."""
 
 
 class TableFile:
-    """An open Parquet table with the requested columns of a description, until `close`.
+    """Open Parquet table, with access to the described columns.
 
     Parameters
     ----------
@@ -48,21 +48,21 @@ class TableFile:
     table
         Description of the table.
     needed
-        Names of the required columns; by default all that are not optional.
+        Names of the required columns; by default, all columns that are not optional.
     n_rows_of
-        Row counts, by name, of other tables of the run to which columns refer.
+        Row counts of other tables of the run, by name; row indices that refer to these tables are checked.
     remedy
         Advice for the user if the table is invalid.
 
     Attributes
     ----------
     columns
-        Described columns of the file by name, including `Table.more`.
+        Descriptions of the columns in the file by name, including those that match `Table.more`.
 
     Raises
     ------
     InputError
-        If the file is not a table as described.
+        If the file does not agree with the description of the table.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class TableFile:
         return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
     def batches(self, names: Sequence[str] | None = None, rows: int = CHECKED_ROWS) -> Iterator[pa.Table]:
-        """Yield validated chunks of rows in order, with the given columns or all described columns of the file.
+        """Yield validated chunks of rows in order, with the named columns, or all described columns of the file.
 
         Raises
         ------
@@ -137,34 +137,35 @@ class TableFile:
             raise self.damaged(f"holds {n_read:,} rows where it says {self.n_rows:,}")
 
     def read(self, names: Sequence[str] | None = None) -> pa.Table:
-        """Return all rows, validated, with the given columns or all described columns of the file.
+        """Return all rows after validation, with the named columns, or all described columns of the file.
 
         Raises
         ------
         InputError
-            As in `batches`.
+            If a row is invalid.
         """
         wanted = list(self.columns if names is None else names)
         parts = list(self.batches(wanted))
         return pa.concat_tables(parts) if parts else self._empty(wanted)
 
     def read_group(self, number: int, names: Sequence[str]) -> pa.Table:
-        """Return a row group, validated, with the given columns.
+        """Return a Parquet row group after validation, with the named columns.
 
         Raises
         ------
         InputError
-            As in `batches`.
+            If a row is invalid.
         """
         with self._read():
             result = self._file.read_row_group(number, columns=list(names), use_threads=False).select(list(names))
         return self._checked(result)
 
     def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
-        """Validate all rows for readers that bypass this class.
+        """Validate all rows, for readers that do not read through this class.
 
-        `is_wanted` is called between chunks and may raise an exception to abort. The process remembers validated files until they change.
-        Nothing is stored on disk, since the project may be untrusted.
+        `is_wanted` is called between chunks and may raise an exception to abort. Validated files are not validated again in this process
+        until they change.
+        The validation is not recorded on disk, since the project may be untrusted.
 
         Raises
         ------
@@ -226,14 +227,14 @@ class TableFile:
                 raise self.damaged("is cut off: its parts have other numbers of rows than it says")
 
     def _rows_of_batch(self) -> int:
-        """Return the number of rows of a chunk of about `_BATCH_BYTES` at most."""
+        """Return the number of rows of a chunk, such that a chunk has about `_BATCH_BYTES` at most."""
         metadata = self._file.metadata
         # Use totals, since Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
         return max(1, min(CHECKED_ROWS, _BATCH_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
 
     def _with_absent(self, table: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Return the columns in the requested order; missing optional columns are null."""
+        """Return the named columns in this order; missing optional columns are null."""
         for name in names:
             if name not in self.columns:
                 table = table.append_column(name, pa.nulls(len(table), arrow_type(self.table.by_name[name].type_name)))
@@ -249,7 +250,7 @@ class TableFile:
 
     @contextmanager
     def _read(self) -> Iterator[None]:
-        """Convert Arrow exceptions to an error that names the file."""
+        """Convert Arrow exceptions within the context to an error that names the file."""
         try:
             yield
         except ProteoscopeError:
@@ -261,7 +262,7 @@ class TableFile:
 
 
 class _State(NamedTuple):
-    """File state to detect changes. The system sets `changed_ns` at every change, so that it cannot be forged."""
+    """State of a file that shows changes; `changed_ns` is set by the system at every change and cannot be forged."""
 
     device: int
     inode: int
@@ -283,7 +284,7 @@ def _is_settled(state: _State) -> bool:
 
 
 def number_columns(names: Iterable[str]) -> tuple[Column, ...]:
-    """Return descriptions of numeric columns that are known only by name, such as those of `Table.more`."""
+    """Return descriptions of numeric columns that are known only by name, such as those that match `Table.more`."""
     return tuple(Column(name, type="float", is_nullable=True) for name in names)
 
 
@@ -299,7 +300,7 @@ def checked(
     Raises
     ------
     InputError
-        If the table is invalid; `damaged` creates the error from a reason and the name of a column.
+        If a value is invalid; `damaged` creates the error from a reason and the name of a column.
     """
     arrays: dict[str, pa.Array] = {}
     for name in table.column_names:
@@ -332,11 +333,11 @@ def stored_table(
     verify: bool = True,
     remedy: str = _AGAIN,
 ) -> TableFile:
-    """Open a table of a finished run; references to rows of its other tables are validated too.
+    """Open a table of a finished run; row indices that refer to other tables of the run are validated too.
 
     Raises
     ------
-    InputError
+    If the run does not have the table, or the table is invalid.
         If the run has no such table, or the table is invalid.
     StorageError
         If the file is missing, or differs from the registered file.
@@ -353,14 +354,14 @@ def read_stored(project: Project, run: str, table: Table, names: Sequence[str], 
     Raises
     ------
     InputError, StorageError
-        As in `stored_table`.
+        As for `stored_table`.
     """
     with stored_table(project, run, table, names, remedy=remedy) as result:
         return result.read(names)
 
 
 def _n_rows(project: Project, run: str, name: str) -> int | None:
-    """Return the row count of a table, or None if the run did not store it."""
+    """Return the row count of a table of a run; None if the run did not store the table."""
     try:
         path = project.table(name, run, verify=False)
     except (InputError, StorageError):
@@ -369,7 +370,7 @@ def _n_rows(project: Project, run: str, name: str) -> int | None:
 
 
 def row_count(path: Path) -> int | None:
-    """Return the row count in the metadata of a Parquet file, or None if it is unreadable."""
+    """Return the row count in the metadata of a Parquet file; None if the file is unreadable."""
     try:
         return int(pa.parquet.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, ValueError):
@@ -377,7 +378,7 @@ def row_count(path: Path) -> int | None:
 
 
 def _means(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return True if values of a stored type convert to the wanted type without changing their meaning."""
+    """Return True if all values of the Arrow type `stored` can be converted to the type `wanted` without a change of meaning."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_null(stored):
@@ -403,7 +404,7 @@ def _shown_type(kind: pa.DataType) -> str:
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert a column to a type that `_means` accepts."""
+    """Convert a column to an Arrow type that `_means` accepts."""
     if column.type == wanted:
         return column
     if pa.types.is_dictionary(column.type):
@@ -430,7 +431,7 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _column_error(array: pa.Array, column: Column, n_rows_of: Mapping[str, int]) -> str:
-    """Return the first error in the values of a column as the end of a sentence, or ''."""
+    """Return a description of the first invalid value of a column, as the end of a sentence; '' if all values are valid."""
     if is_list(array.type):
         if array.null_count:
             return "holds a list that is missing"

@@ -1,4 +1,4 @@
-"""SAM output (Sequence Alignment/Map Format Specification 1.6) from columns: header, records and allowed names."""
+"""Output in SAM (Sequence Alignment/Map Format Specification 1.6) from columns: header, records and permitted names."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ __all__ = [
 ]
 
 UNPLACED, SECONDARY = 4, 256
-"""SAM flags: the read is unmapped; the alignment is secondary."""
+"""SAM flags of unmapped reads and of secondary alignments."""
 NO_QUALITY = 255
-"""Mapping quality if it is unknown."""
+"""Mapping quality in SAM if the quality is unknown."""
 NO_PLACE = (-1, 0, 0, -1, 0, 0)
-"""Row of `SamRecords.places` of an unmapped read."""
+"""Row of `SamRecords.places` for an unmapped read."""
 
 LONGEST_READ_NAME = 254
-"""Maximum length of a read name; reference names are unlimited."""
+"""Maximum length of a read name in SAM; names of references have no limit."""
 READ_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), ord("~") + 1)).replace(b"@", b""), not_first=b"*")
-"""Allowed characters of QNAME; an asterisk alone would mean that there is no name."""
+"""Permitted characters of QNAME; a name must not be a single asterisk, which means that there is no name."""
 _REFERENCE_NAME_CHARACTERS = NameCharacters(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&+./:;?@^_|~*=-", not_first=b"*="
 )
-"""Allowed characters of RNAME."""
+"""Permitted characters of RNAME."""
 
 
 class SamNames:
-    """Unique names in the form that SAM allows, one per sequence.
+    """Unique names of sequences in the form that SAM permits.
 
-    If several sequences would have the same name, all but the first have the number of the sequence in its file appended.
+    If several sequences would have the same name, the number of the sequence in its file is appended to all names but the first.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class SamNames:
         self.n_replaced = 0
 
     def names(self, indexes: NDArray[np.integer], accessions: Texts) -> list[str]:
-        """Return the SAM names of n sequences, given their indices in the file, shape (n,), and their accessions."""
+        """Return the SAM names of n sequences, given their accessions and their indices in the file, (n,)."""
         _, first = np.unique(indexes, return_index=True)
         first = np.sort(first)
         allowed, is_changed = self._characters.escape_texts(accessions.take(first))
@@ -87,7 +87,7 @@ class SamNames:
         return list(map(self._names.__getitem__, indexes.tolist()))
 
     def warn(self, progress: Progress, singular: str, plural: str = "") -> None:
-        """Log a warning if names were replaced. `singular` and `plural` are nouns for the sequences."""
+        """Log a warning if names were replaced; `singular` and `plural` are nouns for the sequences."""
         if self.n_replaced:
             verb = "has another name" if self.n_replaced == 1 else "have other names"
             progress.message(
@@ -120,14 +120,15 @@ class SamRecords(NamedTuple):
     flags : (n,) int64
         SAM flags.
     places : (n, 6) int64
-        Columns: reference index (-1 for none), position from 1, mapping quality, reference index of the mate (-1 for none), position of the
+        Columns: index of the reference (-1 for none), position from 1, mapping quality, index of the mate's reference (-1 for none),
+        position of the
         mate, template length.
     cigars
-        CIGARs without clips.
+        CIGARs without clipping operations.
     clips : (n, 2) int64
-        Number of clipped bases at both ends, in the direction of the reference.
+        Numbers of clipped bases at the start and the end, in the direction of the reference.
     tags
-        Tags, each preceded by a tab.
+        SAM tags of each record, each preceded by a tab.
     rows : (n,) int64
         Index of the sequence of each record.
     """
@@ -149,12 +150,12 @@ def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool 
 
 
 def text_arrays(texts: Texts) -> TextArrays:
-    """Return read-only texts as the arrays that the kernels take."""
+    """Return read-only texts as arrays for the kernels."""
     return TextArrays(read_only(texts.characters), texts.offsets)
 
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the lines of n records and the end of each line in bytes, shape (n,). `references`: names by index."""
+    """Return the lines of n records, and the end of each line in bytes, (n,); `references` are the names of references by index."""
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     lengths = np.diff(sequences.offsets)[rows]

@@ -1,8 +1,8 @@
-"""Writer of tables as tab-separated values: a header line and one line per row, vectorised over rows.
+"""Writer of tables as tab-separated values (a header line and one line per row), computed for many rows at once.
 
 Booleans are ``true`` and ``false``; lists are joined by semicolons (a semicolon in an item is %3B), vectors by commas; missing values are
 empty; a text with a double quote is quoted with doubled quotes (RFC 4180); tabs, line breaks and other control characters become spaces. A
-`Dialect` holds the differences between the files of searches, on which other programs rely.
+`Dialect` describes the differences between the files of searches, on which other programs rely.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ __all__ = [
 ]
 
 PartialResult = TypeVar("PartialResult", bound=Sized)
-"""Chunk of a table: its rows, or their indices."""
+"""Type of a chunk of a table: its rows, or the indices of the rows."""
 _ROWS = 1 << 16  # number of rows of a chunk in memory
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
-"""Beginning of a cell that a spreadsheet may execute as a formula, also after blanks and invisible characters."""
+"""Regular expression for the beginning of cells that a spreadsheet may execute as formulas, also after blanks and invisible characters."""
 _CONTROLS = r"\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}"
-"""Control characters (tabs, line breaks, ESC and others that terminals execute), and characters that some readers treat as line ends."""
+"""Control characters (tabs, line breaks, ESC and others that terminals interpret), and characters that some readers treat as line ends."""
 _BETWEEN, _ESCAPED_BETWEEN = ";", "%3B"
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """Conversion of values to cells, for all that the column does not define.
+    """Format of cells, as far as the description of the column does not determine it.
 
     Attributes
     ----------
     number, single
         Python formats of float64 and float32 numbers.
     is_short
-        True to drop trailing zeros after rounding to the format's decimals.
+        True to omit trailing zeros after rounding to the decimals of the format.
     not_a_number
         Text of NaN.
     knows_infinity
-        True if infinite numbers are written; otherwise they are missing.
+        True if infinite numbers are written; otherwise they are treated as missing.
     blanks
-        Regular expression; each match in a text becomes one space.
+        Regular expression; each match in a text is replaced by one space.
     is_trimmed
-        True to strip texts.
+        True to remove blanks at both ends of texts.
     has_quotes
-        True to quote texts with double quotes.
+        True to quote texts that contain double quotes.
     """
 
     number: str
@@ -82,7 +82,7 @@ class Dialect:
 
 
 DIGITS = Dialect(".10g", ".7g")
-"""Dialect of PSMs, peptides and protein groups: full float32 precision, and enough of float64 to distinguish scores."""
+"""Dialect of PSMs, peptides and protein groups: all digits of float32, and enough digits of float64 to distinguish scores."""
 ROUNDED = Dialect(".6f", ".6f", is_short=True, knows_infinity=False)
 """Dialect of modifications, clusters, explained spectra and reads."""
 PRINTED = Dialect(".10g", ".10g", not_a_number="nan")
@@ -95,7 +95,7 @@ TRIMMED = Dialect(
 )
 """Dialect of structure search hits."""
 UNQUOTED = Dialect(".10g", ".10g", has_quotes=False)
-"""Dialect of complexes and of a superposition."""
+"""Dialect of complexes and of a single superposition."""
 
 
 def write_separated(
@@ -109,18 +109,18 @@ def write_separated(
     threads: int = 1,
     rows: int = _ROWS,
 ) -> None:
-    """Write columns of a table, or of its chunks, atomically to the file `out`.
+    """Write columns of a table, or of consecutive chunks of a table, atomically to the file `out`.
 
     Parameters
     ----------
     tables
         A table, or an iterable of its chunks.
     progress
-        Progress in rows; also checked for cancellation.
+        Progress, counted in rows, which is also checked for cancellation.
     spreadsheet_safe
-        True to put an apostrophe before texts that a spreadsheet would execute as formulas.
+        True to write an apostrophe before texts that a spreadsheet would execute as formulas.
     threads
-        Number of formatting threads; a few chunks of `rows` are held in memory.
+        Number of formatting threads; the memory holds a few chunks of `rows` rows.
 
     Raises
     ------
@@ -144,20 +144,20 @@ def write_separated(
 
 
 def report_accepted(progress: Progress, out: Path, n_accepted: int, n_rows: int, fdr: float) -> None:
-    """Log how many rows of a written table are targets accepted at a false discovery rate, unless all are."""
+    """Log how many rows of an exported table are targets accepted at a false discovery rate, unless all rows are."""
     if n_accepted < n_rows:
         progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
 
 
 def report_rated(progress: Progress, out: Path, q_value: pa.ChunkedArray, fdr: float) -> None:
-    """Log how many rows of a written table of targets are accepted, unless all are accepted or no row has a q-value."""
+    """Log how many rows of an exported table of targets are accepted; nothing if all are accepted or no row has a q-value."""
     q = q_value.to_numpy()
     if np.isfinite(q).any():
         report_accepted(progress, out, int((q <= fdr).sum()), len(q), fdr)
 
 
 def joined_texts(texts: Iterable[str]) -> str:
-    """Return a list of texts as one cell.
+    """Return a list of texts as one cell, joined by semicolons.
 
     >>> joined_texts(["a", "b;c"])
     'a;b%3Bc'
@@ -181,16 +181,16 @@ def write_lines(
     then: Callable[[Any], bytes] = bytes,
     end: Callable[[], bytes] = bytes,
 ) -> None:
-    """Write a header and the lines of chunks, in order, atomically to the file `out`.
+    """Write a header and the lines of consecutive chunks atomically to the file `out`.
 
     Parameters
     ----------
     lines
-        Function that formats a chunk; called in parallel.
+        Function that formats a chunk; called in several threads.
     then
-        Function that converts the result of `lines` to bytes; called in order.
+        Function that converts the result of `lines` to bytes; called in the order of the chunks.
     end
-        Function that returns the bytes at the end of the file.
+        Function that returns the bytes to write after the last chunk.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def separated_lines(
 ) -> bytes:
     """Return the lines of the rows of a table as bytes.
 
-    For each column with escaped semicolons, the number of these texts is appended to `n_escaped`.
+    For each column in which semicolons are escaped, the number of texts with semicolons is appended to `n_escaped`.
     """
     if not len(table):
         return b""
@@ -236,7 +236,7 @@ def separated_lines(
 
 
 def _cells(column: pa.Array, described: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
-    """Convert a column of any type to cells, texts without nulls."""
+    """Convert a column of any type to the texts of cells, without nulls."""
     kind = column.type
     if is_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), described, dialect), "")
@@ -256,7 +256,7 @@ def _cells(column: pa.Array, described: Column, dialect: Dialect, n_escaped: lis
 
 
 def _plain(column: pa.Array, described: Column, dialect: Dialect) -> pa.Array:
-    """Return values as texts, with nulls for missing values."""
+    """Return the values of a column as texts; missing values are null."""
     if pa.types.is_floating(column.type):
         return _numbers(column, described.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
     if not is_text(column.type):
@@ -278,7 +278,7 @@ def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
 
 
 def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
-    """Format numbers in Python, since Arrow has no formats. One format string for all values halves the time."""
+    """Format numbers in Python, since Arrow has no number formats; one format string for all values halves the time."""
     lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
     is_end = lines == ord("\n")
     ends = np.flatnonzero(is_end) - np.arange(len(values))  # positions after removal of the line ends
@@ -288,7 +288,7 @@ def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
 
 
 def _as_cell(text: pa.Array, column: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
-    """Return texts as cells: with an apostrophe before formulas if `is_safe`, and quoted if necessary."""
+    """Return texts as cells: with an apostrophe before formulas if `is_safe`, and in quotes if necessary."""
     if is_safe and not column.is_own_text:
         text = pa.compute.if_else(
             pa.compute.match_substring_regex(text, _FORMULA), pa.compute.binary_join_element_wise("'", text, ""), text
