@@ -1,4 +1,4 @@
-"""Devices, workloads, and the executor that computes workloads on devices."""
+"""Devices, workloads (computations as data), and the executor that computes workloads on devices."""
 
 import lazy_loader
 

@@ -1,7 +1,8 @@
-"""Checkpoint of a run for resuming it: the rows of finished partitions, and the states of iterations.
+"""Checkpoint of a run, from which the run can be resumed: rows of finished partitions, and states of iterations.
 
-The rows of a partition depend only on the workload, the state of the round and the items. They are stored under a digest of these three.
-A resumed run computes the same digests, on any devices, reads the stored rows and computes the others.
+The rows of a partition depend only on the workload, the state of the round and the items. They are stored under a digest of these three
+data.
+A resumed run computes the same digests, on any devices, reads the stored rows and computes the other rows.
 
 ::
 
@@ -84,12 +85,12 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 class CheckpointName:
-    """Name of stored rows: a digest of the plain data on which they depend, computed on first use.
+    """Name of stored rows: a digest of the data on which the rows depend, computed on first use.
 
     Parameters
     ----------
     *parts : object
-        Plain data, or other instances of `CheckpointName`.
+        Numbers, strings, arrays, sequences and mappings of these, or other `CheckpointName` objects.
     """
 
     def __init__(self, *parts: Any) -> None:
@@ -101,7 +102,7 @@ class CheckpointName:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of data to hash before the digest is known; 0 if it is already known."""
+        """Number of bytes to hash before the digest is known; 0 if it is already known."""
         if "_digest" in vars(self):
             return 0
         return sum(part.n_bytes if isinstance(part, CheckpointName) else count_bytes(part) for part in self._parts)
@@ -111,7 +112,7 @@ class CheckpointName:
 
 
 class _Waiting(NamedTuple):
-    """Rows waiting to be written; the state of an iteration if `end` is -1."""
+    """Rows that wait to be written; `end` is -1 for the state of an iteration."""
 
     name: CheckpointName
     first: int
@@ -121,16 +122,16 @@ class _Waiting(NamedTuple):
 
 
 class RunCheckpoint:
-    """Context manager around a running search that stores its results and provides those of an earlier attempt.
+    """Context manager around a running search that stores the results of the run and provides those of an earlier attempt.
 
     Parameters
     ----------
     create_file : callable
-        Creates the checkpoint file a few seconds after the start of the run; raises StorageError if writing fails.
+        Function that creates the checkpoint file, called a few seconds after the start of the run; raises StorageError if writing fails.
     warn : callable
-        Receives a warning with the reason, at most once, when the checkpoint stops storing results.
+        Function that receives a warning with the reason, at most once, when the checkpoint stops storing results.
     resumed : CheckpointFile, optional
-        Checkpoint of the resumed run.
+        Checkpoint file of the run that is resumed.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class RunCheckpoint:
 
     @property
     def is_keeping(self) -> bool:
-        """True if results added now are stored."""
+        """True if results that are added now are stored."""
         return not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
 
     def read_rows(self, name: CheckpointName, n: int) -> list[tuple[int, int, Rows]]:
@@ -191,14 +192,14 @@ class RunCheckpoint:
         return result
 
     def read_state(self, name: CheckpointName) -> dict[str, NDArray] | None:
-        """Return the stored state of an iteration, or None if there is none."""
+        """Return the stored state of an iteration, or None if no state is stored."""
         if not self.is_resumed or self._file is None:
             return None
         with self._reading:
             return self._file.state(str(name))
 
     def add(self, name: CheckpointName, first: int, end: int, rows: Rows) -> None:
-        """Store a copy of rows if time and space allow.
+        """Store a copy of result rows if time and space allow.
 
         Parameters
         ----------
@@ -232,7 +233,7 @@ class RunCheckpoint:
             self._stop(str(error))
 
     def _wait(self, seconds: float) -> bool:
-        """Wait up to `seconds` and return True if the run has not ended by then."""
+        """Wait up to `seconds`; return True if the run has not ended by then."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed, seconds)
             return not self._is_closed
@@ -264,7 +265,7 @@ class RunCheckpoint:
                 file.flush()
 
     def _stop(self, reason: str) -> None:
-        """Stop storing results and warn with the reason."""
+        """Stop storing results, and give the reason in a warning."""
         with self._changed:
             self._is_closed = True
             self._waiting.clear()
@@ -283,10 +284,10 @@ class IterationCheckpoint:
 
     @property
     def is_due(self) -> bool:
-        """True if the iteration should store its state now: some seconds have passed since the last time."""
+        """True if the iteration should store its state now, because some seconds have passed since it was last stored."""
         return self._run.is_keeping and time.monotonic() - self._stored_at >= STATE_SECONDS
 
     def store(self, columns: Mapping[str, NDArray]) -> None:
-        """Store the state, in place of the previous one."""
+        """Store the state, replacing the previous state."""
         self._stored_at = time.monotonic()
         self._run.add(self._name, 0, -1, columns)

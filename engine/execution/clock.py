@@ -1,4 +1,4 @@
-"""Measurement of the seconds and the peak memory of the stages of a run."""
+"""Measurement of the time and the peak memory of the stages of a run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class StageClock:
-    """Clock of named stages; the seconds of a stage that is entered several times are added.
+    """Clock of named stages; if a stage is entered several times, the seconds are added.
 
     Attributes
     ----------
     stages : dict
-        Stage name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the peak resident memory of the process during the
-        stage in megabytes (10^6 bytes). If the system cannot reset the peak, it is that since the start of the process.
+        Maps the name of a stage to ``{"seconds": float, "peak_memory_mb": float}``: wall time, and the peak resident memory of the process
+        during
+            the stage in megabytes (10^6 bytes). If the system cannot reset the peak, it is the peak since the start of the process.
     works : dict
-        Workload type to the busy seconds of each device, by device name.
+        Maps a workload type to the busy seconds of each device, by device name.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class StageClock:
 
     @property
     def seconds(self) -> float:
-        """Total seconds of all stages."""
+        """Sum of the seconds of all stages."""
         return sum(stage["seconds"] for stage in self.stages.values())
 
     def add_work(self, kind: str, device: str, seconds: float) -> None:
@@ -41,7 +42,7 @@ class StageClock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the seconds and the peak memory of the block to the stage `name`."""
+        """Add the seconds and the peak memory of the ``with`` block to the stage `name`."""
         with suppress(OSError):
             _RESET.write_text("5", encoding="ascii")  # Linux: resets the peak memory to the present memory
         began = time.perf_counter()

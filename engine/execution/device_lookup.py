@@ -1,4 +1,4 @@
-"""Detection of the requested device in the background (a driver takes seconds and may hang), and opening of its GPUs."""
+"""Detection of the requested device in the background, since a driver takes seconds and may hang, and opening of the GPUs that it names."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _POLL_SECONDS = 0.05
 
 
 class DeviceLookup:
-    """Detection of the requested device on a separate thread, started by the constructor.
+    """Detection of the requested device in a separate thread, which starts with the constructor.
 
     Parameters
     ----------
     requested : str
-        Device name, see `proteoscope.engine.execution.devices.resolve_device`.
+        Device name (see `proteoscope.engine.execution.devices.resolve_device`).
     choose : callable, optional
-        Returns the device to use. Its argument is a function that detects and returns the requested device; if `choose` does not call
+        Function that returns the device to use. Its argument is a function that detects and returns the requested device; if `choose` does
+        not call
         this function, `requested` becomes "cpu".
 
     Attributes
@@ -66,7 +67,7 @@ class DeviceLookup:
         return resolve_device(self.requested)
 
     def complain(self) -> None:
-        """Raise a known error of the request before more work is done in vain; see `device`."""
+        """Raise an error of the request if one is already known (see `device`), before more work is done in vain."""
         if self._device.done():
             self._device.result()
 
@@ -88,7 +89,7 @@ class DeviceLookup:
 
 
 def _rates(number: int) -> GpuRates:
-    """Return the rates of a GPU as measured on this machine, or typical rates if it is not calibrated."""
+    """Return the rates of a GPU as measured on this machine; typical rates if it is not calibrated."""
     result = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
     calibration = None if result is None else stored_calibration(result, 0)
     if calibration is None or not {"integer", "float", "lookup"} <= set(calibration.rates):
@@ -98,7 +99,7 @@ def _rates(number: int) -> GpuRates:
 
 
 def open_gpus(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Gpu]:
-    """Open the GPUs of the selected device and return them; an empty list for the CPU.
+    """Open the GPUs of the selected device and return them; the list is empty for the CPU.
 
     A GPU that cannot be opened is skipped with a warning. `memory_bytes` limits the memory used on each GPU; 0 allows all free memory.
     """

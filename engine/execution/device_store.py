@@ -1,13 +1,13 @@
-"""Store of facts about the devices of this machine: a file in the user's cache that processes share.
+"""Store of facts about the devices of this machine, in a file of the user's cache that several processes use.
 
 ::
 
     CACHE/devices.json    {"calibrations": {KEY: [SECONDS, VALUE], ...}, "gpus": ..., "runs": ..., "speeds": ...}
 
 SECONDS is the time at which a fact was stored, in seconds since 1970. Each change is made under a lock and replaces the file atomically, so
-that processes which store facts at the same time lose none. Each kind has a maximum number of facts, beyond which the oldest are removed.
-The file is untrusted: facts that do not have the type of their kind are ignored, and a damaged file is reported, ignored and replaced at
-the next change. Facts only make searches faster, so failed writes are ignored.
+that simultaneous changes by several processes are not lost. Each kind of facts has a maximum number, beyond which the oldest are removed.
+The file is untrusted: facts with an invalid type are ignored, and a damaged file is reported, ignored and replaced at the next change.
+Facts only make searches faster, so failed writes are ignored.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ Value = TypeVar("Value")
 
 
 class _Fact(NamedTuple, Generic[Value]):
-    """A fact, and the time at which it was stored, in seconds since 1970."""
+    """Fact with the time at which it was stored, in seconds since 1970."""
 
     stored: float
     value: Value
 
 
 class Facts(Generic[Value]):
-    """Facts of one kind, by key.
+    """Facts of one kind by key.
 
     Parameters
     ----------
     kind : str
         "calibrations", "gpus", "runs" or "speeds".
     form : type
-        Type of the facts, used by pydantic to validate them.
+        Type of the facts, with which pydantic validates them.
     maximum : int
-        Number of facts to store; older ones are removed.
+        Maximum number of stored facts; the oldest are removed.
     """
 
     def __init__(self, kind: str, form: Any, maximum: int) -> None:
@@ -68,7 +68,7 @@ class Facts(Generic[Value]):
         self._adapter: TypeAdapter[Value] = TypeAdapter(form)
 
     def get(self, key: str, *, maximum_age: float | None = None) -> Value | None:
-        """Return a fact, or None if it is missing, invalid, or older than `maximum_age` seconds."""
+        """Return the fact with a key; None if it is missing, invalid, or older than `maximum_age` seconds."""
         fact = self._facts(key).get(key)
         if fact is None or (maximum_age is not None and not 0.0 <= time.time() - fact.stored <= maximum_age):
             return None
@@ -79,17 +79,17 @@ class Facts(Generic[Value]):
         return {key: fact.value for key, fact in self._facts().items()}
 
     def stored_at(self, key: str) -> datetime | None:
-        """Return the time at which a fact was stored, or None if it is missing."""
+        """Return the time at which the fact with a key was stored; None if it is missing."""
         fact = self._facts(key).get(key)
         return None if fact is None else datetime.fromtimestamp(fact.stored, UTC)
 
     def store(self, facts: Mapping[str, Value]) -> None:
-        """Store facts by key, replacing earlier ones with the same keys."""
+        """Store facts by key; earlier facts with the same keys are replaced."""
         if facts:
             self._change(lambda present: present | {key: _Fact(time.time(), value) for key, value in facts.items()})
 
     def update(self, key: str, change: Callable[[Value | None], Value]) -> None:
-        """Replace a fact by ``change(fact)``; `change` receives None if the fact is missing."""
+        """Replace the fact with a key by ``change(fact)``; `change` receives None if the fact is missing."""
         self._change(lambda present: present | {key: _Fact(time.time(), change(present[key].value if key in present else None))})
 
     def clear(self) -> None:
@@ -125,7 +125,7 @@ class Facts(Generic[Value]):
 
 
 def _content() -> dict[str, dict[str, Any]]:
-    """Return the entries of the file, by kind and key; the values are not yet validated."""
+    """Return the entries of the file by kind and key, before validation of the values."""
     path = cache_folder() / "devices.json"
     try:
         state = path.stat()

@@ -1,4 +1,4 @@
-"""Current use of devices: total use of each GPU, and this program's use of the CPU."""
+"""Present use of devices: total use of each GPU, and use of the CPU by this program."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ _PAGES = Path("/proc/self/statm")
 
 
 class UseMeter:
-    """Meter of the use of devices; CPU use is measured since the last call."""
+    """Meter of the use of devices; the use of the CPU is measured since the previous call."""
 
     def __init__(self) -> None:
         self._when, self._spent = time.monotonic(), _processor_seconds()
 
     def uses(self, devices: tuple[Device, ...]) -> dict[str, DeviceUse]:
-        """Return the use of each device by name; devices whose use is unknown are left out.
+        """Return the use of each device by device name; devices whose use is unknown are omitted.
 
-        For the CPU, `used_bytes` is the resident memory of this program (0 if the system does not report it) and `busy_share` the fraction
+        For the CPU, `used_bytes` is the resident memory of this program (0 if the system does not report it), and `busy_share` is the
+        fraction
         of the available threads that this program uses.
         """
         result = {}

@@ -1,6 +1,6 @@
-"""Available devices: the CPU, and usable GPUs.
+"""Devices of this machine: the CPU, and usable GPUs.
 
-Testing GPUs takes a second. GPUs that were found usable within the last hour are not tested again as long as nothing changed on which the
+Testing GPUs takes a second. GPUs that were usable within the last hour are not tested again unless something changed on which the
 test depends: the start of the machine, the driver, its devices, CuPy, and the CUDA variables of the environment.
 """
 
@@ -52,12 +52,12 @@ _REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Device:
-    """A device, or a selection of several, with the reason if it is not usable.
+    """Device, or selection of several devices, with the reason if it is not usable.
 
     Attributes
     ----------
     name
-        Value of ``--device``.
+        Value of ``--device`` that selects the device.
     reason
         Reason why the device is not usable, or ''.
     driver, compute_capability
@@ -80,28 +80,28 @@ class Device:
 
 
 def devices() -> list[Device]:
-    """Return all devices of this machine, the CPU first.
+    """Return all devices of this machine, with the CPU first.
 
-    With a driver and CuPy, the first call runs a kernel on each GPU, which takes a second or two.
+    With a driver and CuPy, the first call runs a kernel on each GPU, which takes one or two seconds.
     """
     return [processor(), *gpus()]
 
 
 @lru_cache
 def processor() -> Device:
-    """Return the CPU, without detection."""
+    """Return the CPU; GPUs are not detected."""
     return Device("cpu", f"{_processor_name()}, {available_threads()} threads", _memory_bytes(), True)
 
 
 class _Gpus:
-    """Function that returns the GPUs of this machine, detected at the first call; concurrent callers wait."""
+    """Function that returns the GPUs of this machine; the first call detects them, and concurrent callers wait."""
 
     def __init__(self) -> None:
         self._found: tuple[Device, ...] | None = None
         self._looking = threading.Lock()
 
     def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
-        """Return the GPUs, usable or not; if GPUs cannot be listed, a single device with the reason.
+        """Return the GPUs, usable or not; if GPUs cannot be listed, return a single device with the reason.
 
         A separate process tests them, so that a driver that crashes or hangs does not affect the program; after a failure it is restarted
         with the GPUs after the failed one. `progress` shows the detection as a stage.
@@ -123,7 +123,7 @@ class _Gpus:
         return self._found
 
     def cache_clear(self) -> None:
-        """Detect and test the devices again at the next call, for example after a driver was installed."""
+        """Detect and test the GPUs again in the next call, for example after a driver was installed."""
         self._found = None
         forget_gpus()
 
@@ -133,14 +133,14 @@ _TESTED: Facts[list[Device]] = Facts("gpus", list[Device], 1)
 
 
 def _remembered_gpus() -> tuple[Device, ...]:
-    """Return the GPUs that `_remember_gpus` stored, or an empty tuple if they may have changed."""
+    """Return the GPUs that `_remember_gpus` stored; an empty tuple if they may have changed."""
     state = _machine_state()
     result = None if state is None else _TESTED.get(state, maximum_age=_REMEMBERED_SECONDS)
     return tuple(result) if result is not None and _are_usable(result) else ()
 
 
 def _remember_gpus(tested: tuple[Device, ...]) -> tuple[Device, ...]:
-    """Store the tested GPUs for later processes if all are usable, and return them."""
+    """Store the tested GPUs for later processes, if all are usable, and return them."""
     state = _machine_state()
     if state is not None and _are_usable(tested):
         _TESTED.store({state: [*tested]})
@@ -157,7 +157,7 @@ def _are_usable(tested: Sequence[Device]) -> bool:
 
 
 def _machine_state() -> str | None:
-    """Return a digest of everything on which the GPU test depends, or None if the system does not report it."""
+    """Return a digest of all facts on which the test of GPUs depends; None if the system does not report them."""
     try:
         cupy = importlib.util.find_spec("cupy")
         if cupy is None or cupy.origin is None:
@@ -196,13 +196,14 @@ def _listed(probe: dict[str, Any]) -> tuple[Device, ...]:
 def resolve_device(requested: str, progress: Progress | None = None) -> Device:
     """Return the device for ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
 
-    ``auto`` selects all usable GPUs, or the CPU without any; ``all`` selects all usable GPUs with the CPU, ``cuda`` the first usable GPU.
+    ``auto`` selects all usable GPUs, or the CPU if there is no usable GPU; ``all`` selects all usable GPUs and the CPU; ``cuda`` selects
+    the first usable GPU.
     `progress` is checked for cancellation, and shows GPU detection if needed.
 
     Raises
     ------
     ParameterError
-        If the device does not exist or is not usable; the message has the reason.
+        If the device does not exist or is not usable; the message contains the reason.
     Cancelled
         If the user cancels.
     """
@@ -246,9 +247,9 @@ def begin_contexts(device: Device) -> None:
 
 
 def _probed(progress: Progress) -> dict[str, Any]:
-    """Return the report of ``kernels/cuda/probe.py`` on all GPUs.
+    """Return the report of the test program ``kernels/cuda/probe.py`` on all GPUs.
 
-    If the probe crashes at a GPU, the report has the reason for this GPU, and another process tests the GPUs after it.
+    If the program crashes at a GPU, the report contains the reason for this GPU, and another process tests the following GPUs.
     """
     began = time.monotonic()
     result = _probe(0, progress)
@@ -264,7 +265,7 @@ def _probed(progress: Progress) -> dict[str, Any]:
 
 
 def _probe(first: int, progress: Progress) -> dict[str, Any]:
-    """Run the probe from GPU `first` on and return its last report, with the reason if it did not finish."""
+    """Run the test program for the GPUs from index `first`; return its last report, with the reason if it did not finish."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     try:
         # Files, not pipes: a full pipe would block the process, and a process that cannot be killed would block the reader.
@@ -294,7 +295,7 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
 
 
 def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progress) -> str:
-    """Wait until a process ends or prints nothing for too long, and return how it ended.
+    """Wait until a process ends or prints nothing for too long; return a description of how it ended.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Computation of workloads on the devices of a run: GPUs, the CPU, or both. An opened workload stays on its devices between rounds.
+"""Execution of workloads on the devices of a run: GPUs, the CPU, or both. An opened workload stays on its devices between rounds.
 
 ::
 
     with Executor(resources).session(workload) as session:
         rows = session.run()
 
-A GPU that fails is removed from the devices of the run. The other GPUs compute its unfinished items; without another GPU the CPU does. The
-devices of a run with remote workers are these workers, including those that join later; the local CPU computes items that they leave
-undone.
+A GPU that fails is removed from the devices of the run; the other GPUs compute its unfinished items, or the CPU if there is no other GPU.
+If a run has remote workers, these are its devices, including workers that join later; the local CPU computes items that they do not
+complete.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PARTS_ELSEWHERE = 6  # partitions per remote worker if starting a partition is 
 
 @dataclass(frozen=True)
 class Share:
-    """Share of a workload that a device computed.
+    """Fraction of a workload that a device computed.
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class Share:
     share : float
         Fraction of the cost, 0 to 1.
     speed : float
-        Cost per second while the device worked.
+        Cost per second of computation.
     with_start : bool
-        True if the speed includes one-time work such as compiling, because the device did too little to exclude it.
+        True if the speed includes one-time operations such as compiling, because the device computed too little to exclude them.
     """
 
     device: str
@@ -66,7 +66,7 @@ class Share:
 class Executor:
     """Executor of workloads on the devices of a run.
 
-    These are the GPUs of its resources, together with the CPU if requested; the CPU alone if there are no GPUs.
+    The devices are the GPUs of its resources, together with the CPU if requested; or the CPU alone if there are no GPUs.
     """
 
     def __init__(self, resources: Resources) -> None:
@@ -76,17 +76,18 @@ class Executor:
     def session(
         self, workload: Workload, *, with_gpus: bool = True, with_processor: bool = True, one_gpu: bool = False
     ) -> Iterator[Session]:
-        """Open a workload on each participating device until the block ends.
+        """Open a workload on each participating device until the ``with`` block ends.
 
         Parameters
         ----------
         workload : Workload
+            Workload to open.
         with_gpus : bool
-            False for a workload that GPUs cannot compute.
+            False if GPUs do not support the workload.
         with_processor : bool
             False to use the CPU only if there is no GPU.
         one_gpu : bool
-            True to use only the first GPU, and the next one if it fails, because several GPUs are not faster.
+            True to use only the first GPU (and the next one if it fails), for workloads that several GPUs do not compute faster.
         """
         with ExitStack() as stack:
             session = Session(
@@ -103,7 +104,7 @@ class Executor:
 
 
 class Session:
-    """A workload on its devices; created by `Executor.session`."""
+    """Workload opened on its devices by `Executor.session`."""
 
     def __init__(
         self,
@@ -144,16 +145,16 @@ class Session:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Names of the devices that compute, without failed ones."""
+        """Names of the devices that compute, without devices that failed."""
         return tuple(device.name for device in self._devices)
 
     def checkpoint(self, identification: Any) -> IterationCheckpoint | None:
-        """Return the checkpoint of an iteration, or None if the run is not resumable.
+        """Return the checkpoint of an iteration; None if the run cannot be resumed.
 
         Parameters
         ----------
         identification
-            Plain data that identify the iteration, equal on every device.
+            Plain data that identify the iteration, equal on all devices.
         """
         stored = self._resources.checkpoint
         return None if stored is None else IterationCheckpoint(stored, CheckpointName("checkpoint", self._name, identification))
@@ -168,23 +169,24 @@ class Session:
         is_stored: bool = True,
         in_step: bool = False,
     ) -> Rows:
-        """Compute a round.
+        """Compute a round, and return the result rows.
 
         Parameters
         ----------
         state
-            Plain data that the round depends on, in addition to the workload; each device receives it once.
+            Plain data on which the round depends in addition to the workload; each device receives them once.
         items : ndarray of int64 or None
             Indices of the items to compute, shape (n,), ascending; None for all.
         step_cost : float
-            Cost that counts as one progress step; 0 if each item is a step.
+            Cost per progress step; 0 if each item is a step.
         is_measured : bool
-            True if the costs have the unit of the stored device speeds, so that the speeds plan this round and are updated by it.
+            True if the costs have the unit of the stored device speeds, so that the speeds are used to plan this round, and updated by it.
         is_stored : bool
-            True if finished partitions are stored in the checkpoint; False for the rounds of an iteration that stores its own state.
+            True to store finished partitions in the checkpoint; False for the rounds of an iteration that stores its state.
         in_step : bool
-            True for one of many short, similar rounds. One thread then serves all GPUs in turn, each with the same items as in the last
-            round. Each computation yields after its GPU has received all work and before waiting for the results.
+            True for many short, similar rounds. One thread then serves all GPUs in turn, each with the same items as in the previous round.
+            Each
+                computation yields after its GPU has received all kernels and before waiting for the results.
 
         Returns
         -------
@@ -265,7 +267,7 @@ class Session:
         return self._kind.empty(self._workload, state, n)
 
     def shares(self) -> tuple[Share, ...]:
-        """Return the share of each device that took part in measured rounds."""
+        """Return the fraction of the cost that each device computed in measured rounds."""
         total = sum(account.cost for account in self._accounts.values())
         return tuple(
             Share(name, account.cost / total, account.speed, account.warm_cost == 0)
@@ -274,7 +276,7 @@ class Session:
         )
 
     def remember(self) -> None:
-        """Report each device's busy seconds to the clock, and store its speed for later searches if it was measured accurately."""
+        """Report the busy seconds of each device to the clock; store its speed for later searches if it was measured accurately."""
         speeds = dict[str, float]()
         for name, account in self._accounts.items():
             if account.seconds > 0.0:
@@ -304,7 +306,7 @@ class Session:
         return Worker(device.name, search, account, device.is_processor, speed)
 
     def _arrived(self) -> list[Device]:
-        """Update the devices to the current remote workers and return the new ones."""
+        """Update the devices to the present remote workers, and return the new workers."""
         if self._elsewhere is None or self._processor in self._devices:
             return []
         there = [device for device in self._elsewhere.devices() if device.name not in self._struck]
@@ -313,7 +315,7 @@ class Session:
         return new
 
     def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Computation:
-        """Open the workload on a device if necessary, begin the round there, and return the computation."""
+        """Begin a round on a device, after opening the workload there if necessary; return the computation."""
         key = id(device)
         if key not in self._opened:
             if self._elsewhere is None or device is self._processor:
@@ -328,7 +330,7 @@ class Session:
         return self._opened[key]
 
     def _strike(self, device: Device) -> None:
-        """Exclude a failed GPU from this run and have it retested before the next run; exclude a remote worker from this session."""
+        """Exclude a failed GPU from this run and have it tested before the next run; exclude a remote worker from this session."""
         if self._elsewhere is None:
             forget_gpus()
         self._struck.add(device.name)
@@ -351,7 +353,7 @@ class Session:
 
 
 class _Advance:
-    """Converter of cost or items into whole progress steps."""
+    """Counter that converts cost or items to whole progress steps."""
 
     def __init__(self, resources: Resources, step_cost: float) -> None:
         self._progress, self._step_cost = resources.progress, step_cost
@@ -359,7 +361,7 @@ class _Advance:
         self._cost, self._steps = 0.0, 0
 
     def __call__(self, cost: float) -> None:
-        """Advance the progress by a computed cost; does nothing if the steps are items."""
+        """Advance the progress by a computed cost, unless progress is counted in items."""
         if self._step_cost:
             with self._lock:
                 self._cost += cost
@@ -369,6 +371,6 @@ class _Advance:
                 self._progress.advance(steps)
 
     def count(self, items: int) -> None:
-        """Advance the progress by a number of items; does nothing if a step is a cost."""
+        """Advance the progress by a number of items, unless progress is counted in cost."""
         if not self._step_cost:
             self._progress.advance(items)

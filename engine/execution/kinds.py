@@ -1,4 +1,4 @@
-"""Registry to which the entry of each search adds its workload types. It imports nothing heavy, so that entries load fast."""
+"""Registry of workload types, filled by the entries of the searches; it imports only small modules, so that entries load fast."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "RegisteredWorkload", "register_kinds", "workload_type"]
 
 RegisteredWorkload: TypeAlias = "tuple[str, Callable[[], type[WorkloadType]]]"
-"""Name of a workload type, and a callable that imports and returns its `proteoscope.engine.execution.workload.WorkloadType`."""
+"""Name of a workload type, and a function that imports and returns its `proteoscope.engine.execution.workload.WorkloadType`."""
 
 KINDS: dict[str, Callable[[], type[WorkloadType]]] = {}
-"""Callable that imports and returns each workload type, by name."""
+"""Function that imports and returns each workload type, by name."""
 
 
 def register_kinds(kinds: Iterable[RegisteredWorkload]) -> None:
     """Register workload types; registering the same type again has no effect.
 
-    Searches that share a type register the same callable. The callables are not called here, since they import the computing modules.
+    Searches that use the same type register the same function. The functions are not called here, since they import the computing modules.
 
     Parameters
     ----------
     kinds : iterable of RegisteredWorkload
-        Name and callable of each workload type.
+        Name and importing function of each workload type.
 
     Raises
     ------
     ValueError
-        If a name is already registered with another callable.
+        If a name is already registered with another function.
     """
     for name, load in kinds:
         if KINDS.setdefault(name, load) is not load:

@@ -1,4 +1,4 @@
-"""Settings of libraries that make them load faster, use one thread for small matrices and retain less memory."""
+"""Settings of libraries, so that they load faster, use one thread for small matrices, and retain less memory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ARENA_MAX = -8
 
 
 def lighten_libraries() -> None:
-    """Set environment variables, unless the user has set them, so that libraries loaded later skip unneeded work.
+    """Set environment variables, unless the user has set them, so that libraries omit needless initialisation when they are loaded.
 
-    To be called by programs, not by scripts that use this package. NumPy's linear algebra would create a busy-waiting thread per core,
+    Programs call this function, not scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
     which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
     pydantic would search all installed packages for plugins.
     """
@@ -47,15 +47,16 @@ def find_linear_algebra() -> Any:
 
 @contextmanager
 def one_algebra_thread() -> Iterator[None]:
-    """Limit NumPy's linear algebra to one thread in the block, since several are slower for small matrices."""
+    """Limit NumPy's linear algebra to one thread in the ``with`` block, since several threads are slower for small matrices."""
     with find_linear_algebra().limit(limits=1, user_api="blas"):
         yield
 
 
 def limit_retained_memory() -> None:
-    """Limit the number of glibc's heaps to the number of CPUs, unless the user has set a limit. Call it before any thread starts.
+    """Limit the number of glibc's heaps to the number of CPUs, unless the user has set a limit; call before any thread starts.
 
-    For programs that run long and start many threads, such as the window. By default glibc has eight heaps per CPU and assigns them to new
+    This is useful for programs that run long and start many threads, such as the window. By default, glibc has eight heaps per CPU and
+    assigns them to new
     threads in turn. Each heap retains the memory of its largest computation, so memory grows until every heap has been used. Other C
     libraries (musl, Windows, macOS) have no such setting.
     """

@@ -1,4 +1,4 @@
-"""Ahead-of-call compilation of kernels: once per machine, in separate processes, with progress and immediate cancellation."""
+"""Compilation of kernels before they are called: once per machine, in separate processes, with progress and immediate cancellation."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from proteoscope.kernels.device import DeviceError
 __all__ = ["compile_for_gpus", "compile_kernels"]
 
 _MAXIMUM_PROCESSES = 8
-"""Maximum number of processes; more would not be faster, since a kernel waits for those that it calls."""
+"""Maximum number of processes; more would not be faster, since a kernel waits for the compilation of kernels that it calls."""
 _CHECK_SECONDS = 0.05
 
 
 def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | None = None) -> list[str]:
-    """Compile the kernels of the given groups that are not compiled yet, each after the kernels that it calls.
+    """Compile the kernels of the given groups that are not compiled yet; a kernel is compiled after the kernels that it calls.
 
     Parameters
     ----------
     groups : iterable of str
-        Names in `proteoscope.kernels.cpu.signatures.kernel_groups`.
+        Names of groups in `proteoscope.kernels.cpu.signatures.kernel_groups`.
     progress : Progress
-        Shows the number of kernels, and warns of those that could not be compiled.
+        Progress, which shows the number of kernels, and warnings about kernels that could not be compiled.
     processes : int, optional
         Maximum number of processes, at most eight; by default the number of cores.
 
     Returns
     -------
     list of str
-        One sentence per kernel that could not be compiled. Such kernels are compiled when they are called, which only costs time.
+        One sentence per kernel that could not be compiled. Such a kernel is compiled when it is called, which only costs time.
 
     Raises
     ------
     Cancelled
-        If the user cancels; the processes have ended then.
+        If the user cancels; the processes have then ended.
     """
     signatures = kernels_package.cpu.signatures
     missing = [group for group in groups if not signatures.is_compiled(group)]
@@ -66,7 +66,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
 
 
 def _order(numbers: Iterable[int]) -> dict[int, int]:
-    """Return each kernel's rank in the compilation order: kernels with the longest chain of callers come first."""
+    """Return the position of each kernel in the order of compilation: kernels with the longest chain of callers come first."""
     listed = kernels_package.cpu.signatures.listed_kernels()
     callers = dict.fromkeys(numbers, 0)
     for number in sorted(callers, reverse=True):  # callers come after their callees
@@ -104,13 +104,13 @@ def _compile(numbers: set[int], progress: Progress, processes: int) -> list[str]
 
 @contextmanager
 def _compiler() -> Iterator[Callable[[int], str]]:
-    """Start a process that compiles kernels, and end it with the block.
+    """Start a process that compiles kernels; end it with the ``with`` block.
 
     Yields
     ------
     callable
-        Takes the number of a kernel, compiles the kernel and returns why this failed, or ''. Raises EOFError with the reason if the
-        process has ended.
+        Function that takes the number of a kernel, compiles the kernel, and returns the reason if this failed, otherwise ''. It raises
+            EOFError with the reason if the process has ended.
     """
     program = own_program(f"from {kernels_package.cpu.signatures.__name__} import run_compiler; run_compiler()")
     with tempfile.TemporaryFile() as errors:
@@ -136,19 +136,19 @@ def _compiler() -> Iterator[Callable[[int], str]]:
 
 
 def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str]:
-    """Compile the usual CUDA kernels for each GPU model of this machine; does nothing without usable GPUs.
+    """Compile the frequently used CUDA kernels for each GPU model of this machine; do nothing without usable GPUs.
 
     Parameters
     ----------
     progress : Progress
-        Shows the number of compiled sources.
+        Progress, which shows the number of compiled source files.
     threads : int, optional
-        Number of sources to compile concurrently; by default the number of cores.
+        Number of source files to compile concurrently; by default the number of cores.
 
     Returns
     -------
     list of str
-        One sentence per source that could not be compiled.
+        One sentence per source file that could not be compiled.
 
     Raises
     ------

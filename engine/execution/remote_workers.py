@@ -1,4 +1,4 @@
-"""Interface of workers in other processes, on this machine or others, as used by a session."""
+"""Interface through which a session uses workers in other processes, on this machine or others."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["RemoteWorkers", "WorkerLostBeforeError", "WorkerLostError"]
 
 
 class WorkerLostError(DeviceError):
-    """Raised if a worker was lost while it computed, perhaps because of its items."""
+    """Exception: a worker was lost while it computed, perhaps because of its items."""
 
 
 class WorkerLostBeforeError(WorkerLostError):
-    """Raised if a worker was lost before it started, so that its items are not the cause."""
+    """Exception: a worker was lost before it started to compute, so that its items are not the cause."""
 
 
 class RemoteWorkers(Protocol):
@@ -34,10 +34,10 @@ class RemoteWorkers(Protocol):
 
     @property
     def has_gpus(self) -> bool:
-        """True if some workers compute with a GPU."""
+        """True if any worker computes with a GPU."""
 
     def devices(self) -> list[Device]:
-        """Return the workers that are usable now; names of earlier workers are never reused."""
+        """Return the workers that are usable at present; the names of earlier workers are never reused."""
 
     def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
         """Wait until a worker is available.
@@ -45,7 +45,7 @@ class RemoteWorkers(Protocol):
         Parameters
         ----------
         progress : Progress
-            Checked for cancellation.
+            Progress, which is checked for cancellation.
         but : collection of str
             Names of workers to ignore.
 
@@ -63,7 +63,7 @@ class RemoteWorkers(Protocol):
         """
 
     def open(self, workload: Workload, device: Device, progress: Progress, *, with_gpu: bool) -> AbstractContextManager[Computation]:
-        """Open a workload on a worker until the block ends; see `proteoscope.engine.execution.workload.WorkloadType.open`.
+        """Open a workload on a worker until the ``with`` block ends (see `proteoscope.engine.execution.workload.WorkloadType.open`).
 
         Raises
         ------

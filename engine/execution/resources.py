@@ -1,4 +1,4 @@
-"""Resources and progress of a search step, passed together."""
+"""Resources and progress of a search step, which are passed as one object."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Resources:
     with_processor
         True if the CPU computes together with the GPUs.
     progress
-        Receives stages and messages, and reports cancellation.
+        Progress, which receives stages and messages, and reports cancellation.
     clock
-        Measures the seconds of the stages.
+        Clock that measures the seconds of the stages.
     checkpoint
-        Stored results of the run; None if it cannot be resumed.
+        Checkpoint with stored results of the run; None if the run cannot be resumed.
     elsewhere
-        Workers in other processes that compute instead of these GPUs and threads; None if there are none.
+        Workers in other processes that compute instead of the GPUs and threads; None if there are none.
     """
 
     threads: int = field(default_factory=available_threads)
@@ -45,7 +45,7 @@ class Resources:
     elsewhere: RemoteWorkers | None = None
 
     def reporting_to(self, progress: Progress) -> Resources:
-        """Return a copy of the resources that reports to another progress, for background work."""
+        """Return a copy of the resources with another progress, for computations in the background."""
         return replace(self, progress=progress)
 
     @property
@@ -55,7 +55,7 @@ class Resources:
 
     @property
     def used(self) -> str:
-        """Devices that computed, such as ``cuda:0+cpu``; complete only after the computation."""
+        """Names of the devices that computed, such as ``cuda:0+cpu``; complete only after the computation."""
         if self.elsewhere is not None:
             return self.elsewhere.name
         gpus = [gpu.name for gpu in self.gpus]

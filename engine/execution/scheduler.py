@@ -1,15 +1,16 @@
-"""Distribution of the items of a workload among workers: GPUs, and the CPU with all its threads.
+"""Distribution of the items of a workload among its workers: GPUs, and the CPU with all its threads.
 
-A worker that has finished a partition takes the next: a GPU the largest, the CPU the smallest. The speed of each worker is measured during
+A worker that has finished a partition takes the next: a GPU takes the largest, the CPU the smallest. The speed of each worker is measured
+during
 the round and corrects the distribution:
 
-- An idle worker receives a share of another worker's remaining items, in proportion to their speeds.
-- A worker takes no partition that faster workers would finish sooner. The CPU takes none if it adds too little to the speed of the GPUs.
+- An idle worker receives a fraction of another worker's remaining items, in proportion to their speeds.
+- A worker takes no partition that faster workers would finish earlier. The CPU takes none if it adds too little to the speed of the GPUs.
 - The other workers compute what a failed worker has not finished.
 
 If all speeds are known from earlier searches, the distribution is calculated before the round, as in CUDASW++ 3.0 (Liu, Wirawan and Schmidt
-2013, BMC Bioinformatics 14:117; the GPU's share of the database is R there). Otherwise workers take smaller and smaller partitions. In
-later rounds over the same items each worker starts with its items of the last round.
+2013, BMC Bioinformatics 14:117, where R is the fraction of the database for the GPU). Otherwise workers take partitions of decreasing size.
+In later rounds with the same items, each worker starts with its items of the previous round.
 """
 
 from __future__ import annotations
@@ -75,19 +76,22 @@ class Costs:
         return Partition(first, last, self.before(last) - self.before(first))
 
     def at(self, part: Partition, share: float) -> int:
-        """Return the item before which about the fraction `share` of a partition's cost lies."""
+        """Return the first item after about the fraction `share` of a partition's cost."""
         mark = self.before(part.first) + share * part.cost
         return min(part.last, max(part.first, int(np.searchsorted(self._before, mark, side="left"))))
 
 
 class Account:
-    """Cost and seconds of a worker's results: of all, and of warm ones only, which exclude one-time work such as compiling."""
+    """Sums of cost and seconds of a worker's results.
+
+    Of all results, and of results that exclude one-time operations such as compiling ("warm").
+    """
 
     def __init__(self) -> None:
         self.cost = self.seconds = self.warm_cost = self.warm_seconds = 0.0
 
     def add(self, cost: float, seconds: float, *, is_warm: bool) -> None:
-        """Add the cost and seconds of a result."""
+        """Add the cost and seconds of a result to the sums."""
         self.cost += cost
         self.seconds += seconds
         if is_warm:
@@ -96,7 +100,7 @@ class Account:
 
     @property
     def speed(self) -> float | None:
-        """Cost per second of the warm results, or of all if none is warm; None without results."""
+        """Cost per second of the warm results, or of all results if none is warm; None without results."""
         if self.warm_cost > 0:
             return self.warm_cost / max(self.warm_seconds, 1e-9)
         return self.cost / max(self.seconds, 1e-9) if self.cost > 0 else None
@@ -104,7 +108,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker that computes partitions.
+    """Worker that computes partitions.
 
     Attributes
     ----------
@@ -112,13 +116,13 @@ class Worker:
         Display name such as "cuda:0" or "cpu".
     search
         Generator function that computes a partition and yields results several times a second; raises DeviceError if the device fails. The
-        scheduler may close the generator after any result; another worker then computes the rest.
+            scheduler may close the generator after any result; another worker then computes the remaining items.
     account
         Cost and seconds of its results.
     is_processor
-        True for the CPU, which takes sections of the smallest partition; other workers take the largest partition as a whole.
+        True for the CPU, which takes fractions of the smallest partition; other workers take the whole largest partition.
     speed
-        Cost per second known before the round, or None.
+        Cost per second known before the round; None if unknown.
     """
 
     name: str
@@ -139,7 +143,7 @@ class Losses:
     in_a_row
         Number of workers lost since the last result with rows.
     n_workers
-        Number of workers at the start of the round or of one of its continuations, whichever is largest.
+        Maximum, over the start of the round and of its continuations, of the number of workers.
     """
 
     items: list[tuple[int, int]] = field(default_factory=list)
@@ -149,20 +153,20 @@ class Losses:
 
 @dataclass(frozen=True)
 class Round:
-    """Items to compute in a round, and the callables that receive results and progress.
+    """Items to compute in a round, and the functions that receive results and progress.
 
     Attributes
     ----------
     costs
         Costs of the items.
     take
-        Receives the rows of the items `first:end`, under a lock.
+        Function that receives the rows of the items `first:end`, under a lock.
     progress
-        Checked for cancellation.
+        Progress, which is checked for cancellation.
     advance
-        Receives the computed cost, on any thread.
+        Function that receives the computed cost, on any thread.
     arrivals
-        Returns workers that have joined since the last call; None if none can join.
+        Function that returns the workers that have joined since its last call; None if none can join.
     """
 
     costs: Costs
@@ -173,7 +177,7 @@ class Round:
 
 
 class _Pace:
-    """Current partition and speed of a worker."""
+    """Present partition and speed of a worker."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -191,11 +195,14 @@ class _Pace:
 
     @property
     def result_seconds(self) -> float:
-        """Average seconds between results; 0 if unknown."""
+        """Mean time between results, s; 0 if unknown."""
         return self._seconds / self._results if self._results else 0.0
 
     def advanced(self, end: int, cost: float, seconds: float) -> None:
-        """Record a result up to `end`. The speed excludes a GPU's first result, which includes one-time work such as compiling."""
+        """Record a result up to the item `end`.
+
+        The speed excludes a GPU's first result, which includes one-time operations such as compiling.
+        """
         is_warm = self.worker.is_processor or self.worker.account.cost > 0.0
         self.done = end
         if is_warm:
@@ -206,7 +213,7 @@ class _Pace:
 
 
 class Scheduler:
-    """Scheduler of a round: workers together compute each item once.
+    """Scheduler of a round, in which the workers together compute each item once.
 
     Parameters
     ----------
@@ -217,16 +224,17 @@ class Scheduler:
     parts_of_worker
         See `planned`.
     homes
-        Items that each worker computed in the last round, by worker name.
+        Items that each worker computed in the previous round, by worker name.
     parts
         Partitions to compute; by default all items.
     losses
         Losses so far, if the round is continued.
     pool
-        Thread pool with one thread per worker; None to create one.
+        Thread pool with one thread per worker; None creates one.
     in_turns
-        True if the calling thread serves all workers in turn. Each worker computes its items of the last round, and idle workers take over
-        no items.
+        True if the calling thread serves all workers in turn. Each worker then computes its items of the previous round, and idle workers
+        take
+            no items from others.
 
     Attributes
     ----------
@@ -269,15 +277,16 @@ class Scheduler:
         Returns
         -------
         list of Partition
-            Items that were not computed because all workers failed; each failure was reported to the progress.
+            Partitions that were not computed because all workers failed; each failure was reported to the progress.
 
         Raises
         ------
         Cancelled
             If the user cancels.
         WorkersError
-            If several workers were lost on the same items, or many in a row. Any other exception of a worker is raised again after all
-            workers have stopped.
+            If several workers were lost on the same items, or many one after the other. Any other exception of a worker is raised again
+            after
+                all workers have stopped.
         """
         if self._in_turns:
             with ExitStack() as stack:
@@ -304,7 +313,7 @@ class Scheduler:
         return sorted(left, key=lambda part: -part.cost)
 
     def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
-        """Start workers that join, as long as others are working."""
+        """Start workers that join while other workers compute."""
         while self._round.arrivals is not None and not self._is_broken:
             working = [served for served in serving if not served.done()]
             if not working:
@@ -320,7 +329,7 @@ class Scheduler:
             pass
 
     def _serve(self, pace: _Pace) -> Generator[None, None, None]:
-        """Run a worker until all items are computed; yield after each result and while waiting for items."""
+        """Run a worker until all items are computed; yield after each result, and while it waits for items."""
         try:
             while (part := (yield from self._next(pace))) is not None:
                 yield from self._search(pace, part)
@@ -340,16 +349,16 @@ class Scheduler:
             raise
 
     def _count_loss(self) -> None:
-        """Count a lost worker, and end the round if too many were lost in a row, on whatever items or before starting."""
+        """Count a lost worker; end the round if too many were lost one after the other, on any items or before starting."""
         self.losses.in_a_row += 1
         if self.losses.in_a_row > self.losses.n_workers + _MAXIMUM_LOSSES_IN_A_ROW:
             self._is_broken = True
             raise WorkersError(f"{self.losses.in_a_row} workers were lost in a row without a result. Check their memory")
 
     def _after_loss(self, rest: Partition) -> list[Partition]:
-        """Return a lost worker's unfinished items in smaller partitions, without items on which three workers were lost. Set these aside.
+        """Return a lost worker's unfinished items in smaller partitions; set aside items on which three workers were lost.
 
-        If workers are lost on other items as well, the cause may be external, and the limit is six workers.
+        If workers were lost on other items too, the cause may be external, and the limit is six workers.
         """
         if rest.last <= rest.first:
             return []
@@ -368,7 +377,7 @@ class Scheduler:
         return f"{n} workers were lost on items {items}; {others}. Check the memory of the workers."
 
     def _next(self, pace: _Pace) -> Generator[None, None, Partition | None]:
-        """Return a worker's next partition, or None if all is done; wait while other workers may fail or give away items."""
+        """Return a worker's next partition, or None if all items are computed; wait while other workers may fail or pass on items."""
         while not self._is_broken:
             with self._changed:
                 self._round.progress.check()
@@ -386,7 +395,7 @@ class Scheduler:
         return None
 
     def _taken(self, pace: _Pace) -> Partition:
-        """Take the largest partition for a GPU; for the CPU, half of its fair share, from the smallest partition."""
+        """Take the largest partition for a GPU; for the CPU, half of the items that match its speed, from the smallest partition."""
         if not pace.worker.is_processor or len(self._paces) == 1:
             return self._waiting.pop(0)
         smallest, speed = self._waiting.pop(), pace.speed
@@ -431,7 +440,7 @@ class Scheduler:
                 self._leave(pace, [])
 
     def _is_in_time(self, pace: _Pace) -> bool:
-        """Return True if a worker would deliver a result before the faster workers could finish all remaining items."""
+        """Return True if a worker would deliver a result before the faster workers finish all remaining items."""
         speed = pace.speed
         faster = [other for other in self._paces if not other.has_failed and (other.speed or 0.0) > (speed or 0.0)]
         if speed is None or not faster:
@@ -444,7 +453,7 @@ class Scheduler:
         return seconds < cost / sum(other.speed or 0.0 for other in faster)
 
     def _shares_to_give(self, pace: _Pace) -> list[Partition]:
-        """Divide a worker's remaining items among itself and idle workers; return an empty list if that is not faster."""
+        """Divide a worker's remaining items among this worker and idle workers; return an empty list if that is not faster."""
         speed, rest = pace.speed, self._left(pace)
         idle = [other for other in self._paces if other.is_idle]
         if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
@@ -456,16 +465,19 @@ class Scheduler:
         return _shares(self._round.costs, self._rest(pace), speeds)
 
     def _left(self, pace: _Pace) -> float:
-        """Return the cost of the items that a worker still has to compute, including its assigned partitions."""
+        """Return the cost of the items that a worker has still to compute, including partitions assigned to it."""
         return sum(part.cost for part in pace.assigned) + (0.0 if pace.part is None else self._rest(pace).cost)
 
     def _rest(self, pace: _Pace) -> Partition:
-        """Return the items of a worker's current partition that it has not computed."""
+        """Return the items of a worker's present partition that are not computed yet."""
         assert pace.part is not None
         return self._round.costs.part(pace.done, pace.part.last)
 
     def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
-        """End a worker's partition and give back `left`; also its assigned partitions, if `left` is not empty or if requested."""
+        """End a worker's partition and return the items `left` to the pool.
+
+        Also its assigned partitions, if `left` is not empty or if requested.
+        """
         pace.part = None
         given = pace.assigned if gives_assigned or left else []
         pace.assigned = [] if given else pace.assigned
@@ -477,11 +489,11 @@ class Scheduler:
 
 
 def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -> list[Partition]:
-    """Return partitions of all items for the given workers, largest first.
+    """Return partitions of all items for the given workers, in order of decreasing size.
 
-    If all speeds are known, shares are proportional to them, with the last items for the GPUs and the first for the CPU. Otherwise the
-    partitions decrease in size; with `parts_of_worker` there are this many equal partitions per worker, and if that is a large number, the
-    last ones are subdivided.
+    If all speeds are known, the partitions are proportional to them, with the last items for the GPUs and the first for the CPU. Otherwise
+    the sizes decrease step by step; with `parts_of_worker`, there are this many equal partitions per worker, and if this is a large number,
+    the last ones are subdivided.
     """
     if len(costs) == 0:
         return []
@@ -502,7 +514,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
 
 
 def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) -> list[Partition]:
-    """Return partitions for `n_workers` of the items outside the ascending ranges ``(first, end)`` in `done`, largest first."""
+    """Return partitions for `n_workers` workers of the items outside the ascending ranges ``(first, end)`` in `done`, largest first."""
     edges = [0, *(edge for run in done for edge in run), len(costs)]
     gaps = [costs.part(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if last > first]
     if n_workers > 1:
@@ -512,7 +524,10 @@ def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) ->
 
 
 def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:
-    """Divide a partition in proportion to speeds; the first speed gets the end of the partition. Drop empty shares by default."""
+    """Divide a partition in proportion to speeds, the first speed getting the end of the partition.
+
+    Empty results are omitted by default.
+    """
     marks = 1.0 - np.cumsum(speeds) / sum(speeds)
     cuts = [part.last, *(costs.at(part, mark) for mark in marks[:-1].tolist()), part.first]
     return [costs.part(low, max(low, high)) for high, low in pairwise(cuts) if keep_empty or high > low]

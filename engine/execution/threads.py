@@ -1,4 +1,4 @@
-"""Execution of partitions on the threads of this machine. The kernels release the GIL, so that threads run in parallel.
+"""Execution of partitions on the threads of this machine; kernels release the GIL, so that threads run in parallel.
 
 Cancellation takes effect between two partitions; kernels that may take long for a single item also read a stop flag.
 """
@@ -35,23 +35,24 @@ def run_on_threads(
     steps: Callable[[Item], int] = lambda item: 1,
     stop: StopFlag | None = None,
 ) -> list[Result]:
-    """Call a function on each item, on several threads, and return the results in the order of the items.
+    """Call a function on each item, in several threads, and return the results in the order of the items.
 
-    After cancellation or an error, items that have not started are dropped, `stop` is set, and running calls are awaited.
+    After cancellation or an error, items that have not started are omitted, `stop` is set, and running calls are awaited.
 
     Parameters
     ----------
     work : callable
-        Called with an item.
+        Function to call with each item.
     items : sequence
+        Arguments of the calls.
     threads : int
-        Maximum number of threads. With one thread and no `stop`, the calling thread is used.
+        Maximum number of threads; with one thread and no `stop`, the calling thread is used.
     progress : Progress
-        Advances by ``steps(item)`` after each item.
+        Progress, which advances by ``steps(item)`` after each item.
     steps : callable
-        Returns the number of progress steps of an item.
+        Function that returns the number of progress steps of an item.
     stop : ndarray, optional
-        Stop flag that running calls read, so that they end early.
+        Stop flag that running calls read in order to end early.
     """
     if (threads <= 1 or len(items) <= 1) and stop is None:
         results = []

@@ -1,9 +1,8 @@
-"""Workloads: descriptions of computations as plain data, which any device of this or another process can execute.
+"""Workloads: descriptions of computations as plain data, which any device can execute in this or another process.
 
-A `Workload` holds the columns that the computation needs, and no functions; its type is a name that the entry of a search registers in
-`proteoscope.engine.execution.kinds`. A `WorkloadType` estimates the cost of the items, opens the workload on a device and joins the
-resulting rows. An opened workload stays on its device between the rounds of an iterative search and between the phases of a filtering
-search.
+A `Workload` contains the columns that the computation needs, and no functions; its type is a name that the entry of a search registers in
+`proteoscope.engine.execution.kinds`. A `WorkloadType` estimates the cost of the items, opens the workload on a device and merges the result
+rows. An opened workload stays on its device between the rounds of an iterative search and between the phases of a search with a filter.
 
 ::
 
@@ -37,21 +36,21 @@ __all__ = [
 ]
 
 Columns: TypeAlias = Mapping[str, Any]
-"""Arrays and numbers by name. An array may be a memory map of a file."""
+"""Arrays and numbers by name; an array may be a memory map of a file."""
 
 Rows: TypeAlias = Mapping[str, NDArray]
-"""Columns of results by name; row i of each column belongs to the same item."""
+"""Columns of results by name; row i of all columns belongs to the same item."""
 
 
 class Workload(NamedTuple):
-    """A workload, as plain data that can be sent to another process.
+    """Computation described as plain data, which can be sent to another process.
 
     Attributes
     ----------
     kind
-        Name in `proteoscope.engine.execution.kinds.KINDS`.
+        Name of the workload type in `proteoscope.engine.execution.kinds.KINDS`.
     settings
-        Settings of the computation, strings and numbers.
+        Settings of the computation: strings and numbers by name.
     sources
         Columns of each input, such as a database or queries; large columns from files are memory-mapped.
     """
@@ -62,16 +61,16 @@ class Workload(NamedTuple):
 
 
 class PartialResult(NamedTuple):
-    """Results that a device computed since its last partial result.
+    """Results that a device computed since its previous partial result.
 
     Attributes
     ----------
     end : int
-        Items of the partition before this one are computed.
+        Item before which all items of the partition are computed.
     rows : mapping of str to ndarray or None
-        Rows of the items from the previous `end` to this one. None if only progress is reported.
+        Rows of the items from the previous `end` to this one; None if only progress is reported.
     beyond : float
-        Cost of the computation already done for items from `end` on.
+        Cost of the computation that is already done for items from `end` on.
     """
 
     end: int
@@ -80,21 +79,21 @@ class PartialResult(NamedTuple):
 
 
 class Computation(Protocol):
-    """A workload opened on a device."""
+    """Workload opened on a device."""
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin a round with a state and the indices of its items (None for all); called once, before its first partition."""
+        """Begin a round with a state and the indices of its items (None for all); called once, before the first partition."""
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Compute the items `first:last` of the round.
 
-        The caller may close the generator after any partial result; another device then computes the items from its `end`. The rows of an
+        The caller may close the generator after any partial result; another device then computes the items from `end` on. The rows of an
         item depend only on the item, the workload and the state.
 
         Yields
         ------
         PartialResult
-            Results, every 0.1 to 0.2 seconds; `end` never decreases.
+            Results, every 0.1 to 0.2 seconds, with `end` never decreasing.
 
         Raises
         ------
@@ -104,18 +103,18 @@ class Computation(Protocol):
 
 
 class WorkloadType(Protocol):
-    """Computation of one type of workload: costs, opening on a device, and merging of results.
+    """Definition of one type of workload: costs, opening on a device, and merging of results.
 
-    `parts_of_worker` limits the number of partitions per worker if starting a partition is expensive; 0 means no limit.
+    `parts_of_worker` limits the number of partitions per worker, for types with a high cost per partition; 0 means no limit.
     """
 
     parts_of_worker: int
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the relative cost of each item in operations, shape (n_items,)."""
+        """Return the relative cost of each item in operations, (n_items,)."""
 
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
-        """Open the workload on a device during the block.
+        """Open the workload on a device during the ``with`` block.
 
         `is_shared` is True if other devices may take over the remaining items, so that results must come several times a second. A single
         device may compute everything in one step if it reports progress.
@@ -123,18 +122,18 @@ class WorkloadType(Protocol):
         Raises
         ------
         DeviceError
-            If the device failed, or cannot compute this workload.
+            If the device failed, or does not support the workload.
         """
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return the rows of `n` items that have no results."""
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy `rows`, the rows of the items `first:end`, into the rows of all items, `into`. Each item is merged once, in any order."""
+        """Copy `rows`, the rows of the items `first:end`, into the rows `into` of all items; each item is merged once, in any order."""
 
 
 class GpuShape(NamedTuple):
-    """Properties of a GPU for launch plans.
+    """Properties of a GPU for planning launches.
 
     Attributes
     ----------
@@ -152,7 +151,7 @@ class GpuShape(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A synthetic workload and the states of its rounds, for measuring the speed of a device."""
+    """Synthetic workload with the states of its rounds, for measuring the speed of a device."""
 
     workload: Workload
     states: list[Any]
@@ -160,7 +159,7 @@ class Sample(NamedTuple):
 
 @runtime_checkable
 class PredictableWorkloadType(WorkloadType, Protocol):
-    """A workload type whose run time can be predicted from measurements on samples."""
+    """Workload type whose run time can be predicted from measurements on samples."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload for measuring the speed of a device.
@@ -179,21 +178,22 @@ class PredictableWorkloadType(WorkloadType, Protocol):
         Parameters
         ----------
         workload : Workload
-        state
+            Workload to compute.
+        state : object
             State of the round.
         gpu : GpuShape or None
-            GPU that computes the round, None for the CPU.
+            GPU that computes the round; None for the CPU.
 
         Returns
         -------
         float
-            Number of operations in the unit of this workload type and device, such as cells of alignment matrices. Calibrations relate it
-            to the seconds of samples.
+            Number of operations in the unit of this workload type and device, such as cells of alignment matrices. Calibrations relate the
+                number to the seconds of samples.
         """
 
 
 def count_bytes(value: Any) -> int:
-    """Return the total bytes of all arrays in plain data; other values count as 0."""
+    """Return the total size in bytes of all arrays in plain data; other values count as 0."""
     match value:
         case np.ndarray():
             return value.nbytes
@@ -205,6 +205,6 @@ def count_bytes(value: Any) -> int:
 
 
 def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:
-    """Copy the columns of `rows` to the positions `first:end` of the columns of `into`; the usual `WorkloadType.merge`."""
+    """Copy the columns of `rows` to the positions `first:end` of the columns of `into`; used as `WorkloadType.merge`."""
     for name, column in rows.items():
         into[name][first:end] = column

@@ -1,4 +1,4 @@
-"""Data of the pictures and tables of results, as NumPy arrays, Arrow tables and dataclasses that scripts can use too."""
+"""Data of the figures and tables of results, as NumPy arrays, Arrow tables and dataclasses, for the window and for scripts."""
 
 import lazy_loader
 

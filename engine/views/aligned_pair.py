@@ -1,4 +1,4 @@
-"""Two aligned sequences, column by column."""
+"""Alignment of two sequences by columns."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["GAP", "IDENTICAL", "MISMATCH", "POSITIVE", "AlignedPair"]
 MISMATCH, POSITIVE, IDENTICAL, GAP = range(4)
 _DASH, _PLUS = ord("-"), ord("+")
 _TITLE_CHARACTERS = 7
-"""Minimum width of the column of titles, in characters."""
+"""Minimum width of the titles left of the lines, in characters."""
 _WIDTH = 60
 
 
 @dataclass(frozen=True)
 class AlignedPair:
-    """A local alignment of a query and a subject.
+    """Local alignment of a query and a subject.
 
     Attributes
     ----------
@@ -30,14 +30,15 @@ class AlignedPair:
     description
         Description of the subject.
     query_start, subject_start
-        Positions of the first aligned residues, from 1.
+        Residue numbers of the first aligned residues, from 1.
     query, middle, subject
-        Aligned lines of equal length, with ``-`` for gaps. `middle` holds the residue of identical columns, ``+`` for other columns with a
+        Lines of the alignment, of equal length, with ``-`` for gaps. `middle` contains the residue of identical columns, ``+`` for other
+        columns with a
         positive score, and a blank elsewhere.
     facts
-        Lines of statistics, also part of `text`; may be empty.
+        Lines of statistics, which are also part of `text`; may be empty.
     hit
-        Values of the hit by column of the table of hits; may be empty.
+        Values of the hit by column name of the table of hits; may be empty.
     """
 
     query_name: str
@@ -52,7 +53,7 @@ class AlignedPair:
     hit: Mapping[str, Any] = field(default_factory=dict)
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Subject")
-    """Names displayed to the left of the query line and the subject line."""
+    """Titles left of the query line and the subject line."""
     has_states: ClassVar[bool] = False
     """True if secondary structure is drawn above the query and below the subject."""
     kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
@@ -60,7 +61,7 @@ class AlignedPair:
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """Kinds of columns explained below a picture, each with its text."""
+        """Kinds of columns that a legend explains, each with its text."""
         return ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
 
     def __len__(self) -> int:
@@ -78,15 +79,15 @@ class AlignedPair:
 
     @cached_property
     def _before(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Number of residues of query and subject before each column and at the end, shape (columns + 1,) each."""
+        """Number of residues of query and subject before each column, and in total, (columns + 1,) each."""
         lines = (np.frombuffer(line.encode("ascii"), np.uint8) for line in (self.query, self.subject))
         query, subject = (np.concatenate(([0], np.cumsum(line != _DASH))) for line in lines)
         return query, subject
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the first and last residue numbers of query and subject in columns `first` to `last` (exclusive).
+        """Return the first and last residue numbers of query and subject in the columns `first` to `last` (exclusive).
 
-        If a sequence has only gaps in these columns, both numbers are that of its preceding residue.
+        If a sequence has only gaps in these columns, both numbers are that of the preceding residue.
         """
         ends = []
         for start, before in zip((self.query_start, self.subject_start), self._before, strict=True):
@@ -95,7 +96,7 @@ class AlignedPair:
         return ends[0], ends[1]
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the residue numbers of `numbers` as texts."""
+        """Return the residue numbers of `numbers` as texts for display."""
         (a, b), (c, d) = self.numbers(first, last)
         return (str(a), str(b)), (str(c), str(d))
 
@@ -109,7 +110,7 @@ class AlignedPair:
         return "", ""
 
     def text(self, width: int = _WIDTH) -> str:
-        """Return the alignment as BLAST prints it, in blocks of `width` columns."""
+        """Return the alignment as text in the format of BLAST, in blocks of `width` columns."""
         digits = self.widest_label
         longest = max(_TITLE_CHARACTERS, *map(len, self.titles))
         names, indent = [f"{title:<{longest}}" for title in self.titles], " " * (longest + 2)
@@ -129,7 +130,7 @@ class AlignedPair:
         return "\n".join(lines)
 
     def fasta(self) -> str:
-        """Return the aligned part of both sequences, with gaps, as FASTA."""
+        """Return the aligned ranges of both sequences, with gaps, as FASTA."""
         records = []
         ends = self.labels(0, len(self)) if len(self) else (("0", "0"), ("0", "0"))
         for name, note, symbols, (start, end) in (

@@ -1,6 +1,6 @@
 """Drawings of pairwise alignments in rows that fit the width of the page or window.
 
-Secondary structure is drawn in the usual style: a wave for a helix, an arrow for a strand, a line for coil.
+Secondary structure is drawn with the usual symbols: a wave for a helix, an arrow for a strand, a line for coil.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _FILLS: dict[int, tuple[Ink, float]] = {
 _TRACK = 1.15
 """Height of a line of secondary structure relative to a line of residues."""
 _SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: the residue where both are the same, : within 5 Å, . aligned"))
-"""Additional legend entries of structure alignments: state and text."""
+"""Additional legend entries of structure alignments: symbol of the secondary structure and text."""
 _SIDE = 0.84
 """Side of a legend box as a fraction of the font size."""
 _FIGURE_SIZE, _FIGURE_WIDTH = 7.0, 520.0
 _LONGEST = 6000.0
-"""Maximum height of a figure, points (a PDF page allows 14,400). Longer alignments are drawn wider."""
+"""Maximum height of a figure, points (a PDF page allows 14,400); longer alignments are drawn wider."""
 INK_OF_STATE: dict[str, Ink] = {"H": Ion("z"), "E": Ion("a"), "C": "faint"}
 """Colours of helix (H), strand (E) and coil (C), which also differ in shape."""
 _TURN = 3.6
@@ -50,7 +50,7 @@ _STEPS = 6  # line segments of the wave per residue
 
 
 class _LegendItem(NamedTuple):
-    """A legend entry: a kind of column, ``H``, ``E`` or ``""`` (only text), with its position, line number and symbol width."""
+    """Legend entry with its position, line number and symbol width; a kind of column, ``H``, ``E``, or ``""`` for text only."""
 
     what: int | str
     text: str
@@ -60,12 +60,12 @@ class _LegendItem(NamedTuple):
 
 
 class AlignmentSheet(Sheet):
-    """An alignment laid out in a given width. `zoom` enlarges the residues but not the heading.
+    """Alignment laid out for a given width; `zoom` enlarges the residues but not the heading.
 
     Attributes
     ----------
     marks
-        Marked columns, each with two flags: the query's residue is marked, the subject's residue is marked.
+        Marked columns, each with two booleans: the residue of the query is marked, the residue of the subject is marked.
     per_row, n_rows
         Number of columns per row, and number of rows.
     cell, line
@@ -213,7 +213,7 @@ class AlignmentSheet(Sheet):
 
 
 def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None, width: float | None = None) -> Drawing:
-    """Draw a whole alignment for a page, `width` points wide, or wider if it would be too high.
+    """Draw a whole alignment for a page, `width` points wide, or wider if the drawing would be too high.
 
     The heading also names the query.
     """
@@ -229,7 +229,7 @@ def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None, width:
 def draw_states(states: str, start: int, stop: int, left: float, top: float, cell: float, height: float) -> list[Shape]:
     """Draw the secondary structure of columns `start` to `stop` (exclusive); gaps (``-``) stay empty.
 
-    `left` and `top` are the upper left corner, `cell` is the width of a column, in points. Helices and strands continue across rows: only
+    The upper left corner is at (`left`, `top`), and a column is `cell` points wide. Helices and strands continue across rows: only
     the end of a strand has an arrowhead, not the end of a row.
     """
     codes = np.frombuffer(states[start:stop].encode("ascii"), np.uint8)
@@ -248,14 +248,14 @@ def draw_states(states: str, start: int, stop: int, left: float, top: float, cel
 
 
 def draw_helix(area: Region, cell: float, phase: float = 0.0) -> Curve:
-    """Return a wave with one turn per 3.6 residues. `phase`: turns already drawn in earlier rows."""
+    """Return a wave with one turn per 3.6 residues, for a helix; `phase` is the number of turns drawn in earlier rows."""
     x = np.linspace(0.0, area.width, max(2, round(area.width / cell * _STEPS) + 1))
     y = area.top + area.height * (0.5 - 0.36 * np.sin(2 * np.pi * (phase + x / cell / _TURN)))
     return Curve(area.left + x, y, INK_OF_STATE["H"], max(1.2, area.height * 0.13))
 
 
 def draw_strand(area: Region, cell: float, *, has_head: bool = True) -> Area:
-    """Return an arrow to the right, or without `has_head` a bar for a strand that continues in the next row."""
+    """Return an arrow to the right for a strand; without `has_head`, a bar for a strand that continues in the next row."""
     head = min(area.width, 1.6 * cell) if has_head else 0.0
     neck, half, wide = area.right - head, 0.16 * area.height, 0.38 * area.height
     x = np.array([area.left, neck, neck, area.right, neck, neck, area.left])

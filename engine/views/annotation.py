@@ -56,7 +56,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Ions to annotate, from the settings of the run and the choice of the user (`AnnotationChoice`).
+    """Settings that select the ions to annotate, from the settings of the run and the choice of the user (`AnnotationChoice`).
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class IonSettings:
     losses
         Subset of `LOSSES`.
     least_labelled
-        Minimum height of a labelled peak, percent of the base peak.
+        Minimum height of labelled peaks, percent of the base peak.
     """
 
     tolerance: Tolerance
@@ -84,24 +84,24 @@ class IonSettings:
 
 @dataclass(frozen=True)
 class AnnotatedSpectrum:
-    """A spectrum annotated with the fragment ions of one peptide.
+    """Spectrum annotated with the fragment ions of one peptide.
 
     Attributes
     ----------
     title
         Display name of the spectrum.
     peptidoform
-        The peptide with the precursor's charge.
+        Peptide with the charge of the precursor.
     precursor_mz
         Measured precursor m/z, in thomson.
     ions
-        Theoretical ions that were compared with the peaks.
+        Theoretical ions that are compared with the peaks.
     matches
-        Matches of ions and peaks, at most one ion per peak.
+        Pairs of a peak and its ion; each peak has at most one ion.
     is_matched
-        True for matched ions, including those whose peak is labelled with another ion, shape (ions,).
+        True for ions that match a peak, even if the peak is labelled with another ion, (ions,).
     shift
-        Modification found as a mass shift, or None.
+        Modification that was found as a mass shift, or None.
     """
 
     title: str
@@ -121,7 +121,7 @@ class AnnotatedSpectrum:
 
     @cached_property
     def shown(self) -> ShownPeaks:
-        """Peaks with their kinds, and labels of those at or above `settings.least_labelled`."""
+        """Peaks with their kinds, and with labels on peaks that reach `settings.least_labelled`."""
         kinds = np.full(len(self.peaks.mz), UNMATCHED, dtype="<U8")
         kinds[self.matches.peak] = self.kinds
         named = np.flatnonzero(self.relative[self.matches.peak] >= self.settings.least_labelled)
@@ -134,7 +134,7 @@ class AnnotatedSpectrum:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Display name of the ion of each match; a star marks ions that carry the shift."""
+        """Display name of the ion of each match; a star marks ions that contain the mass shift."""
         return [f"{self.name(ion)}{'*' if self.carries_shift[ion] else ''}" for ion in self.matches.ion.tolist()]
 
     @cached_property
@@ -150,12 +150,12 @@ class AnnotatedSpectrum:
 
     @cached_property
     def match_of_peak(self) -> dict[int, int]:
-        """Index of the match of each matched peak."""
+        """Index in `matches` by index of the matched peak."""
         return {peak: match for match, peak in enumerate(self.matches.peak.tolist())}
 
     @cached_property
     def explained(self) -> float:
-        """Fraction of the total intensity in matched peaks, 0 to 1."""
+        """Fraction of the total intensity that matched peaks explain, 0 to 1."""
         total = float(self.peaks.intensity.sum())
         return float(self.peaks.intensity[self.matches.peak].sum()) / total if total else 0.0
 
@@ -181,7 +181,7 @@ class AnnotatedSpectrum:
 
 
 def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """Return the settings of the ions that a spectrum search used, or None if its parameters do not define them."""
+    """Return the settings of the ions in a spectrum search; None if its parameters do not define ions."""
     try:
         return IonSettings(
             Tolerance.parse(str(parameters["fragment_tolerance"])),
@@ -195,7 +195,7 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
-    """Return the settings of the ions that a spectrum search used, with neutral losses and the precursor added.
+    """Return the settings of the ions in a spectrum search, with neutral losses and the precursor added.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
 def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str = "") -> AnnotatedSpectrum:
     """Annotate the spectrum of a PSM with the ions of its peptide.
 
-    Fragment charges go up to `settings.maximum_charge`, but stay below the precursor's charge, as in the search. The precursor is matched
+    Fragment charges are at most `settings.maximum_charge` and below the precursor's charge, as in the search. The precursor is matched
     only at its own charge.
 
     If the row has a ``shift_position``, the modification at that position was found as a mass shift.
@@ -235,7 +235,7 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
 
 
 def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, settings: IonSettings | None) -> AnnotatedSpectrum | None:
-    """Annotate peaks with the ions of a ProForma peptide; return None if it cannot be parsed or has no mass."""
+    """Annotate peaks with the ions of a ProForma peptide; return None if the peptide cannot be parsed or has no mass."""
     if settings is None or peptide is None:
         return None
     try:
@@ -277,7 +277,7 @@ def annotate_peptidoform(
 
 
 def _joined(fragments: FragmentIons, others: FragmentIons, rows: NDArray[np.int64]) -> FragmentIons:
-    """Append the given rows of other ions to fragments; both must use the same table of neutral losses."""
+    """Append rows of other ions to fragments; both must refer to the same table of neutral losses."""
     columns = {
         name: np.concatenate((getattr(fragments, name), getattr(others, name)[rows]))
         for name in ("mz", "series", "number", "charge", "loss", "position")
@@ -287,22 +287,22 @@ def _joined(fragments: FragmentIons, others: FragmentIons, rows: NDArray[np.int6
 
 
 WIDEST_TOLERANCE = {"ppm": 5000.0, "Da": 5.0}
-"""Maximum tolerance by unit; with a wider tolerance, any peak would match an ion."""
+"""Maximum tolerance by unit; with a wider tolerance, almost any peak would match an ion."""
 
 
 class AnnotationChoice(BaseModel):
-    """Selection of annotated ions and of labelled peaks.
+    """Choices of the user on annotated ions and labelled peaks.
 
     Attributes
     ----------
     series
-        Ion series, characters of `SHOWN_SERIES` in that order; empty for the series of the search.
+        Ion series as characters of `SHOWN_SERIES`, in that order; empty for the series of the search.
     losses
         Neutral losses to annotate, a subset of `LOSSES`.
     tolerance
         Fragment tolerance; None for the tolerance of the search.
     least_labelled
-        Minimum height of a labelled peak, percent of the base peak.
+        Minimum height of labelled peaks, percent of the base peak.
 
     Examples
     --------
@@ -350,7 +350,7 @@ class AnnotationChoice(BaseModel):
             return cls()
 
     def settings(self, requested: IonSettings) -> IonSettings:
-        """Return the ion settings for a run: the search's settings `requested`, changed by this choice."""
+        """Return the ion settings of a run: the search's settings `requested`, with the changes of this choice."""
         return replace(
             requested,
             tolerance=self.tolerance or requested.tolerance,

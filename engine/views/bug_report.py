@@ -38,7 +38,7 @@ def bug_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool)
     log
         Lines of the log; the report includes the last 200.
     with_paths
-        If true, the names of folders, user and machine are not removed.
+        True to retain the names of folders, user and machine.
     """
     lines = log.splitlines()[-_MAXIMUM_LINES:]
     parts = (

@@ -1,4 +1,4 @@
-"""Chromatograms of a run: total ion current, base peak or one m/z by retention time."""
+"""Chromatograms of a run: total ion current, base peak intensity, or intensity of one m/z, by retention time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.engine.views.figures import Figure, Line, Panel, Picked, Rule
 __all__ = ["Chromatogram", "base_peaks", "chromatogram_figure", "extracted", "of_spectra", "power_below", "total_ions"]
 
 _SMALLEST = 0.01
-"""Minimum visible range, minutes."""
+"""Minimum visible range of a chromatogram, minutes."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -30,7 +30,8 @@ class Chromatogram:
         Title for display.
     minutes : (n,) float64
         Retention times, ascending.
-    intensity : ndarray of float64, shape (n,)
+    intensity : (n,) float64
+        Intensity of each spectrum.
     spectrum : (n,) int64
         Row of each spectrum in the table of spectra; -1 for MS1 spectra.
     scan : (n,) int64
@@ -55,9 +56,9 @@ class Chromatogram:
         return left if minutes - self.minutes[left] <= self.minutes[right] - minutes else right
 
     def outline(self, low: float, high: float, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the points of the line between two times (minutes), plus one neighbour on each side.
+        """Return the points of a chromatogram's line between two times (minutes), and one more point on each side.
 
-        Dense lines are reduced to the minimum and maximum in each of `n_columns` groups of points.
+        If there are more points than columns, they are reduced to the minimum and maximum in each of `n_columns` groups.
 
         Returns
         -------
@@ -76,7 +77,7 @@ class Chromatogram:
 
 
 def power_below(highest: float) -> tuple[float, str]:
-    """Return the largest power of ten up to an intensity, and its text; 1 and '' for intensities below 1,000."""
+    """Return the largest power of ten that is not above an intensity, and its text; 1 and '' for intensities below 1,000."""
     if highest < 1000:
         return 1.0, ""
     exponent = math.floor(math.log10(highest))
@@ -86,7 +87,7 @@ def power_below(highest: float) -> tuple[float, str]:
 def chromatogram_figure(chromatogram: Chromatogram, marked: float | None = None) -> Figure:
     """Return the figure of a chromatogram, with a vertical line at `marked` minutes.
 
-    A click selects the spectrum nearest in time.
+    A click selects the spectrum that is nearest in time.
     """
     minutes, title = chromatogram.minutes, chromatogram.title
     margin = 0.01 * float(minutes[-1] - minutes[0]) or 0.5
@@ -143,9 +144,9 @@ def extracted(surveys: Ms1Spectra, mz: float, tolerance: Tolerance) -> Chromatog
 def of_spectra(
     title: str, seconds: NDArray[np.float64], intensity: NDArray[np.float64], spectrum: NDArray[np.int64], scan: NDArray[np.int64]
 ) -> Chromatogram:
-    """Return a chromatogram of n tandem mass spectra, without those whose time or intensity is unknown.
+    """Return the chromatogram of n tandem mass spectra, without spectra whose time or intensity is unknown.
 
-    The arrays have shape (n,); times are in seconds, `spectrum` holds rows of the table of spectra.
+    The arrays have shape (n,); times are in seconds, and `spectrum` contains row indices in the table of spectra.
     """
     retained = np.flatnonzero(np.isfinite(seconds) & np.isfinite(intensity))
     retained = retained[np.argsort(seconds[retained], kind="stable")]
@@ -161,7 +162,7 @@ def _sums(values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np
 
 
 def _over_runs(combine: np.ufunc, values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Reduce each segment of values with a ufunc; empty segments give 0."""
+    """Apply a ufunc to all values of each segment given by `offsets`; empty segments give 0."""
     result = np.zeros(len(offsets) - 1)
     is_there = np.diff(offsets) > 0
     if is_there.any():

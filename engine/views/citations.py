@@ -20,9 +20,9 @@ class Citation:
     kind
         BibTeX entry type, such as ``article``.
     of
-        Part of the program that implements the method of the work.
+        Part of the program that implements the method of the cited work.
     fields
-        BibTeX fields in order. People are written ``Family, Given`` and joined with `` and ``.
+        BibTeX fields in order. Persons are written ``Family, Given`` and joined with `` and ``.
     """
 
     key: str
@@ -32,7 +32,7 @@ class Citation:
 
     @property
     def text(self) -> str:
-        """Entry as plain text for a list of references."""
+        """Citation as plain text for a list of references."""
         by_name = dict(self.fields)
         names = [_short(name) for name in by_name["author"].split(" and ")]
         place = by_name.get("journal") or by_name.get("school") or by_name.get("note", "")

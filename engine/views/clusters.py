@@ -28,12 +28,12 @@ MEMBER_DETAILS = (
     *("spectrum", "cluster", "title", "precursor_mz", "charge", "retention_time", "similarity_to_consensus", "is_consensus"),
     *("n_members", "spectrum_file"),
 )
-"""Columns shown for the compared spectrum."""
+"""Columns shown about the compared spectrum."""
 
 
 @dataclass(frozen=True)
 class ClusterFilter:
-    """Filter of clusters and spectra. Precursor m/z bounds are in thomson; None means no bound."""
+    """Filter of clusters and spectra; bounds of the precursor m/z are in thomson, and None means no bound."""
 
     text: str = ""
     minimum_spectra: int = 1
@@ -44,7 +44,7 @@ class ClusterFilter:
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
     """Return the conditions of a filter on the table ``clusters`` or ``members``.
 
-    A cluster matches a text if its label or any of its spectra does.
+    A cluster matches a text if its label or any of its spectra matches it.
     """
     conditions = given(
         ("n_members", ">=", chosen.minimum_spectra if chosen.minimum_spectra > 1 else None),
@@ -65,7 +65,7 @@ def select_members(cluster: int) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """Counts of a clustering: clusters, spectra in clusters and all spectra. `has_labels`: True if any cluster has a label."""
+    """Counts of a clustering: clusters, spectra in clusters and all spectra; `has_labels` is True if any cluster has a label."""
 
     n_clusters: int
     n_clustered: int
@@ -74,7 +74,7 @@ class ClusterSummary:
 
 
 def cluster_summary(source: TableSource) -> ClusterSummary:
-    """Count the clusters and spectra of a clustering. `source`: any open table of the run."""
+    """Count the clusters and spectra of a clustering; `source` is any open table of the run."""
     row = source.query(
         "SELECT (SELECT count(*) FROM clusters) AS clusters, (SELECT coalesce(sum(n_members), 0) FROM clusters) AS clustered, "
         "(SELECT count(*) FROM members) AS spectra, (SELECT count(label) FROM clusters) AS labels"
@@ -84,7 +84,7 @@ def cluster_summary(source: TableSource) -> ClusterSummary:
 
 @dataclass(frozen=True)
 class ComparedMember:
-    """A clustered spectrum with the consensus spectrum of its cluster.
+    """Spectrum of a cluster with the consensus spectrum of the cluster.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
 
 
 def find_consensus(source: TableSource, cluster: int) -> dict[str, Any] | None:
-    """Return ``consensus`` (row of the consensus spectrum), ``title`` and ``row`` (of the table of clusters), or None."""
+    """Return ``consensus`` (row of the consensus spectrum), ``title`` and ``row`` (in the table of clusters) of a cluster, or None."""
     requested = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
     result: list[dict[str, Any]] = source.query(requested, [cluster]).to_pylist()
     return result[0] if result else None

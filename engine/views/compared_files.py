@@ -1,7 +1,7 @@
 """Matching of spectrum files between several runs.
 
-Files with equal digests are the same. Files with equal names (without folder and extension) also are, because one program may read mzML and
-another one MGF, and imported results often have only a name. Exception: a run has two files of that name.
+Files with equal digests are equal. Files with equal names (without folder and extension) are also considered equal, because one program
+may read mzML and another MGF, and imported results often contain only names; except if a run has two files with the name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ComparedFiles:
     Attributes
     ----------
     numbers
-        For each run, the numbers of its files by their names in the run's tables.
+        For each run, the numbers of its files by the file names in the run's tables.
     by_name
         Pairs of file names that were matched only by name, each pair once.
     """
@@ -33,12 +33,12 @@ class ComparedFiles:
 
     @property
     def n_shared(self) -> int:
-        """Number of files that two or more runs have."""
+        """Number of files that are in two or more runs."""
         return sum(n > 1 for n in Counter(number for run in self.numbers for number in set(run.values())).values())
 
 
 def match_files(names: Sequence[Sequence[str]], digests: Sequence[Mapping[str, str]]) -> ComparedFiles:
-    """Assign numbers to the spectrum files of runs.
+    """Assign numbers to the spectrum files of runs, with equal numbers for equal files.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def strip_extensions(name: str) -> str:
 
 
 def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
-    """Give files with the same name the same number, unless a run has two files of that name."""
+    """Give files with the same name the same number, unless a run has two files with the name."""
     of_stem: dict[str, list[tuple[int, str]]] = {}
     for run, number in enumerate(numbers):
         for name in number:

@@ -1,8 +1,9 @@
-"""Tables of a comparison of runs: one row per spectrum, peptide or protein, with the results of each run.
+"""Tables that compare runs: one row per spectrum, peptide or protein, with the results of each run.
 
-Columns of run A end in ``_A``. Every table has ``n_A``, the number of times the run found the item (null if never), ``q_value_A`` and
-``accepted_from_A``, the smallest threshold that accepts the item (0 if the run has no q-values). The table of spectra also has the answer
-of each run. Tables of spectra, PSMs and peptides have ``psm_A``, the row of the (best) PSM in the run.
+Names of columns of run A end in ``_A``. Every table has ``n_A``, the number of times the run found the item (null if never),
+``q_value_A``, and ``accepted_from_A``, the smallest q-value threshold that accepts the item (0 if the run has no q-values). The table of
+spectra also has the answer (best peptide) of each run. Tables of spectra, PSMs and peptides have ``psm_A``, the row of the (best) PSM in
+the run.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _ACCESSION = "regexp_replace({}, '^(sp|tr)[|]([^|]+)[|].*$', '\\2')"
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRun], files: ComparedFiles, progress: Progress) -> None:
-    """Create the tables ``spectra``, ``psms``, ``peptidoforms``, ``peptides``, ``groups`` and ``proteins`` from the tables of runs.
+    """Create the tables ``spectra``, ``psms``, ``peptidoforms``, ``peptides``, ``groups`` and ``proteins`` from the tables of several runs.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
 
 
 def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[FinishedRun], table: str, sql: str) -> None:
-    """Create a table with the query's rows from all runs, and the index of the run in column ``run``."""
+    """Create a table with the rows that a query returns for each run, and with the index of the run in the column ``run``."""
     for place, run in enumerate(runs):
         source = run.tables.source(table)
         result = source.query(sql)
@@ -97,7 +98,7 @@ def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[Fin
 
 
 def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
-    """Add to answers the file number and ``spectrum``, the name of the spectrum that is equal in all runs."""
+    """Add the file number and ``spectrum``, a name that is equal in all runs, to the table of answers (best peptides of spectra)."""
     rows = [(run, name, number) for run, of_run in enumerate(files.numbers) for name, number in of_run.items()]
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     types = (pa.int32(), pa.string(), pa.int64())
@@ -121,9 +122,9 @@ def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -
 
 
 def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add three names to answers and peptides, each more specific than the one before.
+    """Add three names to answers and peptides, each more specific than the previous one.
 
-    ``residues``: the sequence with L for I. ``composition``: also the kinds of modifications. ``form``: also their positions.
+    ``residues`` is the sequence with L for I; ``composition`` also has the kinds of modifications; ``form`` also has their positions.
     """
     masses = (
         connection.sql(
@@ -154,7 +155,7 @@ def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _same_masses(masses: Any) -> Any:
-    """Return the group of each of n ascending masses, shape (n,); a group extends `_SAME_MASS` above its first mass.
+    """Return the group of each of n ascending masses, (n,); a group contains masses up to `_SAME_MASS` above its first mass.
 
     >>> _same_masses(np.array([15.99, 15.9949, 15.995, 79.9568, 79.9663])).tolist()
     [0, 0, 0, 1, 2]
@@ -168,9 +169,9 @@ def _same_masses(masses: Any) -> Any:
 
 
 def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
-    """Create ``spectra``: each spectrum with the answers of all runs.
+    """Create the table ``spectra``: each spectrum with the answers of all runs.
 
-    ``difference`` is how two answers differ, ``differs_from`` the smallest threshold at which both are accepted.
+    ``difference`` describes how two answers differ; ``differs_from`` is the smallest threshold at which both answers are accepted.
     """
     answers = ("row", "peptide", "sequence", "charge", "score", "form", "composition", "residues")
     more = [
@@ -203,9 +204,9 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
 def _pivot(
     connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, described: str, symbols: str, more: Sequence[str] = ()
 ) -> None:
-    """Create a table with one row per key, best first.
+    """Create a table with one row per value of the column `key`, the best first.
 
-    A row holds the `described` values of the first run that has the key, then the columns of each run and the columns `more`.
+    A row contains the `described` values of the first run that has the key, then the columns of each run and the columns `more`.
     """
     shown = [f"first({column} ORDER BY run, q_value NULLS LAST, {column}) AS {column}" for column in described.split(", ")]
     each = [

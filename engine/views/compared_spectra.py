@@ -1,4 +1,4 @@
-"""Mirror plot of a spectrum with two answers: the ions of one run's peptide above, those of the other run's peptide below."""
+"""Mirror plot of a spectrum to which two runs give different peptides: ions of one peptide above, of the other below."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["compared_answers", "differing_runs"]
 
 _UNKNOWN = IonSettings(Tolerance(20, "ppm"))
-"""Ion settings if no run has its own, as for imported runs."""
+"""Ion settings if the runs have none, as for imported runs."""
 
 
 def compared_answers(comparison: RunComparison, source: TableSource, row: int, runs: tuple[int, int] | None = None) -> MirroredSpectra:
     """Mirror the answers of two runs to the spectrum in a row of the table ``spectra``.
 
-    The peaks come from whichever run stores them.
+    The peaks are taken from a run that stores them.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
 
 
 def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[int, int]:
-    """Return the two runs with the best differing answers, otherwise the first two with an answer.
+    """Return the two runs with the best answers that differ, or else the first two runs with an answer.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _peaks(run: FinishedRun, spectrum: SpectrumRow) -> Peaks | ProteoscopeError:
 
 
 def _settings(comparison: RunComparison, runs: tuple[int, ...]) -> IonSettings:
-    """Return the ion settings of the first of the given runs that has them, otherwise `_UNKNOWN`."""
+    """Return the ion settings of the first of the given runs that has settings, or else `_UNKNOWN`."""
     for run in runs:
         if ions_looked_for(comparison.runs[run].parameters) is not None:
             return ions_to_show(comparison.runs[run].parameters)

@@ -1,4 +1,4 @@
-"""Figures of a comparison of runs: overlaps, numbers of items by q-value, and scores."""
+"""Figures that compare runs: overlaps, numbers of items by q-value, and scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def draw_overlaps(
     height: float = OVERLAPS_SIZE[1],
     font_size: float = _FONT,
 ) -> Drawing:
-    """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar per set of runs that share items.
+    """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar per set of runs that accept the same items.
 
     A click on a bar or its dots selects the indices of these runs.
     """
@@ -164,7 +164,7 @@ def _fit_axis(values: np.ndarray, title: str) -> Axis:
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
-    """Return ascending y coordinates moved down the page so that neighbours are at least `least` apart."""
+    """Return ascending y coordinates moved downwards so that neighbours are at least `least` apart."""
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + least) if moved else place)

@@ -1,4 +1,4 @@
-"""Column descriptions of the tables of a run comparison, and the files that it writes."""
+"""Column descriptions of the tables that compare runs, and the files into which they are written."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "v
 
 
 def comparison_table(comparison: RunComparison, level: str) -> Table:
-    """Return the table description of a level: columns of the items, then of each run, named with its symbol at the end."""
+    """Return the description of a level's table: columns of the items, then columns of each run, whose names end with its symbol."""
     columns = list(_ITEMS[level])
     for symbol, label in zip(comparison.symbols, comparison.labels, strict=True):
         if level == "spectra":
@@ -129,14 +129,14 @@ def write_comparison(
     spreadsheet_safe: bool = False,
     figures: FigureFormat = FIGURE_FORMAT,
 ) -> list[Path]:
-    """Write a comparison into a folder and return the paths.
+    """Write the comparison of runs into a folder and return the paths.
 
-    Files: runs, overlaps, counts by q-value, items accepted by any run at the threshold, disagreements and figures.
+    The files contain runs, overlaps, counts by q-value, items that any run accepts at the threshold, disagreements and figures.
 
     Parameters
     ----------
     n_mirrors
-        Number of mirrored spectra with two answers to draw, best first.
+        Number of spectra with two answers to draw as mirror plots, best first.
     figures
         Type, width and resolution of the figures.
 
@@ -233,7 +233,7 @@ def _count_columns(comparison: RunComparison) -> dict[str, Any]:
 
 
 def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
-    """Return the columns of the file of a level, including ``runs``, the symbols of the runs that accept the item."""
+    """Return the columns of a level's file, including ``runs``, the symbols of the runs that accept the item."""
     found_by = Column("runs", meaning="Symbols of the runs that accept the row", is_own_text=True)
     columns = comparison_table(comparison, level).columns
     of_item = len(_ITEMS[level])

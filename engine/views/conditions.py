@@ -1,4 +1,4 @@
-"""SQL conditions on the rows of result tables, with values as query parameters. Only this module writes conditions in SQL.
+"""SQL conditions on the rows of result tables, with values as query parameters; no other module writes SQL conditions.
 
 >>> where_clause([compares("q_value", "<=", 0.01), negated(is_missing("charge"))])
 (' WHERE ("q_value" <= ?) AND (NOT ("charge" IS NULL))', [0.01])
@@ -41,14 +41,14 @@ Sign = Literal["=", "<=", ">=", "<", ">"]
 
 
 class Condition(NamedTuple):
-    """SQL condition on a row, with a question mark for each of its values."""
+    """SQL condition on a row, with a question mark for each value."""
 
     sql: str
     values: tuple[Any, ...] = ()
 
 
 class Selected(NamedTuple):
-    """Subquery for `among` and `has_any`: a column of another table, in the rows that satisfy all conditions."""
+    """Subquery for `among` and `has_any`: values of a column of another table, in the rows that satisfy all conditions."""
 
     table: str
     column: str
@@ -56,12 +56,12 @@ class Selected(NamedTuple):
 
 
 def compares(column: str, sign: Sign, value: str | float | bool) -> Condition:
-    """Require that a column compares with a value as `sign` demands. Nulls never match; NaN counts as the largest number."""
+    """Require that a column compares with a value by the operator `sign`; nulls never match, and NaN is the largest number."""
     return Condition(f"{identifier(column)} {sign} ?", (value,))
 
 
 def given(*bounds: tuple[str, Sign, str | float | bool | None]) -> list[Condition]:
-    """Return a comparison for each (column, sign, value) whose value is not None, as in the fields of a filter."""
+    """Return a condition for each (column, operator, value) of a filter whose value is not None."""
     return [compares(column, sign, value) for column, sign, value in bounds if value is not None]
 
 
@@ -121,14 +121,14 @@ def rounds_to(column: str, factor: float, value: float) -> Condition:
 
 
 def among(column: str, selected: Selected) -> Condition:
-    """Require that the value of a column occurs among the selected values of another table."""
+    """Require that the value of a column is among the selected values of another table."""
     where, values = where_clause(selected.conditions)
     result = f"SELECT {identifier(selected.column)} FROM {identifier(selected.table)}{where}"
     return Condition(f"{identifier(column)} IN ({result})", tuple(values))
 
 
 def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
-    """Require that a list contains any of the wanted values, which are given or come from lists in another table."""
+    """Require that a list contains any of the wanted values; these are given, or are in lists of another table."""
     name = identifier(column)
     if isinstance(wanted, Selected):
         where, values = where_clause(wanted.conditions)
@@ -141,7 +141,7 @@ def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
 
 
 def negated(condition: Condition) -> Condition:
-    """Negate a condition; nulls satisfy neither the condition nor its negation."""
+    """Negate a condition; rows with null satisfy neither the condition nor its negation."""
     return Condition(f"NOT ({condition.sql})", condition.values)
 
 
@@ -166,7 +166,7 @@ def _joined(conditions: Iterable[Condition], between: str, none: str) -> Conditi
 def accepted_at(q_value: float, table: str) -> Condition:
     """Require that a row of a table is accepted at a q-value threshold.
 
-    A row without a q-value is not accepted, unless the whole table has no q-values (no decoys): then all rows are.
+    A row without a q-value is not accepted, unless the whole table has no q-values (no decoys): then all rows are accepted.
     """
     return any_of((compares("q_value", "<=", q_value), none_finite(table, "q_value")))
 

@@ -34,9 +34,10 @@ _GROUP_OF_KIND = {kind.name: kind.group for kind in FEATURE_KINDS}
 
 @dataclass(frozen=True)
 class PlacedPeptide:
-    """A peptide at residues `start` to `end` (exclusive) of a protein, counted from 0.
+    """Peptide at the residues `start` to `end` (exclusive) of a protein, counted from 0.
 
-    `row` is its row in the table of peptides, `lane` the line below the sequence in which it is drawn. `modifications` holds the protein
+    `row` is its row in the table of peptides; `lane` is the line below the sequence in which it is drawn; `modifications` contains the
+    protein
     residue (from 0) and the name of each modification.
     """
 
@@ -52,14 +53,14 @@ class PlacedPeptide:
 
 @dataclass(frozen=True)
 class ProteinFeature:
-    """An annotated feature of a protein, such as a domain or a modified residue.
+    """Annotated feature of a protein, such as a domain or a modified residue.
 
     Attributes
     ----------
     start, end
         First residue from 0, and end residue (exclusive).
     group
-        Group of its `kind`, one of `proteoscope.engine.formats.features.FEATURE_GROUPS`.
+        Group of the feature's `kind`, one of `proteoscope.engine.formats.features.FEATURE_GROUPS`.
     is_found
         True for a modification that a peptide carries at this residue.
     """
@@ -81,7 +82,7 @@ class ProteinFeature:
 
 @dataclass(frozen=True)
 class Coverage:
-    """A protein with the peptides and features along its n residues.
+    """Protein of n residues with its peptides and features.
 
     Attributes
     ----------
@@ -92,9 +93,9 @@ class Coverage:
     peptides
         Peptides in the order of their first residues.
     covered : ndarray of bool, shape (n,)
-        True for residues in a peptide.
+        True for residues that a peptide covers.
     modified
-        Names of the modifications of each modified residue, from 0.
+        Names of the modifications by index of the modified residue, from 0.
     features
         Features annotated in the database.
     """
@@ -123,12 +124,12 @@ class Coverage:
 def cover(
     title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], description: str = "", fixed: FixedModifications = NONE_FIXED
 ) -> Coverage:
-    """Place peptides at every matching position of a protein. Leucine and isoleucine, of equal mass, match each other.
+    """Find each peptide at all matching positions of a protein; leucine and isoleucine, which have equal masses, match each other.
 
     Parameters
     ----------
     peptides
-        Peptides, with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value`` each.
+        Peptides, each with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``.
     fixed
         Fixed modifications, which are not shown.
 
@@ -171,14 +172,14 @@ def covered_by(
     description: str = "",
     is_shown: Callable[[CarriedModification], bool] = _is_any,
 ) -> Coverage:
-    """Place peptides at known positions of a protein.
+    """Return the coverage of a protein by peptides at known positions.
 
     Parameters
     ----------
     peptides
-        First residue (from 0), end (exclusive) and peptide, as for `cover`.
+        First residue (from 0), end (exclusive) and peptide (see `cover`) of each position.
     is_shown
-        Selects the modifications to mark.
+        Function that selects the modifications to mark.
     """
     covered = np.zeros(len(sequence), np.bool_)
     modified: dict[int, list[str]] = {}
@@ -215,7 +216,7 @@ def covered_by(
 
 
 def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[ProteinFeature, ...]:
-    """Return the features in the rows that have a known kind and a position within `length` residues."""
+    """Return the features in table rows that have a known kind and a position within `length` residues."""
     return tuple(
         ProteinFeature(row["kind"], _GROUP_OF_KIND[row["kind"]], row["first"] - 1, row["last"], row["description"])
         for row in rows
@@ -247,9 +248,9 @@ def with_found_modifications(coverage: Coverage) -> Coverage:
 
 
 def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:
-    """Assign the features of the given groups to lanes, from 0, and return pairs of lane and feature.
+    """Return pairs of lane (from 0) and feature for the features of the given groups.
 
-    Each group has its own lanes, at most `LANES_OF_GROUP`; in the last of these, features may overlap.
+    A lane is a line of the drawing. Each group has separate lanes, at most `LANES_OF_GROUP`; in the last lane, features may overlap.
 
     >>> chain, helix = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
     >>> [(lane, feature.kind) for lane, feature in feature_lanes([helix, chain, chain], FEATURE_GROUPS)]

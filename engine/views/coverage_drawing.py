@@ -30,7 +30,7 @@ _SHADES = 64  # number of colours in the drawn scale of quantities
 
 
 class CoverageSheet(Sheet):
-    """A coverage map laid out in a given width, with three to six groups of ten residues per row.
+    """Coverage map laid out for a given width, with three to six groups of ten residues per row.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class CoverageSheet(Sheet):
         self.size = right + 8, self.tops[-1] + self.line * 0.6
 
     def residue(self, place: int) -> Region:
-        """Return the rectangle of a residue, counted from 0."""
+        """Return the rectangle of the residue with an index from 0."""
         return self._span(place // self.per_row, place, place + 1, 0.0, self.line * 1.2)
 
     def residue_at(self, x: float, y: float) -> int | None:
@@ -106,7 +106,7 @@ class CoverageSheet(Sheet):
         return range(item.start // self.per_row, (item.end - 1) // self.per_row + 1)
 
     def _x(self, column: int) -> float:
-        """Return the left edge of a column of a row; a blank column separates groups."""
+        """Return the left edge of a residue in its row; groups are separated by blank columns."""
         return self.numbers + (column + column // _GROUP) * self.cell
 
     def _span(self, row: int, start: int, end: int, down: float, height: float) -> Region:
@@ -116,7 +116,7 @@ class CoverageSheet(Sheet):
         return Region(left, self.tops[row] + down, self._x(last) + self.cell - left, height)
 
     def _shades(self) -> dict[int, Ink]:
-        """Return the colour for the quantity of each peptide, by its row in the table; empty if quantities are hidden."""
+        """Return the colour of each peptide by its quantity and row in the table; empty if quantities are hidden."""
         if self.quantities is None or QUANTITY not in self.shown:
             return {}
         values = [self.quantities.value(self.coverage, peptide) for peptide in self.coverage.peptides]
@@ -124,7 +124,7 @@ class CoverageSheet(Sheet):
         return {peptide.row: Fixed(*colour) for peptide, colour in zip(self.coverage.peptides, colours.tolist(), strict=True)}
 
     def _heading(self) -> list[Shape]:
-        """Draw the title and the scale of shown quantities."""
+        """Draw the title and, if quantities are shown, the colour scale."""
         width, y = self.size[0] - 8, self.line * 0.4 + self.measure.font_size
         shapes: list[Shape] = []
         if self.quantities is not None and QUANTITY in self.shown:
@@ -182,7 +182,7 @@ class CoverageSheet(Sheet):
         return shapes
 
     def _peptides(self, row: int) -> list[Shape]:
-        """Draw the peptides of a row with their modifications; the selected one is framed."""
+        """Draw the peptides of a row with their modifications; the selected peptide has a frame."""
         bars: list[Shape] = []
         carried: list[Shape] = []
         for peptide in self.peptides[row]:

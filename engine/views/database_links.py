@@ -1,7 +1,7 @@
 """Web addresses of proteins and structures in public databases.
 
-From a file, an address contains only an accession in the form that the database publishes, so that a hostile name cannot lead elsewhere.
-This module opens no address; only a click in the window does.
+An address contains an accession from a file only in the form that the database publishes, so that a malicious name cannot lead elsewhere.
+This module opens no address; the window opens it when the user clicks the link.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _UNIPROT_FORM = "(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[
 _PDB_FORM = "[1-9][A-Za-z0-9]{3}"
 """Regular expression of a PDB identifier (https://www.wwpdb.org/documentation/new-format-for-pdb-ids)."""
 _UNIPROT = re.compile(rf"(?:(?:sp|tr)\|)?({_UNIPROT_FORM})(?:-[0-9]{{1,4}})?(?:\|[A-Z0-9]{{1,16}}_[A-Z0-9]{{1,5}})?", re.ASCII)
-"""Matches ``P02769``, an isoform ``P02769-2``, or ``sp|P02769|ALBU_BOVIN``."""
+"""Regular expression of ``P02769``, an isoform such as ``P02769-2``, or ``sp|P02769|ALBU_BOVIN``."""
 _ALPHAFOLD = re.compile(rf"AF-({_UNIPROT_FORM})-F[0-9]{{1,4}}(?:-model_v[0-9]{{1,2}})?(?::[A-Za-z0-9_]{{1,4}})?", re.ASCII)
-"""Matches ``AF-P02769-F1-model_v4``, a file name of AlphaFold DB."""
+"""Regular expression of file names of AlphaFold DB, such as ``AF-P02769-F1-model_v4``."""
 _PDB_HEADER = re.compile(rf"pdb\|({_PDB_FORM})\|[A-Za-z0-9]{{1,4}}|({_PDB_FORM})_[A-Za-z0-9]{{1,4}}(?:\|Chains?)?", re.ASCII)
-"""Matches the sequence headers ``pdb|4F5S|A`` (NCBI), ``4F5S_1|Chains`` and ``4F5S_A`` (PDB)."""
+"""Regular expression of the sequence headers ``pdb|4F5S|A`` (NCBI), ``4F5S_1|Chains`` and ``4F5S_A`` (PDB)."""
 _PDB_FILE = re.compile(rf"(?:pdb)?({_PDB_FORM})(?:-assembly[0-9]{{1,3}})?(?::[A-Za-z0-9_]{{1,4}})?", re.ASCII)
-"""Matches structure names, optionally with a chain: ``4f5s``, ``pdb4f5s``, ``4f5s:A``."""
+"""Regular expression of structure names, optionally with a chain: ``4f5s``, ``pdb4f5s``, ``4f5s:A``."""
 _MAXIMUM_NAME = 100
 _MAXIMUM_LINKS = 8
 
@@ -72,6 +72,6 @@ def database_links(name: str, *, is_structure: bool = False) -> tuple[DatabaseLi
 
 
 def links_of_names(names: Iterable[str], *, is_structure: bool = False) -> tuple[DatabaseLink, ...]:
-    """Return the links for the given names, without repetition, at most eight."""
+    """Return the links for the given names, without duplicates, at most eight."""
     links = dict.fromkeys(link for name in names for link in database_links(name, is_structure=is_structure))
     return tuple(links)[:_MAXIMUM_LINKS]

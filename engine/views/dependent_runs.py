@@ -8,7 +8,7 @@ __all__ = ["following_runs"]
 
 
 def following_runs(project: Project, run: str, kind: str) -> list[str]:
-    """Return the finished runs of a search type that are based on a run, newest first."""
+    """Return the finished runs of kind `kind` that are based on the given run, newest first."""
     result = []
     for candidate in reversed(project.runs()):
         if candidate.kind == kind and candidate.status == "done":

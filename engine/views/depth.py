@@ -1,4 +1,4 @@
-"""Depth of coverage along a sequence, and its figure."""
+"""Depth of alignments along a sequence, and its figure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["Depth", "depth_figure"]
 _SMALLEST = 20.0
 """Minimum visible range, positions."""
 _NEAR = 1.0
-"""Pixels on both sides of the pointer whose positions are selected too."""
+"""Number of pixels on both sides of the pointer whose positions are selected too."""
 _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
-"""Colours of maximum and mean depth; opaque, because many translucent bars are too slow to draw."""
+"""Colours of maximum and mean depth; opaque, because drawing many translucent bars is slow."""
 
 
 @dataclass(frozen=True)
 class Depth:
-    """Depth of coverage along a sequence, stored as m segments of equal depth.
+    """Depth of alignments along a sequence, stored as m segments of equal depth.
 
-    A million alignments give about two million segments at most. Any range of the sequence can be summed in constant time.
+    A million alignments give at most about two million segments; any range of the sequence can be summed in constant time.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Depth:
 
     @cached_property
     def _before(self) -> NDArray[np.float64]:
-        """Summed depth of all positions before each segment, shape (m,)."""
+        """Sum of the depths of all positions before each segment, (m,)."""
         return np.concatenate(([0.0], np.cumsum(self.depth[:-1] * np.diff(self.first), dtype=np.float64)))
 
     @property
@@ -107,7 +107,7 @@ class Depth:
         return np.diff(summed) / np.diff(edges), np.maximum(begun, self.depth[last])
 
     def positions(self, at: float, pixel: float) -> tuple[int, int]:
-        """Return the first and last position within a pixel of a value of the axis.
+        """Return the first and last position within a pixel of the axis value `at`.
 
         `pixel` is the width of a pixel in positions.
         """
@@ -117,7 +117,7 @@ class Depth:
         return max(1, math.floor(low + 0.5)), min(self.length, math.floor(high + 0.5))
 
     def tip(self, first: int, last: int) -> str:
-        """Return the tooltip of a range of positions: its depth."""
+        """Return the tooltip of a range of positions, with the depth."""
         mean, most = self.parts(np.array([first - 0.5, last + 0.5]))
         if first == last:
             return f"{first:,}: depth {most[0]:,}"

@@ -36,7 +36,7 @@ class DeviceAccount:
     measured
         Time of calibration, or None.
     kinds
-        Number of calibrated types of workload.
+        Number of calibrated workload types.
     figures
         Names and formatted values of the calibration.
     speeds

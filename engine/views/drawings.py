@@ -1,4 +1,4 @@
-"""Figures as plain shapes on a page, to paint in the window or to write as SVG, PDF and PNG.
+"""Figures as simple shapes on a page, which the window paints and the program writes as SVG, PDF and PNG.
 
 Lengths are in points (1/72 inch); x and y are measured from the upper left corner. Colours come from `proteoscope.engine.views.palette`.
 """
@@ -58,19 +58,19 @@ Scale = Literal["linear", "square-root", "logarithmic"]
 
 _MM_PER_POINT = 25.4 / 72
 _LONGEST_NUMBER = 1e7
-"""Minimum value of tick labels in scientific notation."""
+"""Smallest tick value that is shown in scientific notation."""
 FIXED_CHARACTER = 0.602
 """Width of a character of DejaVu Sans Mono relative to the font size."""
 _CELL_PIXELS = 2000
 _CAPITAL = 0.716
 """Height of capitals of Arial relative to the font size."""
 _CHARACTER = 0.56
-"""Mean width of a character relative to the font size, for estimates of text widths without knowing the font."""
+"""Mean width of a character relative to the font size, for estimates of text widths with an unknown font."""
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """A straight line from (x1, y1) to (x2, y2)."""
+    """Straight line from (x1, y1) to (x2, y2)."""
 
     x1: float
     y1: float
@@ -83,7 +83,7 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle with the upper left corner (x, y)."""
+    """Rectangle whose upper left corner is (x, y)."""
 
     x: float
     y: float
@@ -93,9 +93,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Bar(Box):
-    """A filled rectangle, or with `is_round` the circle inside it.
+    """Filled rectangle, or the circle inside it if `is_round`.
 
-    `target` is the object that a click selects, `tip` the tooltip, `opacity` the opacity of the fill, 0 to 1, and `outline` the colour of
+    `target` is the object that a click selects, `tip` is the tooltip, `opacity` (0 to 1) is that of the fill, and `outline` is the colour
+    of
     the border, or None for no border.
     """
 
@@ -109,7 +110,7 @@ class Bar(Box):
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through n points; `x` and `y` have shape (n,)."""
+    """Line through n points; `x` and `y` have shape (n,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -120,7 +121,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Area:
-    """A filled polygon of n corners without a border; `x` and `y` have shape (n,)."""
+    """Filled polygon of n corners without a border; `x` and `y` have shape (n,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -130,7 +131,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Sticks:
-    """n vertical lines of one colour from `y1` to `y2`; the arrays have shape (n,)."""
+    """Vertical lines (n) of one colour from `y1` to `y2`; the arrays have shape (n,)."""
 
     x: NDArray[np.float64]
     y1: NDArray[np.float64]
@@ -141,7 +142,7 @@ class Sticks:
 
 @dataclass(frozen=True)
 class Spans:
-    """n horizontal bars of one height and colour from `x1` to `x2`, with upper edges `y`; the arrays have shape (n,)."""
+    """Horizontal bars (n) of one height and colour from `x1` to `x2`, with upper edges `y`; the arrays have shape (n,)."""
 
     x1: NDArray[np.float64]
     x2: NDArray[np.float64]
@@ -153,7 +154,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class Points:
-    """n dots of one colour; `x` and `y` have shape (n,). `targets`: what a click on each dot selects, shape (n,) or (0,)."""
+    """Dots (n) of one colour; `x` and `y` have shape (n,), and `targets`, the objects that clicks select, (n,) or (0,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -163,15 +164,16 @@ class Points:
 
     @property
     def places(self) -> NDArray[np.float64]:
-        """Unique positions of the dots, rounded to half a point, shape (k, 2), so that coinciding dots are drawn once."""
+        """Distinct positions of the dots, rounded to half a point, (k, 2); coinciding dots are thus drawn once."""
         return np.unique(np.rint(np.column_stack((self.x, self.y)) * 2), axis=0) / 2
 
 
 @dataclass(frozen=True)
 class Label:
-    """A text whose baseline starts, is centred or ends at a point, as `anchor` says.
+    """Text that starts, is centred or ends at a point of its baseline, depending on `anchor`.
 
-    `is_upright`: rotated to read from bottom to top. `size`: font size relative to the drawing's. `is_fixed`: in a font of fixed width.
+    `is_upright` rotates the text to be read from bottom to top; `size` is the font size relative to that of the drawing; `is_fixed` selects
+    a font of fixed width.
     """
 
     x: float
@@ -187,23 +189,23 @@ class Label:
 
 @dataclass(frozen=True)
 class Image(Box):
-    """A picture in a rectangle. `pixels`: red, green, blue and opacity, shape (rows, columns, 4), uint8."""
+    """Image in a rectangle; `pixels` are red, green, blue and opacity, (rows, columns, 4), uint8."""
 
     pixels: NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Cells(Box):
-    """A grid of cells in the colours of `Shade`.
+    """Grid of cells whose colours are values of `Shade`.
 
     Attributes
     ----------
     parts
         Values -1 to 1, NaN for cells in the colour `missing`, shape (rows, columns), float64.
     targets
-        What a click on a cell of each row selects, shape (rows,).
+        Objects that a click on a cell of each row selects, (rows,).
     tip
-        Function that returns the tooltip of a row and column.
+        Function that returns the tooltip of a cell, given row and column.
     """
 
     parts: NDArray[np.float64]
@@ -212,7 +214,7 @@ class Cells(Box):
     tip: Callable[[int, int], str]
 
     def pixels(self, palette: Palette = PAPER, scale: int = 1) -> NDArray[np.uint8]:
-        """Return red, green, blue and opacity of the grid, with `scale` by `scale` pixels per cell.
+        """Return red, green, blue and opacity of the grid, with `scale` x `scale` pixels per cell.
 
         The shape is (rows * scale, columns * scale, 4), uint8.
         """
@@ -238,7 +240,7 @@ class Cells(Box):
 
 @dataclass(frozen=True)
 class Symbol(Box):
-    """A bold capital stretched to a rectangle, as in sequence logos."""
+    """Bold capital character stretched to a rectangle, for sequence logos."""
 
     text: str
     ink: Ink = "text"
@@ -246,7 +248,7 @@ class Symbol(Box):
 
 @dataclass(frozen=True)
 class Mosaic(Box):
-    """Cells of a few colours in a rectangle, drawn at once.
+    """Grid of cells of a few colours in a rectangle, drawn as one image.
 
     Attributes
     ----------
@@ -281,18 +283,18 @@ Shape = Basic | Clip
 
 @dataclass(frozen=True)
 class Handle:
-    """A line of a drawing that the window lets the user drag.
+    """Line of a drawing that the user can drag in the window.
 
     Attributes
     ----------
     name
-        Name of the setting that it changes.
+        Name of the setting that dragging the line changes.
     at, start, stop
-        Position of the line on the axis across it, and its two ends on the axis along it, points.
+        Position of the line on the axis across it, and both ends on the axis along it, points.
     is_upright
         True for a vertical line, which is dragged sideways.
     value
-        Function that returns the value of the setting for a position.
+        Function that returns the value of the setting, given a position of the line.
     tip
         Tooltip.
     """
@@ -308,7 +310,7 @@ class Handle:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes in drawing order, so that later ones cover earlier ones.
+    """Shapes in drawing order: later shapes cover earlier ones.
 
     `title` is a description for screen readers, `font_size` the size of texts, and `handles` are lines that can be dragged.
     """
@@ -322,7 +324,10 @@ class Drawing:
 
 
 class PaperFigure(NamedTuple):
-    """A figure to be saved: file name without extension, and a function that draws it at a width in points, or None for its own."""
+    """Figure to be saved: its file name without extension, and a function that draws it.
+
+    The parameter of the function is the width in points, or None for the default width.
+    """
 
     name: str
     draw: Callable[[float | None], Drawing]
@@ -332,8 +337,9 @@ class PaperFigure(NamedTuple):
 class Axis:
     """Range, title and scale (linear, logarithmic or square root) of an axis.
 
-    A square root axis begins at 0. On a logarithmic axis, values below the range are drawn at its lower end. The first of `short_titles`
-    (longest first) that fits replaces a title that does not.
+    A square root axis starts at 0. On a logarithmic axis, values below the range are drawn at its lower end. If the title does not fit, it
+    is replaced by
+    the first of `short_titles` (longest first) that fits.
     """
 
     low: float
@@ -354,7 +360,7 @@ class Axis:
         return np.asarray(values, np.float64)
 
     def unscaled(self, places: ArrayLike) -> NDArray[np.float64]:
-        """Return the values whose transforms are `places`; the inverse of `scaled`."""
+        """Return the values whose transforms are `places`; inverse of `scaled`."""
         if self.scale == "logarithmic":
             return np.asarray(10.0 ** np.asarray(places))
         return np.square(places) if self.scale == "square-root" else np.asarray(places, np.float64)
@@ -396,18 +402,18 @@ def text_width(text: str, font_size: float) -> float:
 
 
 def shortened(text: str, width: float, font_size: float) -> str:
-    """Shorten a text to about a width, with an ellipsis if needed."""
+    """Return a text shortened to an approximate width, with an ellipsis if necessary."""
     most = max(1, int(width / (font_size * _CHARACTER)))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def in_lines(text: str, width: float, font_size: float) -> list[str]:
-    """Wrap a text to about a width; a word that is too long has its own line."""
+    """Return the lines of a text wrapped to an approximate width; a word that is too long has a line of its own."""
     return textwrap.wrap(text, max(1, int(width / (font_size * _CHARACTER))), break_long_words=False, break_on_hyphens=False)
 
 
 def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_size: float, *, has_x_numbers: bool = True) -> list[Shape]:
-    """Draw both axes of an area (left, top, right, bottom), with ticks, numbers and titles, which are shortened to fit."""
+    """Draw the axes of an area (left, top, right, bottom) with ticks, numbers, and titles that are shortened to fit."""
     left, top, right, bottom = area
     shapes = [*draw_x_axis((left, right), bottom, x, font_size, has_numbers=has_x_numbers), Stroke(left, top, left, bottom)]
     ticks = y.ticks(max(3, int((bottom - top) / (font_size * 3))))
@@ -430,7 +436,7 @@ def draw_x_axis(
     has_numbers: bool = True,
     number: Callable[[float], str] | None = None,
 ) -> list[Shape]:
-    """Draw a horizontal axis with ticks, numbers and title. `number`: function that formats a number."""
+    """Draw a horizontal axis with ticks, numbers and title; the function `number` formats numbers."""
     left, right = ends
     shapes: list[Shape] = [Stroke(left, bottom, right, bottom)]
     ticks = x.ticks(max(2, int((right - left) / (font_size * 6))))
@@ -446,7 +452,7 @@ def draw_x_axis(
 
 
 def svg(drawing: Drawing) -> bytes:
-    """Return a drawing as SVG, with texts as text elements."""
+    """Return a drawing as SVG in which texts are text elements."""
     width, height = (f"{length * _MM_PER_POINT:.6g}mm" for length in (drawing.width, drawing.height))
     size = f'width="{width}" height="{height}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     font = f'font-family="Arial, Helvetica, sans-serif" font-size="{drawing.font_size:g}"'
@@ -516,7 +522,10 @@ def _dashes(is_dashed: bool) -> str:
 
 
 def _fixed(length: float) -> str:
-    """Return SVG attributes for text of fixed width: spaces are preserved, and the length does not depend on the viewer's fonts."""
+    """Return the SVG attributes of a text in a font of fixed width.
+
+    Spaces are preserved, and the length does not depend on the fonts of the viewer.
+    """
     return f' font-family="Courier New, Courier, monospace" xml:space="preserve" style="white-space:pre" textLength="{length:.2f}"'
 
 
@@ -539,5 +548,5 @@ def format_colour(ink: Ink) -> str:
 
 
 def _written(text: str) -> str:
-    """Return a text escaped for XML, without control characters."""
+    """Return a text escaped for XML and without control characters."""
     return escape("".join(character if character.isprintable() else " " for character in text))

@@ -1,4 +1,4 @@
-"""Texts about the estimated time and memory of a search."""
+"""Texts on the estimated time and memory of a search."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["EstimateText", "count_text", "estimate_text", "memory_text", "second
 
 @dataclass(frozen=True)
 class EstimateText:
-    """An estimate as text.
+    """Texts that describe an estimate.
 
-    `headline` names the time, the device and the limiting step; `memory` and `sureness` are short texts, `details` further lines.
+    `headline` contains the time, the device and the limiting step; `memory` and `sureness` are short texts; `details` are further lines.
     """
 
     headline: str

@@ -59,26 +59,26 @@ _NEAREST_ATOMS = 3  # minimum number of residue pairs for a superposition
 
 @dataclass(frozen=True, eq=False)
 class NearFold:
-    """A chain similar to a protein, from the run's tables.
+    """Chain that is similar to a protein, from the tables of the run.
 
     Attributes
     ----------
     row
-        Row of the table of chains.
+        Row in the table of chains.
     values
-        Values of that row by column.
+        Values of the row by column name.
     position
-        Aligned residues of the protein, from 0, ascending, shape (k,).
+        Indices of the k aligned residues of the protein, from 0, ascending, (k,).
     chain_residue
-        Aligned residues of the chain, from 0, shape (k,).
+        Indices of the k aligned residues of the chain, from 0, (k,).
     residues
         Symbols of the k aligned residues of the chain.
     labels
-        Author numbers of the k aligned residues of the chain.
+        Residue numbers of the k aligned residues in the structure file, as texts.
     exposure
-        Solvent exposure of the aligned residues of the chain, 0 to 1, NaN if unknown, shape (k,).
+        Solvent exposure of the k aligned residues of the chain, 0 to 1, NaN if unknown, (k,).
     unseen
-        Residues of the protein (from 0) aligned with chain residues that lack coordinates, shape (u,).
+        Residues of the protein (from 0) that are aligned with chain residues without coordinates, (u,).
     """
 
     row: int
@@ -92,7 +92,7 @@ class NearFold:
 
     @property
     def name(self) -> str:
-        """Name of the chain, followed by its kind if its structure may differ from the protein's."""
+        """Name of the chain, followed by the kind of similarity if its structure may differ from that of the protein."""
         kind = self.values["kind"]
         return f"{self.values['chain']} ({kind})" if kind in _UNSURE else str(self.values["chain"])
 
@@ -108,7 +108,7 @@ class ProteinEvidence:
     accession
         Name of the protein.
     coverage
-        Peptides at their positions; their rows are those of the table of peptide positions.
+        Peptides at their positions, with rows of the table of peptide positions.
     n_psms
         Number of PSMs that cover each residue, shape (r,).
     is_modified
@@ -118,9 +118,9 @@ class ProteinEvidence:
     quantities
         Peptide quantities of the same identification, or None.
     sites
-        First row in the table of sites of each modified residue, by residue from 0.
+        First row in the table of sites by index of the modified residue, from 0.
     folds
-        Similar chains, nearest first.
+        Chains that are similar to the protein, most similar first.
     """
 
     row: ProteinRow
@@ -135,30 +135,30 @@ class ProteinEvidence:
 
     @cached_property
     def quantity(self) -> NDArray[np.float64] | None:
-        """Mean quantity of the peptides that cover each residue, NaN without any, shape (r,); None if there are no quantities."""
+        """Mean quantity of the peptides that cover each residue, NaN without peptides, (r,); None if there are no quantities."""
         return None if self.quantities is None else self.quantities.of_residues(self.coverage)
 
     def __len__(self) -> int:
         return len(self.coverage.sequence)
 
     def name_of(self, place: int) -> str:
-        """Return the name of a residue, such as ``K45``."""
+        """Return the name of the residue with index `place`, such as ``K45``."""
         return f"{self.coverage.sequence[place]}{place + 1}"
 
     def first_over(self, place: int) -> PlacedPeptide | None:
-        """Return the peptide with the lowest row that covers a residue, or None."""
+        """Return the peptide with the lowest row index among those that cover the residue with index `place`, or None."""
         start, end, row = self._spans
         over = np.flatnonzero((start <= place) & (place < end))
         return self.coverage.peptides[int(over[np.argmin(row[over])])] if len(over) else None
 
     @cached_property
     def _spans(self) -> NDArray[np.int64]:
-        """First residue, end (exclusive) and row of the p peptides, shape (3, p)."""
+        """First residue, end (exclusive) and row of each of the p peptides, (3, p)."""
         return np.array([(peptide.start, peptide.end, peptide.row) for peptide in self.coverage.peptides], np.int64).reshape(-1, 3).T
 
 
 def protein_evidence(source: TableSource, protein: ProteinRow, quantities: PeptideQuantities | None = None) -> ProteinEvidence:
-    """Return the evidence of the protein in a row of the table of proteins, with peptide quantities if given.
+    """Return the evidence of the protein in a row of the table of proteins, including peptide quantities if given.
 
     Raises
     ------
@@ -235,16 +235,16 @@ def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
 
 @dataclass(frozen=True, kw_only=True)
 class ChainPair(AlignedPair):
-    """A protein aligned with a similar chain.
+    """Alignment of a protein with a similar chain.
 
     Attributes
     ----------
     place, residue
-        Residue of the protein and of the chain in each column, from 0, -1 for a gap, shape (columns,).
+        Residues of the protein and of the chain in each column, from 0, or -1 for a gap, (columns,).
     author
-        Author numbers by residue of the chain.
+        Residue numbers of the chain in the structure file.
     unseen
-        Residues of the protein (from 0) aligned with chain residues that lack coordinates.
+        Residues of the protein (from 0) that are aligned with chain residues without coordinates.
     """
 
     place: NDArray[np.int64]
@@ -256,13 +256,13 @@ class ChainPair(AlignedPair):
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """Kind of each column, shape (columns,), as in `AlignedPair`, but X matches nothing."""
+        """Kind of each column, (columns,), as for `AlignedPair`, except that X matches no residue."""
         kinds = super().kinds.copy()
         kinds[[symbol == _X and kind == IDENTICAL for symbol, kind in zip(self.query, kinds.tolist(), strict=True)]] = MISMATCH
         return kinds
 
     def columns_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the columns of the selected residues of the protein.
+        """Return the columns of selected residues of the protein.
 
         `places` is a mask over the residues of the protein.
         """
@@ -271,7 +271,7 @@ class ChainPair(AlignedPair):
         return np.flatnonzero(is_there)
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the labels of the first and last residues: protein positions from 1, author numbers of the chain."""
+        """Return the first and last residue numbers of both sequences: of the protein from 1, of the chain as in the structure file."""
         (query, _), rows = super().labels(first, last), self.residue[first:last]
         authors = [self.author.get(row, "?") for row in rows[rows >= 0].tolist()]
         return query, (authors[0], authors[-1]) if authors else ("", "")
@@ -294,12 +294,12 @@ class ChainPair(AlignedPair):
 
 @dataclass(frozen=True, eq=False)
 class ShownStructure:
-    """A displayed chain with its alignment.
+    """Displayed chain with its alignment to the protein.
 
     Attributes
     ----------
     trace
-        Trace of the chain from its file, or None if the file is missing.
+        Cα trace of the chain from its file, or None if the file is missing.
     note
         Why the trace is missing, or ''.
     """
@@ -310,7 +310,7 @@ class ShownStructure:
     note: str = ""
 
     def rows_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the residues of the chain aligned with the selected residues of the protein.
+        """Return the residues of the chain that are aligned with selected residues of the protein.
 
         `places` is a mask over the residues of the protein.
         """
@@ -319,12 +319,12 @@ class ShownStructure:
 
 
 def link_quantities(run: FinishedRun) -> LinkedQuantities:
-    """Return access to the quantities of the peptides of an evidence run."""
+    """Return an object that reads the peptide quantities of the identification of an evidence run."""
     return LinkedQuantities(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 
 def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
-    """Return a similar chain aligned with its protein; if its file is missing, only the alignment, from the tables."""
+    """Return a similar chain aligned with its protein; if the file of the chain is missing, only the alignment."""
     try:
         result = _found(run, near)
     except InputError as error:
@@ -335,7 +335,7 @@ def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: NearF
 
 
 def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructure) -> tuple[list[Trace], list[str]]:
-    """Superpose the other similar chains of a protein on the displayed one by common residues.
+    """Superpose the other similar chains of a protein on the displayed chain, by common residues.
 
     Returns the superposed chains, and why others were omitted.
     """
@@ -371,19 +371,19 @@ def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence
 
 
 def _at_places(n: int, places: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
-    """Return an array (n,) with values at the given indices and `none` elsewhere, of the type of `none`."""
+    """Return an array (n,) with `values` at the indices `places` and `none` elsewhere, of the type of `none`."""
     column = np.full(n, none)
     column[places] = values
     return column
 
 
 def _found(run: FinishedRun, near: NearFold) -> FoundChain:
-    """Return the chain with the structure that the run read.
+    """Return the chain `near` from its structure file or from a structure database.
 
     Raises
     ------
     InputError
-        If its file no longer exists or has changed, and no database contains the chain.
+        If the file no longer exists or has changed, and no database contains the chain.
     """
     name = near.values["chain"]
     wanted = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
@@ -415,7 +415,7 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
 
 
 def _pair(protein: ProteinEvidence, near: NearFold, chain: FoundChain | None) -> ChainPair:
-    """Build an alignment from aligned pairs of residues; residues between pairs align with gaps."""
+    """Return an alignment of whole sequences from aligned pairs of residues; residues between pairs are aligned with gaps."""
     sequence, symbols = protein.coverage.sequence, chain.chains.sequence(ChainRow(0)) if chain else ""
     symbol_of = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
     columns: list[tuple[int, int]] = []
@@ -464,7 +464,7 @@ def _pair(protein: ProteinEvidence, near: NearFold, chain: FoundChain | None) ->
 
 
 def _certainty(values: Mapping[str, Any]) -> str:
-    """Return how a chain was found, with the scores of the match, as text."""
+    """Return the kind of similarity of a chain, with the scores of the match, as text."""
     if values["tm_score"] is not None:
         return f"found by the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
     facts = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
@@ -484,7 +484,7 @@ def _middle(query: str, subject: str) -> str:
 
 
 def of_protein(row: ProteinRow) -> list[Condition]:
-    """Return the condition on rows of other tables that belong to a protein."""
+    """Return the condition on rows of other tables that refer to the protein in a row."""
     return [compares("protein", "=", row)]
 
 
@@ -494,13 +494,13 @@ def over_residue(row: ProteinRow, place: int) -> list[Condition]:
 
 
 def protein_conditions(text: str) -> list[Condition]:
-    """Return the conditions on proteins with a text in their accession, description or nearest chain."""
+    """Return the conditions on proteins that have a text in their accession, description or nearest chain."""
     text = text.strip()
     return contains_in(("accession", "description", "chain"), text) if text else []
 
 
 def of_proteins(text: str) -> list[Condition]:
-    """Return the conditions on rows of other tables whose protein matches a text (see `protein_conditions`)."""
+    """Return the conditions on rows of other tables that refer to a protein with a text (see `protein_conditions`)."""
     conditions = protein_conditions(text)
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
@@ -508,7 +508,7 @@ def of_proteins(text: str) -> list[Condition]:
 def find_peptide_position(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
     """Return the protein and the row of the first position of a ProForma peptide, or None.
 
-    If this form of the peptide has no position, another form with the same residues is used.
+    If this peptidoform has no position, another peptidoform with the same residues is used.
     """
     try:
         sequence = parse(peptide).sequence

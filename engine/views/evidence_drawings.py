@@ -1,4 +1,4 @@
-"""Figures of a protein: its coverage with the ranges of similar chains, and the structure of one chain."""
+"""Figures of a protein: its coverage with the aligned ranges of similar chains, and the structure of one chain."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
 
 
 def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
-    """Draw the Cα trace of a similar chain from its widest side; return None if its file is unreadable or it is too short.
+    """Draw the Cα trace of a similar chain from its widest side; return None if the file is unreadable or the chain is too short.
 
-    Colours show covered and uncovered residues, and residues outside the alignment. Modified residues are dots.
+    Colours distinguish covered, uncovered and unaligned residues; modified residues are dots.
     """
     trace = fold.trace
     if trace is None or trace.evidence is None:
@@ -135,7 +135,7 @@ def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float)
 
 
 def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return coordinates (n, 3) rotated so that x and y have the largest variances and z points to the viewer."""
+    """Return coordinates (n, 3) rotated such that x and y have the largest variances and z points to the viewer."""
     centred = place - place[is_place].mean(axis=0)
     axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
     # The signs of axes are arbitrary. The residue farthest along an axis sets its sign, so that a chain always looks the same, never
@@ -149,7 +149,7 @@ def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArr
 
 
 def _lines(kind: NDArray[np.int64], is_bond: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the first and last residues of short lines of one colour, so that each line has about one depth.
+    """Return the first and last residues of short lines of one colour, such that the residues of a line have about the same depth.
 
     A bond has the colour of its first residue.
     """

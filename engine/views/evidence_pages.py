@@ -1,4 +1,4 @@
-"""Pages of an evidence run: one HTML and one PDF page per protein, and an index.
+"""Pages of an evidence run: one HTML page and one PDF page per protein, and an index.
 
 Pages show coverage, structure, similar chains, sites, uncovered residues and contacts.
 """
@@ -34,19 +34,19 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["MAXIMUM_PAGES", "write_pages"]
 
 MAXIMUM_PAGES = 1000
-"""Maximum number of proteins with pages; the tables have all."""
+"""Maximum number of proteins with pages; the tables contain all proteins."""
 _MAXIMUM_ROWS, _MAXIMUM_PRINTED = 300, 60
 _SHOWN = (CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
 _ROW_RESIDUES, _GROUP = 60, 10
 _MAXIMUM_NAME = 40
 _INDEX = "index.html"
 _KINDS = (("#8a8a8a", False), (format_colour("target"), True), (format_colour("mark"), True))
-"""Colour, and True for bold, of uncovered, covered and modified residues."""
+"""Colours of uncovered, covered and modified residues, each with True for bold."""
 
 
 @dataclass(frozen=True)
 class _Section:
-    """The first rows of a protein in a table."""
+    """Section of a page: the first rows of a protein in a table."""
 
     table: Table
     columns: list[Column]

@@ -1,4 +1,4 @@
-"""Data of the view of explained spectra: filters, counts and compared spectra."""
+"""Data of the view of explained spectra (unidentified spectra that resemble identified ones): filters, counts and compared spectra."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ EXPLANATION_DETAILS = (
     *("spectrum", "nearest", "spectrum_id", "nearest_spectrum", "peptide", "charge", "similarity", "mass_difference", "q_value"),
     *("precursor_mz", "retention_time", "kind", "spectrum_file"),
 )
-"""Columns shown for the compared explained spectrum."""
+"""Columns shown about the compared explained spectrum."""
 _NO_PEAKS = "There are no stored peaks of the run {}, whose spectra are explained."
 
 
 @dataclass(frozen=True)
 class ExplanationFilter:
-    """Filter of explained spectra; None means no restriction. `kind`: ``same`` (mass of the peptide) or ``modified``."""
+    """Filter of explained spectra; `kind` is ``same`` (mass of the peptide) or ``modified``, and None means no restriction."""
 
     text: str = ""
     q_value: float | None = None
@@ -56,9 +56,10 @@ def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
-    """Count explained spectra at a false discovery rate; if the run has a map, also all and identified spectra.
+    """Return the numbers of explained spectra at a false discovery rate and, if the run has a map, of all and of identified spectra.
 
-    Keys: ``explained``, ``modified``, ``peptides``, ``at_5_percent``, with a map also ``spectra`` and ``identified``. `source` is any open
+    The keys are ``explained``, ``modified``, ``peptides`` and ``at_5_percent``; with a map also ``spectra`` and ``identified``. `source` is
+    any open
     table of the run.
     """
     accepted = source.query(
@@ -83,7 +84,7 @@ def read_spectrum_status(source: TableSource, spectrum: SpectrumRow) -> dict[str
 
 
 def source_run(run: FinishedRun) -> str:
-    """Return the id of the identification that an explanation is based on, from its record.
+    """Return the identifier of the identification whose spectra a run explains, from the record of the run.
 
     Raises
     ------
@@ -99,19 +100,19 @@ def source_run(run: FinishedRun) -> str:
 
 @dataclass(frozen=True)
 class SourceSpectra:
-    """Spectra of the identification `run_id`: their peaks, and the ions that its search used."""
+    """Spectra of the identification `run_id`: peaks, and settings of the ions."""
 
     run_id: str
     peaks: PeaksOfRun
     ions: IonSettings | None
 
     def annotated(self, peptide: str | None, charge: int | None, peaks: Peaks) -> AnnotatedSpectrum | None:
-        """Annotate a spectrum with the ions of a peptide; return None if it cannot be parsed or has no mass."""
+        """Annotate a spectrum with the ions of a peptide; return None if the peptide cannot be parsed or has no mass."""
         return annotate_text(peptide, charge, peaks, self.ions)
 
 
 def source_spectra(run: FinishedRun) -> SourceSpectra:
-    """Return the spectra of the identification that an explanation is based on.
+    """Return the spectra of the identification whose unidentified spectra a run explains.
 
     Raises
     ------
@@ -128,7 +129,7 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
 
 @dataclass(frozen=True)
 class ComparedExplanation:
-    """An explained spectrum mirrored with the identified one that it resembles. `details`: values of `EXPLANATION_DETAILS`."""
+    """Explained spectrum mirrored with the identified spectrum that it resembles; `details` are values of `EXPLANATION_DETAILS`."""
 
     details: Mapping[str, Any]
     spectra: MirroredSpectra
@@ -153,7 +154,7 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
 
 
 def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun) -> MirroredSpectra:
-    """Return a single spectrum of the map, annotated if identified. `source` is any open table of the run.
+    """Return a single spectrum of the map, annotated if identified; `source` is any open table of the run.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Drawing of protein features: colours of feature groups, their key, and the bars of features."""
+"""Drawing of protein features: colours of feature groups, the key (legend) of the groups, and the bars of features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.views.shown_peaks import UNMATCHED
 __all__ = ["QUANTITY", "Key", "draw_feature", "feature_lines", "key_tip"]
 
 QUANTITY = "quantity"
-"""Entry of a key, next to the feature groups, that colours peptides by quantity."""
+"""Entry of a key that colours peptides by quantity; other entries are feature groups."""
 _MAXIMUM_LINES = 8
 """Maximum number of features in a tooltip."""
 _INKS: dict[str, Ink] = {
@@ -30,7 +30,7 @@ _INKS: dict[str, Ink] = {
 
 
 class Key:
-    """A key of feature groups, wrapped to a width; clicks show or hide groups.
+    """Key (legend) of feature groups, wrapped to a width; clicks show or hide groups.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Key:
             x += width
 
     def shapes(self, shown: Collection[str]) -> list[Shape]:
-        """Return names and coloured boxes; the boxes of hidden groups are empty."""
+        """Return the shapes of the key: names and coloured boxes, which are empty for hidden groups."""
         shapes: list[Shape] = []
         for group, (left, top, _, line) in self.places.items():
             is_shown, ink = group in shown, _INKS[group]
@@ -87,13 +87,13 @@ def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float
 
 
 def key_tip(group: str, shown: Collection[str]) -> str:
-    """Return the tooltip of a group of the key: the effect of a click."""
+    """Return the tooltip of a group of the key, which describes the effect of a click."""
     if group == QUANTITY:
         return f"Click to colour peptides {'in one colour' if group in shown else 'by their quantity'}"
     return f"Click to {'hide' if group in shown else 'show'} features of this group"
 
 
 def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
-    """Return a line of text for each feature, or for the first ones of many."""
+    """Return a line of text for each feature, or for the first features and the number of the others."""
     lines = [feature.text for feature in features[:_MAXIMUM_LINES]]
     return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

@@ -1,4 +1,7 @@
-"""Writing of figures as SVG, PDF or PNG, by the file extension. ReportLab and Pillow are loaded only for PDF and PNG."""
+"""Writing of figures as SVG, PDF or PNG, depending on the file extension.
+
+ReportLab and Pillow are loaded only for PDF and PNG.
+"""
 
 from __future__ import annotations
 

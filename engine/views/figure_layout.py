@@ -1,4 +1,4 @@
-"""Layout of figures on a page: converts marks to shapes and adds axes, legend and labels without overlap."""
+"""Layout of figures on a page: conversion of marks to shapes, with axes, legend and labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ __all__ = ["PanelPlace", "figure_at_width", "lay_out", "restrict_panel"]
 
 _FONT_SIZE = 8.0
 _GAP = 12.0
-"""Points between panels."""
+"""Distance between panels, points."""
 _NAME_WIDTH = 1.25
-"""Width of a name relative to other text, since names consist mostly of wide characters and must not overlap."""
+"""Assumed width of names relative to other text, since names consist mostly of wide characters and must not overlap."""
 _NEAR = 7.0
-"""Maximum distance, points, between a click and the mark that it selects."""
+"""Maximum distance between a click and the mark that it selects, points."""
 _COLUMNS_PER_POINT = 2.0
-"""Columns of marks per point of the page, for panels that depend on the visible range."""
+"""Number of columns of data per point of page width, for panels that depend on the visible range."""
 _PIXELS_PER_POINT = DPI / 72
 """Resolution of images within a figure, pixels per point."""
 
@@ -114,12 +114,12 @@ def lay_out(
 
 
 def figure_at_width(figure: Figure, width: float | None, x_range: Range | None = None, y_ranges: Sequence[Range | None] = ()) -> Drawing:
-    """Draw a figure at a width in points, None for its own width; see `lay_out`."""
+    """Draw a figure at a width in points (None for its default width); see `lay_out`."""
     return lay_out(figure, laid_out_size(figure.size, width), x_range=x_range, y_ranges=y_ranges)
 
 
 def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
-    """Return a panel restricted to the visible ranges; None means the whole axis. `n_columns`: width in pixels."""
+    """Return a panel restricted to the visible ranges (None for the whole axis); `n_columns` is the width in pixels."""
     low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
     if panel.of_view is not None:
         made = panel.of_view(low, high, max(2, n_columns))
@@ -129,7 +129,7 @@ def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n
 
 
 def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> list[Rectangle]:
-    """Return the rectangle of each panel within the rectangle `whole`. `below`: height of the x numbers and title."""
+    """Return the rectangle of each panel within the rectangle `whole`; `below` is the height of the numbers and title of the x axis."""
     left, top, right, bottom = whole
     n_columns = figure.n_columns
     rows = [figure.panels[at : at + n_columns] for at in range(0, len(figure.panels), n_columns)]
@@ -162,7 +162,7 @@ def _legend_width(legend: Sequence[LegendEntry], font_size: float) -> float:
 
 
 def _legend(legend: Sequence[LegendEntry], right: float, baseline: float, font_size: float) -> list[Shape]:
-    """Draw the legend entries, each a box or a line and a name, aligned to the right edge."""
+    """Draw the legend entries (a box or a line, and a name), aligned to the right edge."""
     shapes: list[Shape] = []
     at = right - _legend_width(legend, font_size)
     for entry in legend:
@@ -177,7 +177,7 @@ def _legend(legend: Sequence[LegendEntry], right: float, baseline: float, font_s
 
 @dataclass(frozen=True)
 class PanelPlace:
-    """A panel in a rectangle of a page or a window, with conversions between axis values and points."""
+    """Panel in a rectangle of a page or a window, which converts between axis values and points."""
 
     panel: Panel
     left: float
@@ -227,7 +227,7 @@ class PanelPlace:
         return None
 
     def _distances(self, mark: Spikes | Bars | Scatter, across: float, down: float) -> Values:
-        """Return the distances (n,) from a point of the page to each mark, points."""
+        """Return the distances of all marks from the position (`across`, `down`) on the page, (n,), in points."""
         if isinstance(mark, Bars):
             left, right, ends = self.x(mark.left), self.x(mark.right), (self.y(mark.height), self.y(np.full(len(mark.left), mark.foot)))
         else:
@@ -275,7 +275,7 @@ class PanelPlace:
                 return [Label(across, down, mark.text, mark.anchor, mark.ink)]
 
     def _seen(self, low: Values, high: Values) -> NDArray[np.bool_]:
-        """Return a mask of the marks that are visible; `low` and `high` are the limits of each mark on the x axis."""
+        """Return True for the marks that are visible, given the limits `low` and `high` of each mark on the x axis."""
         return (high >= self.panel.x.low) & (low <= self.panel.x.high)
 
     def _bars(self, bars: Bars) -> list[Basic]:
@@ -310,7 +310,7 @@ class PanelPlace:
         return [mark for mark in self.panel.marks if isinstance(mark, Corner) and mark.is_low == is_low]
 
     def _names(self, names: Names) -> list[Basic]:
-        """Draw the names that fit, with leader lines to displaced names."""
+        """Draw the names that have space, with leader lines to displaced names."""
         side = -1 if names.is_below else 1
         seen = np.flatnonzero(self._seen(names.x, names.x))
         tips = [

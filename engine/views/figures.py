@@ -1,6 +1,6 @@
-"""Figures as marks on axes, which the window draws with pyqtgraph and `lay_out` converts to shapes for a page.
+"""Figures as marks on axes, which the window draws with pyqtgraph and `lay_out` converts to shapes on a page.
 
-Values are in units of the axes: m/z, minutes, counts. Arrays of marks have shape (n,). Figures do not depend on the size or device of the
+Values are in units of the axes: m/z, minutes, counts. Arrays of n marks have shape (n,). Figures do not depend on the size or device of the
 drawing.
 """
 
@@ -43,14 +43,14 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Pickable:
-    """n marks that a click can select.
+    """Marks (n) that a click can select.
 
     Attributes
     ----------
     targets
-        What a click on each mark selects, shape (n,), or empty if clicks select nothing.
+        Object that a click on each mark selects, (n,), or empty if clicks select nothing.
     tips
-        Function that returns the tooltip of the mark with an index, or None.
+        Function that returns the tooltip of a mark, given its index; None if there are no tooltips.
     """
 
     targets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -59,7 +59,7 @@ class Pickable:
 
 @dataclass(frozen=True)
 class Spikes(Pickable):
-    """n vertical lines from `foot` to `y`, such as the peaks of a spectrum."""
+    """Vertical lines (n) from `foot` to `y`, such as the peaks of a spectrum."""
 
     x: Values
     y: Values
@@ -70,7 +70,7 @@ class Spikes(Pickable):
 
 @dataclass(frozen=True)
 class Line:
-    """A line through n points."""
+    """Line through n points."""
 
     x: Values
     y: Values
@@ -81,7 +81,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Surface:
-    """The filled area between two lines, `low` and `high`, over the same x."""
+    """Filled area between two lines, `low` and `high`, over the same x values."""
 
     x: Values
     low: Values
@@ -92,7 +92,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Bars(Pickable):
-    """n rectangles from `left` to `right` and from `foot` to `height`."""
+    """Rectangles (n) from `left` to `right` and from `foot` to `height`."""
 
     left: Values
     right: Values
@@ -105,7 +105,7 @@ class Bars(Pickable):
 
 @dataclass(frozen=True)
 class Scatter(Pickable):
-    """n dots, `size` points wide. `is_hollow`: rings instead of dots."""
+    """Dots (n) that are `size` points wide, or rings if `is_hollow`."""
 
     x: Values
     y: Values
@@ -116,7 +116,7 @@ class Scatter(Pickable):
 
 @dataclass(frozen=True)
 class Rule:
-    """A line across the whole panel with a text at its end, at an x value if `is_upright`, otherwise at a y value."""
+    """Line across the whole panel with a text at its end, at an x value if `is_upright`, otherwise at a y value."""
 
     at: float
     is_upright: bool = True
@@ -128,7 +128,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Band:
-    """A vertical strip between two x values, as high as the panel."""
+    """Vertical strip between two x values, as high as the panel."""
 
     low: float
     high: float
@@ -138,7 +138,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Text:
-    """A text at a point, in axis values."""
+    """Text at a point given by axis values."""
 
     x: float
     y: float
@@ -158,7 +158,7 @@ class Names:
     importance
         Importance of each name, shape (n,), float64.
     obstacle_x, obstacle_y
-        Tips of vertical lines that no name may cover, shape (m,).
+        Upper ends of vertical lines that no name may cover, (m,).
     is_below
         True if names are placed below their points.
     """
@@ -175,9 +175,9 @@ class Names:
 
 @dataclass(frozen=True)
 class Corner:
-    """A text in a corner of the panel, independent of the visible range.
+    """Text in a corner of the panel, independent of the visible range.
 
-    If texts in both corners do not fit, the left one is shortened. Names leave this line free.
+    If texts in the left and the right corner do not fit, the left text is shortened. Names do not use the space of this line.
     """
 
     text: str
@@ -186,26 +186,26 @@ class Corner:
 
 
 class Render(Protocol):
-    """Function that renders the marks in the visible ranges as an image."""
+    """Function that renders marks in the visible ranges as an image."""
 
     def __call__(
         self, x: tuple[float, float], y: tuple[float, float], width: int, height: int, scale: float, palette: Palette
     ) -> NDArray[np.uint8]:
         """Return red, green, blue and opacity, shape (height, width, 4), uint8.
 
-        `x` and `y` are the visible ranges, `scale` is the number of pixels per point of the page.
+        `x` and `y` are the visible ranges of the axes, and `scale` is the number of pixels per point of the page.
         """
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """Data points that are too many for individual marks, rendered as an image."""
+    """Data points that are rendered as an image because they are too many for individual marks."""
 
     render: Render
 
 
 class Picked(NamedTuple):
-    """Result of pointing at a panel: the target of a click, or None, and the tooltip."""
+    """Mark under the pointer: the object that a click selects, or None, and the tooltip."""
 
     target: Any
     tip: str = ""
@@ -216,7 +216,7 @@ Mark = Spikes | Line | Surface | Bars | Scatter | Rule | Band | Text | Names | C
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks on two axes in drawing order, so that later ones cover earlier ones.
+    """Marks on two axes in drawing order: later marks cover earlier ones.
 
     Attributes
     ----------
@@ -225,14 +225,17 @@ class Panel:
     smallest
         Minimum visible range of x and of y; None if the axis cannot be zoomed.
     is_standing
-        True if zooming y changes only its upper end, as for peaks: the base (the middle of a mirrored axis) is fixed, and the wheel does
-        not zoom y.
+        True if zooming the y axis changes only its upper end, as for peaks: the base (the middle of a mirrored axis) is fixed, and the
+        mouse
+            wheel does not zoom the y axis.
     of_view
-        Function that returns a panel for a visible x range (low, high, width in pixels), with its own marks, y axis and `pick`. Used if
+        Function that returns a panel for a visible x range (low, high, width in pixels), with marks, y axis and `pick` for this range. Used
+        if
         there are more marks than pixels; None if the marks do not depend on the range.
     pick
-        Function that returns the mark at x and y, given the width and height of a pixel in axis values; None selects the nearest mark that
-        has targets or tooltips.
+        Function that returns the mark at an x and a y value, given the width and height of a pixel in axis values; None selects the nearest
+        mark
+            that has targets or tooltips.
     title
         Text above the panel.
     """
@@ -250,7 +253,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """An entry of the legend: a name next to a line or a box in the colour of its marks."""
+    """Entry of the legend: a name, and a line or a box in the colour of the marks."""
 
     name: str
     ink: Ink
@@ -275,24 +278,24 @@ class Strip:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels in rows with a common x axis, whose numbers and title are below the last row.
+    """Panels in rows with a common x axis; the numbers and title of the axis are below the last row.
 
     Attributes
     ----------
     name
-        Suggested file name.
+        File name that is suggested when the figure is saved.
     title
         Description of the picture for accessibility.
     heading
-        Lines of text above the panels, the first one bold.
+        Lines of text above the panels, the first line in bold.
     size
         Width and height on a page, points.
     n_columns
-        Number of columns of panels; with several, each panel has its own x numbers.
+        Number of columns of panels; if there are several, each panel has x axis numbers.
     strip
         Shapes between heading and panels, or None.
     x_range
-        Initial x range, also in files; None for the whole axis.
+        Initial x range, also of saved figures; None for the whole axis.
     """
 
     name: str

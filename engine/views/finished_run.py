@@ -1,4 +1,4 @@
-"""A finished run of a project with open tables.
+"""Finished run of a project whose tables are open.
 
 ::
 
@@ -28,12 +28,12 @@ from proteoscope.engine.views.tables import ResultTables
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
 _MATCHES, _MAP = "psms", "map"
-"""Tables with the status of spectra: PSMs of a search, and the map of an explanation."""
+"""Tables with the status of spectra: PSMs of a search, and the map of a run that explains spectra."""
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run opened for viewing.
+    """Finished run that is opened for viewing.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class FinishedRun:
     inputs
         Kind and path of each input file.
     messages
-        Logged messages, warnings first.
+        Logged messages, with warnings first.
     n_warnings
         Number of warnings among the messages.
     passes
         Search passes of a spectrum search.
     marks
-        Stars and comments on rows by table, as they were when the run was opened.
+        Stars and comments on rows by table name, from when the run was opened.
     """
 
     project: Project
@@ -89,12 +89,12 @@ class FinishedRun:
 
     @property
     def ions(self) -> IonSettings | None:
-        """Settings of the ions that a spectrum search used, or None if its parameters do not define them."""
+        """Settings of the ions in a spectrum search; None if its parameters do not define ions."""
         return ions_looked_for(self.parameters)
 
     @property
     def spectra_run(self) -> str:
-        """Id of the run that stores the spectra: this run or the identification that it explains; empty if unknown."""
+        """Identifier of the run that stores the spectra: this run, or the identification whose spectra it explains; '' if unknown."""
         if _MAP not in self.tables.paths:
             return self.run.id
         source = self.project.record(self.run.id).get("source_run")
@@ -102,7 +102,7 @@ class FinishedRun:
 
     @property
     def decoy_ratio(self) -> float:
-        """Number of decoys per target of the database, as counted by the run; 1 if the run generated the decoys."""
+        """Number of decoys per target in the database, as counted by the run; 1 if the run generated the decoys."""
         reported = self.project.record(self.run.id).get("decoy_ratio", 1.0)
         return float(reported) if isinstance(reported, int | float) and 0 < reported < float("inf") else 1.0
 
@@ -112,7 +112,7 @@ class FinishedRun:
         return self.project.record(self.run.id).get("has_decoys") is not False
 
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:
-        """Return access to the peaks of a table of spectra, of this or another run of the project, for use in one thread."""
+        """Return an object that reads the peaks of a table of spectra, of this or another run of the project, in one thread only."""
         key = run_id or self.run.id, table
         if key not in self._peaks:
             # If two threads run concurrently, both get the object that was stored first.
@@ -120,7 +120,7 @@ class FinishedRun:
         return self._peaks[key]
 
     def check_input(self, path: Path) -> None:
-        """Check that an input file is recorded by the run and unchanged. Call this before reading it, since the record may be forged.
+        """Check that the run recorded an input file and that the file is unchanged; call before reading it, since the record may be forged.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class FinishedRun:
         return RecordedFiles(self.project.inputs(self.run.id))
 
     def mark(self, table: str, row: int, mark: RowMark) -> None:
-        """Set the star and comment of a row, in the project and in all sources of the table.
+        """Set the star and comment of a row, in the project and in all open sources of the table.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class FinishedRun:
 
 
 def open_run(project: str | Path | Project, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run of any search, by default the last run of the project; see `open_finished_run`.
+    """Open a finished run of any search, by default the last run of the project (see `open_finished_run`).
 
     Raises
     ------
@@ -175,7 +175,7 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
 
 
 def open_finished_run(project: Project, search: Search, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run, by default the last of its search, after verifying the files' digests.
+    """Open a finished run, by default the last run of its search, after checking the digests of its files.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
 
 
 def _spectra(project: Project, run_id: str) -> dict[str, Path]:
-    """Return the path of a run's table of spectra by its name; empty if it is missing, which is reported when peaks are requested."""
+    """Return the path of a run's table of spectra by its name; empty if the file is missing, which is reported when peaks are requested."""
     try:
         return {SPECTRA.name: project.table(SPECTRA.name, run_id, verify=False)}
     except ProteoscopeError:

@@ -13,12 +13,12 @@ from proteoscope.engine.views.quantities import PEPTIDES_BY_SAMPLE, PROTEINS_BY_
 __all__ = ["Term", "glossary", "matching"]
 
 _MADE = {"quantify": (PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE)}
-"""Tables that the window derives from those of a search, by search type."""
+"""Tables that the window derives from the tables of a search, by kind of search."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A table column or search setting with one title and meaning.
+    """Column or search parameter with one title and meaning.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Term:
     meaning
         Explanation in one or more sentences.
     places
-        Tables and forms that contain it, such as ``PSMs of identification``.
+        Tables and forms that contain the term, such as ``PSMs of identification``.
     is_setting
         True for a search parameter.
     """
@@ -42,7 +42,7 @@ class Term:
 
 
 def glossary(searches: Iterable[Search]) -> list[Term]:
-    """Return the columns and parameters of searches, sorted by title. Those with equal titles and meanings share a term."""
+    """Return the columns and parameters of searches, sorted by title; columns with equal title and meaning are one term."""
     result: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
     for search in searches:
         for table in (*search.result_tables, *_MADE.get(search.kind, ())):
@@ -61,7 +61,7 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
 
 
 def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
-    """Return the terms that contain all words of `wanted`, ignoring case; matches in titles or names come first."""
+    """Return the terms that contain all words of the text `wanted`, ignoring case; matches in titles or names come first."""
     words = wanted.casefold().split()
     result = []
     for term in terms:

@@ -11,7 +11,7 @@ __all__ = ["relative"]
 
 
 def relative(values: Sequence[float | None]) -> NDArray[np.float64]:
-    """Return log2 quantities minus their median; missing ones (None) give NaN.
+    """Return log2 quantities minus their median; missing quantities (None) give NaN.
 
     >>> relative([1.0, None, 3.0, 2.0]).tolist()
     [-1.0, nan, 1.0, 0.0]

@@ -20,9 +20,9 @@ _MISSING: Ink = "grid"
 
 
 def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, height: float = 420.0, font_size: float = 8.0) -> Drawing:
-    """Draw the heat map with both trees. A click on a cell selects the row of its protein.
+    """Draw the heat map with the trees of rows and columns; a click on a cell selects the row of its protein.
 
-    Without a heat map, the drawing states the reason.
+    Without a heat map, the drawing contains the reason.
     """
     if heat is None:
         return nothing_drawn(
@@ -80,7 +80,7 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
 
 
 def _legend(shapes: list[Shape], heat: HeatMap, inks: dict[str, int], width: float, font_size: float) -> float:
-    """Append the legend (values, missing values, conditions) to the shapes and return the height of lines after the first."""
+    """Append the legend (values, missing values, conditions) to the shapes, and return the height of the lines after the first."""
     at, line, steps = 8.0, 0, 9
     ends = f"{heat.limit:g}"
     entries: list[tuple[float, list[Shape]]] = []
@@ -108,8 +108,9 @@ def _legend(shapes: list[Shape], heat: HeatMap, inks: dict[str, int], width: flo
 def _tree(merges: NDArray[np.float64], n_leaves: int, place: Callable[[float, float], tuple[float, float]], step: float) -> list[Shape]:
     """Return the lines of a tree, from merges as in `scipy.cluster.hierarchy.linkage`.
 
-    `place` maps the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page. `step` is
-    the distance between leaves, which limits the line width.
+    `place` converts the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page. `step`
+    is
+    the distance of adjacent leaves, which limits the line width.
     """
     from scipy.cluster.hierarchy import leaves_list  # the clustering has loaded it already
 

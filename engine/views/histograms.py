@@ -1,4 +1,4 @@
-"""Histograms: counting of table columns with DuckDB, and figures."""
+"""Histograms of table columns: counts computed by DuckDB, and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Histogram", "bin_counts", "bin_edges", "histogram_figure"]
 _BINS = 60
 _INKS: tuple[Ink, ...] = ("target", "decoy")
 _FOOT = 0.5
-"""Lower end of a logarithmic axis, below a count of 1."""
+"""Lower end of a logarithmic axis of counts."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Histogram:
     edges
         Bin edges, shape (n + 1,), float64.
     series
-        Name of each series and its counts, shape (n,).
+        Name of each series, and its counts, (n,).
     mark
         Marked value and its label, or None.
     summary
@@ -45,7 +45,7 @@ class Histogram:
     n_missing
         Number of rows without a value.
     is_whole
-        True if values are integers or sums of integers.
+        True if the values are integers or sums of integers.
     chosen
         Range selected by a filter, or None.
     """
@@ -71,9 +71,9 @@ class Histogram:
 
 
 def bin_edges(source: TableSource, column: str, conditions: Sequence[Condition]) -> NDArray[np.float64]:
-    """Return the edges of 60 equal bins over the values of a column, shape (61,), or one bin without values, shape (2,).
+    """Return the edges of 60 equal bins over the values of a column, (61,), or of one bin if there are no values, (2,).
 
-    Only rows that satisfy all conditions count; the conditions must exclude values that are not finite.
+    Only rows that satisfy all conditions count; the conditions must exclude infinite values and NaN.
     """
     where, parameters = where_clause(conditions)
     name = identifier(column)
@@ -111,7 +111,7 @@ def bin_counts(source: TableSource, column: str, conditions: Sequence[Condition]
 
 
 def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = "", has_targets: bool = False) -> Figure:
-    """Return the figure of a histogram: the counts as steps, the first series in front.
+    """Return the figure of a histogram, with counts as steps and the first series in front.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = 
 
 
 def _tip(histogram: Histogram, i: int) -> str:
-    """Return the tooltip of a bin."""
+    """Return the tooltip of bin `i`."""
     counted = ", ".join(f"{name}: {counts[i]:,}" for name, counts in histogram.series)
     low, high = float(histogram.edges[i]), float(histogram.edges[i + 1])
     if histogram.curve is not None:

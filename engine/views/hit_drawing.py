@@ -1,4 +1,4 @@
-"""Graphic summary of hits as in BLAST: one bar per hit along the query, coloured by bit score."""
+"""Graphic summary of sequence search hits, as in BLAST: one bar per hit along the query, coloured by bit score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proteoscope.engine.views.ticks import nice_ticks
 __all__ = ["BIT_SCORES", "HitSheet", "draw_hits"]
 
 BIT_SCORES = (40.0, 50.0, 80.0, 200.0)
-"""Limits of the classes of bit scores, as in BLAST."""
+"""Limits between the classes of bit scores, as in BLAST."""
 _CLASSES: tuple[tuple[str, Ink], ...] = (
     ("< 40", "faint"),
     ("40–50", Ion("b")),
@@ -30,22 +30,22 @@ _LANE = 6.0
 """Height of a line of query features, including the space below it."""
 _FEATURE_LANES = 12
 _NAMES_SHARE = 0.3
-"""Maximum width of the names of hits as a fraction of the figure's width."""
+"""Maximum width of the hit names as a fraction of the figure's width."""
 _MAXIMUM_EXPORTED = 100
 _FIGURE_SIZE, _FIGURE_WIDTH = 7.0, 480.0
 
 
 class HitSheet(Sheet):
-    """Graphic summary of the hits of a query, laid out in a given width.
+    """Graphic summary of the hits of a query, laid out for a given width.
 
     Parameters
     ----------
     n_bars
-        Number of hits to draw, the best first.
+        Number of hits to draw, best first.
     groups
         Groups of features to draw.
     names
-        Names of the hits, drawn to the left of their bars; empty if a table next to the figure shows them.
+        Names of the hits, drawn left of the bars; empty if a table next to the figure shows the names.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class HitSheet(Sheet):
         self.size = width, self.top + n_bars * self.step + (2.2 if self.is_cut else 0.6) * line
 
     def box(self, place: int) -> Region:
-        """Return the rectangle of the bar with an index in `hits.bars`."""
+        """Return the rectangle of the bar with the index `place` in `hits.bars`."""
         bar = self.hits.bars[place]
         return self._between(bar.start, bar.end + 1, self.top + place * self.step, self.bar)
 
@@ -130,7 +130,7 @@ class HitSheet(Sheet):
         return Label(x, middle + CENTRE * self.measure.font_size, text, is_bold=is_bold)
 
     def _scores(self) -> list[Shape]:
-        """Draw the query's name and the score classes."""
+        """Draw the name of the query and the legend of score classes."""
         line, measure, width = self.line, self.measure, self.size[0]
         shapes: list[Shape] = []
         if self.names:
@@ -151,7 +151,7 @@ class HitSheet(Sheet):
         return shapes
 
     def _query(self) -> list[Shape]:
-        """Draw the query as a bar with residue numbers above it."""
+        """Draw the query as a bar below residue numbers."""
         line, measure, top = self.line, self.measure, 2.9 * self.line + self.heading
         width = self.right - self.left
         shapes: list[Shape] = [drawings.Bar(self.left, top, width, max(5.0, self.bar))]
@@ -170,7 +170,7 @@ class HitSheet(Sheet):
 def draw_hits(
     hits: QueryBars, measure: TextMeasure | None = None, groups: Collection[str] = FEATURE_GROUPS, width: float | None = None
 ) -> Drawing:
-    """Draw the best hits of a query with their names for a page, `width` points wide.
+    """Draw the best hits of a query with their names, for a page that is `width` points wide.
 
     `groups` are the feature groups to draw.
     """

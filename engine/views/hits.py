@@ -1,4 +1,4 @@
-"""Data of the view of a sequence search: filtered hits, their positions along the query, and the score distribution."""
+"""Data of the view of a sequence search: filtered hits, their ranges on the query, and the score distribution."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _PAIR = (
 )
 _BINS, _MINIMUM_BINS = 60, 10
 _MINIMUM_SEEN = 0.05
-"""Minimum number of sequences expected at a score, to draw the curve there."""
+"""Minimum expected number of sequences at a score for which the curve is drawn."""
 _BEYOND = 1.6
 
 
 @dataclass(frozen=True)
 class HitSummary:
-    """Counts of a sequence search. `query`: name of any query. `n_subjects`: number of sequences of the database.
+    """Counts of a sequence search; `query` is the name of any query, and `n_subjects` is the number of sequences in the database.
 
-    `lambda_`, `K` and `statistics` are the parameters of the E-values and their source.
+    `lambda_` and `K` are the parameters of the E-values, and `statistics` is their source.
     """
 
     query: str
@@ -59,7 +59,7 @@ class HitSummary:
 
 
 def summary(source: TableSource) -> HitSummary:
-    """Count hits and queries of a search. `source`: any open table of the run."""
+    """Count the hits and queries of a search; `source` is any open table of the run."""
     row = source.query(
         "SELECT any_value(query) AS query, sum(n_hits) AS hits, count(*) AS n, count(*) FILTER (n_hits > 0) AS found, "
         'max("lambda") AS lambda, max(K) AS K, max(statistics) AS source FROM queries'
@@ -81,7 +81,7 @@ def summary(source: TableSource) -> HitSummary:
 
 @dataclass(frozen=True)
 class HitFilter:
-    """Filter of hits; None and 0 match any. Identity and coverage are minimum fractions, 0 to 1."""
+    """Filter of hits; None and 0 mean no restriction. Identity and coverage are minimum fractions, 0 to 1."""
 
     text: str = ""
     e_value: float | None = None
@@ -97,13 +97,13 @@ def hit_conditions(chosen: HitFilter) -> list[Condition]:
 
 
 def select_query_hits(index: int) -> list[Condition]:
-    """Return the condition that selects the hits of a query by its index."""
+    """Return the condition that selects the hits of the query with an index."""
     return [compares("query_index", "=", index)]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A hit: its row in the table of hits, name, scores, and the first and last query residue that it covers, from 1."""
+    """Hit along a query: row in the table of hits, name, scores, and the first and last query residue, from 1."""
 
     row: int
     name: str
@@ -114,12 +114,12 @@ class Bar:
     e_value: float | None
     identity: float
     features: tuple[ProteinFeature, ...] = ()
-    """Database features in the aligned range of the subject: domains, sites, modifications and disulfide bonds."""
+    """Database features in the aligned range of the subject, such as domains, sites, modifications and disulfide bonds."""
 
 
 @dataclass(frozen=True)
 class QueryBars:
-    """A query with its best hits.
+    """Query with its best hits.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class QueryBars:
 
 
 def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
-    """Return the query with an index and its best hits that satisfy all conditions. `source`: any open table of the run."""
+    """Return the query with an index, and its best hits that satisfy all conditions; `source` is any open table of the run."""
     query, length = _query(source, index)
     where, parameters = where_clause([*select_query_hits(index), *conditions])
     rows = source.query(
@@ -154,9 +154,9 @@ def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condit
 def _features(
     source: TableSource, query: str, length: int, hits: str, parameters: Sequence[Any]
 ) -> tuple[tuple[ProteinFeature, ...], dict[int, list[ProteinFeature]]]:
-    """Return the features of a query, and those in the aligned range of each hit by row; empty if the run stores none.
+    """Return the features of a query, and, by row, those in the aligned range of each hit; empty if the run stores none.
 
-    `hits` is SQL that follows FROM: table, conditions, order by ``row`` and limit.
+    `hits` is the SQL text after FROM: table, conditions, order by ``row`` and limit.
     """
     if FEATURES.name not in source.paths:
         return (), {}
@@ -178,7 +178,7 @@ def _features(
 
 
 def _query(source: TableSource, index: int) -> tuple[str, int]:
-    """Return the name and length of a query."""
+    """Return the name and length of the query with an index."""
     result = source.query("SELECT query, length FROM queries WHERE query_index = ?", [index]).to_pylist()
     if not result:
         raise ParameterError(f"there is no query {index} in this run")
@@ -186,7 +186,7 @@ def _query(source: TableSource, index: int) -> tuple[str, int]:
 
 
 def aligned_pair(source: TableSource, row: int) -> AlignedPair:
-    """Return the alignment of the hit in a row."""
+    """Return the alignment of the hit in a row of the table of hits."""
     values = source.row(row, _PAIR)
     return AlignedPair(
         values["query"],
@@ -202,11 +202,11 @@ def aligned_pair(source: TableSource, row: int) -> AlignedPair:
 
 
 def score_histogram(source: TableSource, index: int) -> Histogram:
-    """Return the histogram of the scores of all subjects with a query.
+    """Return the histogram of the scores of all subjects with the query that has an index.
 
     The curve is the number expected by chance from the statistics of the search; the mark is the minimum score of a hit.
 
-    The bins end somewhat above the scores expected by chance; `n_beyond` subjects score higher.
+    The bins end somewhat above the scores that are expected by chance; `n_beyond` subjects have higher scores.
     """
     counted = source.query("SELECT score, n_subjects FROM score_counts WHERE query_index = ? ORDER BY score", [index])
     scores, counts = (counted[name].to_numpy().astype(np.int64) for name in ("score", "n_subjects"))

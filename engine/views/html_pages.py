@@ -40,7 +40,7 @@ tr.changed td{background:#fff3d6;font-weight:600}.counts td:first-child{font-siz
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
-    """Return a page with a title. `parts` are HTML; empty parts are skipped."""
+    """Return a page with a title; `parts` are HTML texts, and empty ones are omitted."""
     head = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
         # Whatever the texts are, the page may not load or run anything.
@@ -51,12 +51,12 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 
 
 def shown(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
-    """Return the text of a value, cut to `most` characters and escaped for HTML."""
+    """Return the text of a value, truncated to `most` characters and escaped for HTML."""
     return escape(printable(value, most))
 
 
 def printable(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
-    """Return the text of a value, cut to `most` characters.
+    """Return the text of a value, truncated to `most` characters.
 
     Control characters, lone surrogates and direction marks are replaced.
     """
@@ -67,17 +67,17 @@ def printable(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """Return a section with a heading, or '' without content. `content` is HTML."""
+    """Return a section with a heading, or '' without content; `content` is HTML."""
     return f"<section><h2>{shown(title)}</h2>\n{content}</section>" if content else ""
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return an HTML list of texts."""
+    """Return texts as an HTML list."""
     return f"<ul>{''.join(f'<li>{shown(text, 2000)}</li>' for text in texts)}</ul>"
 
 
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return an HTML table of texts. The header row is omitted if all its texts are empty."""
+    """Return rows of texts as an HTML table; the header row is omitted if all its texts are empty."""
     header = f"<tr>{''.join(f'<th>{shown(title)}</th>' for title in head)}</tr>" if any(head) else ""
     body = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return scrolled_table(header + body)
@@ -89,14 +89,14 @@ def scrolled_table(rows: str) -> str:
 
 
 def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
-    """Return the first rows of a result table with headers. `n_rows`: number of rows of the whole table."""
+    """Return the first rows of a result table as HTML with headers; `n_rows` is the number of rows of the whole table."""
     head = "".join(f'<th title="{shown(column.meaning)}">{shown(column.header)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_cell(row[column.name], column) for column in columns)}</tr>" for row in values)
     return f"<p>{shown_rows_note(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
 
 
 def shown_rows_note(n_shown: int, n_rows: int) -> str:
-    """Return the number of rows of a table, and how many of them are shown, as text."""
+    """Return a text on how many of the `n_rows` rows of a table are shown."""
     return counted(n_rows, "row") + (f", the first {n_shown:,} of them" if n_shown < n_rows else "")
 
 

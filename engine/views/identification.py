@@ -66,7 +66,7 @@ PSM_DETAILS = (
     *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "modification_positions", "modification_names", "modification_masses"),
     *("scan", "spectrum_id", "spectrum_file", "q_value", "retention_time"),
 )
-"""Columns of a PSM that are needed to show its spectrum, read when the PSM is selected."""
+"""Columns of a PSM that are needed to show its spectrum; read when the user selects the PSM."""
 
 
 _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "proteins": ("protein group", "protein groups")}
@@ -74,16 +74,16 @@ _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "protein
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of an identification at its false discovery rate.
+    """Numbers of results accepted at the false discovery rate of an identification.
 
     Attributes
     ----------
     psms
-        PSMs of rank 1.
+        Number of PSMs of rank 1.
     peptides
-        Rows of the table of peptides (peptidoforms).
+        Number of rows of the table of peptides (peptidoforms).
     proteins
-        Protein groups, by their own q-values.
+        Number of protein groups, by their q-values.
     sequences
         Number of different sequences of target peptides.
     has_error_rates
@@ -98,7 +98,7 @@ class Counts:
 
 
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
-    """Count accepted items at a false discovery rate.
+    """Count the PSMs, peptides and protein groups that are accepted at a false discovery rate.
 
     Without decoys, the counts have no interval. Without q-values, as in some imports, all targets count.
 
@@ -134,7 +134,7 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """Counts of an identification at its false discovery rate. `n_spectra`: number of spectra, None if they were not stored."""
+    """Numbers of an identification at its false discovery rate; if the spectra are not stored, `n_spectra` equals None."""
 
     counts: Counts
     n_spectra: int | None
@@ -146,13 +146,13 @@ class IdentificationOverview:
 
 
 def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
-    """Count accepted items and spectra. `source`: any open table of the run."""
+    """Return the numbers of accepted results and of spectra; `source` is any open table of the run."""
     return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio, has_decoys=run.has_decoys), run.peaks().count())
 
 
 @dataclass(frozen=True)
 class Facets:
-    """Values that the filters offer."""
+    """Values that the user can choose in the filters."""
 
     charges: tuple[int, ...]
     modifications: tuple[str, ...]
@@ -169,7 +169,7 @@ def facets(source: TableSource) -> Facets:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Filter of rows, for all tables of an identification; None matches any.
+    """Filter of rows, for all tables of an identification; None means no restriction.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class RowFilter:
 
 
 def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
-    """Return the conditions of a filter on ``proteins``, ``peptides`` or ``psms``. Charge and marks apply only to PSMs."""
+    """Return the conditions of a filter on ``proteins``, ``peptides`` or ``psms``; charge and marks apply only to PSMs."""
     conditions: list[Condition] = []
     if not chosen.shows_decoys:
         conditions.append(compares("is_decoy", "=", False))
@@ -207,7 +207,7 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
 
 
 def marked() -> Condition:
-    """Require a star or a comment; only for tables that show marks."""
+    """Return the condition that a row has a star or a comment; only for tables that show marks."""
     return any_of(tuple(compares(mark_column.name, ">", "") for mark_column in MARK_COLUMNS))
 
 
@@ -220,7 +220,7 @@ def _modified(name: str, table: str) -> Condition:
 
 
 def _with_text(text: str, table: str) -> Condition:
-    """Require a text in the sequence, ProForma peptide, accessions or protein description, ignoring case."""
+    """Return the condition that a text is in the sequence, ProForma peptide, accessions or protein description, ignoring case."""
     # Names of groups join accessions without spaces; the lists of peptides and PSMs are shown with spaces.
     group, listed = (re.sub(r"\s*;\s*", between, text) for between in (";", "; "))
     in_peptide = any_of((contains("sequence", text, is_capital=True), contains("peptide", text)))
@@ -236,7 +236,7 @@ def _with_text(text: str, table: str) -> Condition:
 
 
 def select_group_rows(accessions: Sequence[str]) -> list[Condition]:
-    """Return the condition that selects the peptides or PSMs of any protein of a group."""
+    """Return the conditions that select the peptides or PSMs of any of the given proteins."""
     return [has_any("proteins", tuple(accessions))]
 
 
@@ -246,7 +246,7 @@ def select_peptide_psms(peptide: str, is_decoy: bool) -> list[Condition]:
 
 
 def find_linked_rows(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
-    """Return the rows of the best protein group and of the peptide that belong to a peptide or PSM; None if missing.
+    """Return the row of the best protein group and the row of the peptide for a peptide or PSM; None if missing.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
 
 
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
-    """Return the fixed modifications of a run; if not recorded, they are derived from the accepted PSMs.
+    """Return the fixed modifications of a run, from its record, or else derived from the accepted PSMs.
 
     `source` is any open table of the run.
     """
@@ -343,7 +343,7 @@ def read_group_coverage(source: TableSource, row: int, fdr: float, fixed: FixedM
 
 
 def score_histogram(source: TableSource, fdr: float) -> Histogram:
-    """Return the histogram of scores of targets and decoys of rank 1, with the minimum score accepted at `fdr` as mark."""
+    """Return the histogram of the scores of rank 1 targets and decoys; the mark is the minimum score accepted at `fdr`."""
     best: list[Condition] = [compares("rank", "=", 1), is_finite("score")]
     edges = bin_edges(source, "score", best)
     targets, decoys = (bin_counts(source, "score", [*best, compares("is_decoy", "=", is_decoy)], edges) for is_decoy in (False, True))
@@ -355,7 +355,7 @@ def score_histogram(source: TableSource, fdr: float) -> Histogram:
 
 
 def mass_error_histogram(source: TableSource, fdr: float) -> Histogram:
-    """Return the histogram of precursor mass errors (ppm) of the targets of rank 1 accepted at `fdr`, with the median as mark."""
+    """Return the histogram of precursor mass errors (ppm) of rank 1 targets accepted at `fdr`; the mark is the median."""
     column = "mass_error_ppm"
     accepted: list[Condition] = [
         compares("rank", "=", 1),

@@ -14,7 +14,7 @@ from proteoscope.engine.views.annotation import AnnotatedSpectrum
 __all__ = ["NUMBER", "RESIDUE", "IonTable", "ion_table"]
 
 NUMBER, RESIDUE = "#", "Residue"
-"""Headers of the columns without ions: the number of the residue from one terminus, and the residue."""
+"""Headers of the columns without ions: number of the residue from one terminus, and residue."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class IonTable:
     headers
         Headers of the m columns, such as ``b⁺``, ``y2⁺``, `NUMBER` and `RESIDUE`.
     ion
-        Index into `spectrum.ions` of each cell, or -1, shape (n, m), int64.
+        Index into `spectrum.ions` for each cell, or -1 for an empty cell, (n, m), int64.
     modifications
-        Names of the modifications of each residue; terminal modifications belong to the first or last residue.
+        Names of the modifications of each residue; those of the termini are at the first and last residue.
     """
 
     spectrum: AnnotatedSpectrum
@@ -52,11 +52,11 @@ class IonTable:
         return np.append(self.spectrum.is_matched, False)[self.ion]
 
     def residue(self, row: int) -> str:
-        """Return the residue symbol of a row, with a star if the residue is modified."""
+        """Return the symbol of the residue in a row, with a star if the residue is modified."""
         return self.spectrum.peptidoform.sequence[row] + ("*" if self.modifications[row] else "")
 
     def number(self, row: int, column: int) -> int:
-        """Return the residue number in a row: from the N-terminus in the first column, from the C-terminus in the last."""
+        """Return the residue number of a row: counted from the N-terminus in the first column, from the C-terminus in the last."""
         return row + 1 if column == 0 else len(self) - row
 
 

@@ -12,22 +12,22 @@ __all__ = ["DotLabel", "PlacedLabel", "place_labels", "place_near_dots"]
 _GAP = 2.0
 _LEVELS = 5
 _SHIFTS = (0.0, -0.5, 0.5, -1.0, 1.0)
-"""Horizontal shifts of labels, relative to the label width; at half a width, the label still touches the line of its peak."""
+"""Horizontal shifts of labels relative to the label width; with half a width, a label still touches the line of its peak."""
 _SIDEWAYS = 1.3
-"""Cost of a shift by a label width, in line heights."""
+"""Cost of a shift by one label width, in line heights."""
 
 _AROUND = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
-"""Directions (x, y) from a dot to its label, best first."""
+"""Directions (x, y) from a dot to its label, in order of preference."""
 _RINGS = (0.0, 1.2, 2.4)
-"""Distances of labels from their dots, in line heights; all but the first need a leader line."""
+"""Distances of labels from their dots, in line heights; all but the first need leader lines."""
 _SAMPLES = 12
-"""Number of points of a leader line that are compared with boxes."""
+"""Number of points on a leader line that are compared with boxes."""
 
 Values = NDArray[np.float64]
 
 
 class PlacedLabel(NamedTuple):
-    """A placed label: its index, the left and top of its box, and the lower end of its leader line, or None without one."""
+    """Placed label: its index, left and top of its box, and the lower end of its leader line, or None without a leader line."""
 
     label: int
     left: float
@@ -45,12 +45,12 @@ def place_labels(
     obstacle_y: Values,
     bounds: tuple[float, float, float, float],
 ) -> list[PlacedLabel]:
-    """Place labels greedily, most important first: above the peak, a few lines higher, to the side, or not at all.
+    """Place labels greedily, most important first: above the peak, higher or to the side with a leader line, or not at all.
 
     Parameters
     ----------
     x, y
-        Tips of the labelled peaks, shape (n,), pixels, y downwards.
+        Positions of the upper ends of the labelled peaks, (n,), pixels, with y downwards.
     widths
         Label widths, shape (n,), pixels.
     height
@@ -58,7 +58,7 @@ def place_labels(
     importance
         Importance of each label, such as the intensity, shape (n,).
     obstacle_x, obstacle_y
-        Tips of all peaks, shape (m,); labels do not cover the line below a tip.
+        Positions of the upper ends of all peaks, (m,); labels do not cover the lines below these.
     bounds
         Left, top, right and bottom of the plot, pixels.
     """
@@ -104,7 +104,7 @@ def place_labels(
 
 
 class DotLabel(NamedTuple):
-    """A placed label: its index, the left and top of its box, and the end of its leader line at the box, or None without one."""
+    """Placed label: its index, left and top of its box, and the end of its leader line at the box, or None without a leader line."""
 
     label: int
     left: float
@@ -177,20 +177,20 @@ def place_near_dots(
 
 
 def _within(points: Values, boxes: Values) -> NDArray[np.bool_]:
-    """Return a mask (n, m): True if point i is inside box j."""
+    """Return, for each point i and box j, True if the point is inside the box, (n, m)."""
     point, box = points[:, None], boxes[None]
     return np.asarray((point > box[..., :2]).all(axis=2) & (point < box[..., 2:]).all(axis=2))
 
 
 def _overlap(some: Values, others: Values) -> NDArray[np.bool_]:
-    """Return a mask (n, m): True if box i of `some` overlaps box j of `others`."""
+    """Return, for each box i of `some` and box j of `others`, True if they overlap, (n, m)."""
     box, other = some[:, None], others[None]
     across = (other[..., 0] < box[..., 2] + _GAP) & (other[..., 2] > box[..., 0] - _GAP)
     return across & (other[..., 1] < box[..., 3]) & (other[..., 3] > box[..., 1])
 
 
 def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
-    """Return a mask (n, m): True if line i crosses box j."""
+    """Return, for each line i and box j, True if the line crosses the box, (n, m)."""
     line, box = lines[:, None], boxes[None]
     high, low = np.maximum(line[..., 1], box[..., 1]), np.minimum(line[..., 3], box[..., 3])
     slope = (line[..., 2] - line[..., 0]) / np.maximum(line[..., 3] - line[..., 1], 1e-9)
@@ -199,9 +199,9 @@ def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
 
 
 def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
-    """Return a mask (n, m): True if line i of `some` crosses or touches line j of `others`.
+    """Return, for each line i of `some` and line j of `others`, True if they cross or touch, (n, m).
 
-    Two lines cross if the ends of each are on different sides of the other.
+    Two lines cross if each line has its ends on different sides of the other line.
     """
     line, other = some[:, None], others[None]
     return (_side(line, other[..., :2]) * _side(line, other[..., 2:]) <= 0) & (
@@ -210,13 +210,13 @@ def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
 
 
 def _side(line: Values, place: Values) -> Values:
-    """Return numbers whose signs are the sides of lines on which points lie."""
+    """Return numbers whose signs are the sides of the lines `line` on which the points `place` lie."""
     across, along = line[..., 2] - line[..., 0], line[..., 3] - line[..., 1]
     return across * (place[..., 1] - line[..., 1]) - along * (place[..., 0] - line[..., 0])
 
 
 def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:
-    """Return a mask of the candidate boxes (n,) of a label that cover the line of another peak, or whose leader crosses one."""
+    """Return True for the boxes (n,) of a label that cover the line of another peak, or whose leader line crosses one."""
     foot, tip_x, tip_y = leaders[:, 0], leaders[0, 2], leaders[0, 3]
     lines = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
     retained = lines_y[lines].copy()
@@ -229,6 +229,6 @@ def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Value
 
 
 def _highest(y: Values, first: NDArray[np.int64], last: NDArray[np.int64]) -> Values:
-    """Return the highest point (minimum y) of each range of lines, shape (n,); infinite for empty ranges."""
+    """Return the highest point (minimum y) of each range of lines, (n,); infinite for empty ranges."""
     runs = np.minimum.reduceat(y, np.column_stack((first, np.maximum(first, last))).ravel())[::2]
     return np.where(last > first, runs, np.inf)

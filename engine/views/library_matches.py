@@ -38,7 +38,7 @@ _TEXTS = ("library_spectrum", "peptide", "formula", "inchikey", "modification", 
 
 @dataclass(frozen=True)
 class LibraryFilter:
-    """Filter of library matches; None means no restriction. `kind`: ``same`` (mass of the entry) or ``shifted``."""
+    """Filter of library matches; None means no restriction, and `kind` is ``same`` (mass of the entry) or ``shifted``."""
 
     text: str = ""
     q_value: float | None = None
@@ -46,13 +46,13 @@ class LibraryFilter:
 
 
 def library_conditions(chosen: LibraryFilter) -> list[Condition]:
-    """Return the conditions of a filter on matches. A q-value limit excludes rows without a q-value."""
+    """Return the conditions of a filter on matches; a q-value limit excludes rows without a q-value."""
     bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
     return [*bounds, *contains_in(_TEXTS, chosen.text)]
 
 
 def list_conditions(chosen: LibraryFilter, columns: Sequence[Column]) -> list[Condition]:
-    """Return the conditions of a filter on PSMs, peptides or proteins, by text and q-value. `columns`: those of the table."""
+    """Return the conditions of a filter on PSMs, peptides or proteins, by text and q-value; `columns` are the columns of the table."""
     conditions = text_in_columns(columns, chosen.text)
     if chosen.q_value is not None and any(column.name == "q_value" for column in columns):
         conditions.append(compares("q_value", "<=", chosen.q_value))
@@ -66,8 +66,8 @@ class LibraryOverview:
     Attributes
     ----------
     counts
-        Numbers of accepted ``matches``, of ``shifted`` ones among them and of ``names`` of their entries; numbers of matches accepted
-        ``at_5_percent``, and of ``unrated`` matches, whose entries lack the decoys that others have.
+        Numbers of accepted ``matches``, of ``shifted`` matches among these, and of ``names`` of entries; number of matches accepted
+        ``at_5_percent``, and of ``unrated`` matches, whose entries have no decoys although other entries have.
     differences
         Histogram of the mass differences of shifted matches.
     has_error_rates
@@ -103,7 +103,7 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
 
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
-    """Return the row of the spectrum of a match, its file, and its retention time and m/z. `source`: the table of matches."""
+    """Return the row of a match's spectrum, its file, retention time and m/z; `source` is the table of matches."""
     return source.row(row, _PLACE)
 
 

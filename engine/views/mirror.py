@@ -1,4 +1,4 @@
-"""Two spectra mirrored at the m/z axis, and their shared peaks."""
+"""Mirror plots of two spectra, and the peaks that they share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Half", "MirroredSpectra", "shared_peaks"]
 
 @dataclass(frozen=True)
 class Half:
-    """One spectrum of a mirrored pair: display name, peaks and, if its peptide is known, annotated ions."""
+    """Spectrum of a mirror plot: display name, peaks and, if the peptide is known, annotated ions."""
 
     name: str
     peaks: Peaks
@@ -32,7 +32,7 @@ class Half:
 
 @dataclass(frozen=True)
 class MirroredSpectra:
-    """A spectrum mirrored with another one, or alone.
+    """Spectrum that is mirrored with another spectrum, or shown alone.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class MirroredSpectra:
     tolerance
         Maximum m/z difference of shared peaks.
     similarity, similarity_name
-        Similarity according to the search, or None, and the name of the measure.
+        Similarity that the search computed, or None, and name of the measure.
     note
         Reason for a missing lower spectrum, or a remark.
     shift
-        Shift in thomson that fragments of the upper spectrum may have relative to the lower one; 0 for none.
+        Shift in thomson by which fragments of the upper spectrum may differ from those of the lower one; 0 for none.
     is_one_spectrum
-        True if both are the same spectrum with two peptides; then no peak counts as shared.
+        True if both are the same spectrum with two peptides; peaks then do not count as shared.
     """
 
     title: str
@@ -62,12 +62,12 @@ class MirroredSpectra:
 
     @property
     def halves(self) -> tuple[Half, ...]:
-        """The upper spectrum and, if present, the lower one."""
+        """The upper spectrum and, if there is one, the lower spectrum."""
         return (self.upper,) if self.lower is None else (self.upper, self.lower)
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
-        """Indices of shared peaks in the upper and lower spectrum, shape (n, 2); unshifted peaks come first."""
+        """Indices of shared peaks in the upper and the lower spectrum, (n, 2); peaks that match without the shift come first."""
         return np.concatenate((self._in_place, self._moved))
 
     @property
@@ -83,7 +83,7 @@ class MirroredSpectra:
 
     @cached_property
     def _moved(self) -> NDArray[np.int64]:
-        """Pairs that match with the shift, among the peaks that do not match without it, shape (n, 2)."""
+        """Pairs of peaks that match with the shift, among the peaks that do not match without it, (n, 2)."""
         if self.lower is None or self.is_one_spectrum or not self.shift:
             return np.empty((0, 2), np.int64)
         upper = np.setdiff1d(np.arange(len(self.upper.peaks.mz)), self._in_place[:, 0])
@@ -93,7 +93,7 @@ class MirroredSpectra:
 
     @cached_property
     def shown(self) -> tuple[ShownPeaks, ...]:
-        """Peaks of each half with their kinds. A shared peak has the kind of its ion in either spectrum."""
+        """Peaks of each spectrum with their kinds; a shared peak has the kind of its ion in either spectrum."""
         kinds = []
         for at, half in enumerate(self.halves):
             of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")
@@ -119,13 +119,13 @@ class MirroredSpectra:
         )
 
     def partner(self, half: int, peak: int) -> int | None:
-        """Return the peak of the other spectrum that matches a peak, or None. `half`: 0 for the upper spectrum, 1 for the lower."""
+        """Return the peak of the other spectrum that matches a peak, or None; `half` is 0 for the upper spectrum, 1 for the lower one."""
         result = np.flatnonzero(self.shared[:, half] == peak)
         return int(self.shared[result[0], 1 - half]) if len(result) else None
 
 
 def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.int64]:
-    """Return the indices of pairs of mutually nearest peaks within the tolerance, shape (k, 2).
+    """Return the indices of pairs of peaks within the tolerance that are the nearest peaks of each other, (k, 2).
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolera
 
 
 def _nearest(of: NDArray[np.float64], among: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the index of the nearest value of `among` for each value of `of`; ties give the smaller value."""
+    """Return the index of the nearest value in `among` for each value in `of`; the smaller value for ties."""
     right = np.clip(np.searchsorted(among, of), 1, max(1, len(among) - 1))
     left = right - 1
     right = np.minimum(right, len(among) - 1)

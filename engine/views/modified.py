@@ -1,4 +1,4 @@
-"""Data of the view of an open search: filters, mass shifts, unmodified counterparts, and parameters for a second search."""
+"""Data of the view of an open modification search: filters, mass shifts, unmodified counterparts, and parameters of a second search."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ __all__ = [
 DETAILS = (*PSM_DETAILS, "shift_position", "modification", "mass_shift", "shift_kind", "is_decoy", "psm_id")
 """Columns of a PSM that are needed to show its spectrum."""
 SURE = 0.95
-"""Minimum probability of a sure site."""
+"""Minimum probability of a site that is considered certain."""
 _NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
 _NO_SHIFT = "This match has no shift."
 _RARE = 0.1
-"""Minimum fraction of a modification's PSMs for a site to be searched again."""
+"""Minimum fraction of a modification's PSMs with a site, for the site to be searched in a second search."""
 
 # The table of modifications groups unnamed shifts by hundredths of a dalton and names them by their mass.
 _IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"
@@ -81,7 +81,7 @@ class ModifiedFilter:
 
 @dataclass(frozen=True)
 class ModificationRow:
-    """A row of the table of modifications. `key_name` and `key_mass` identify its PSMs; `mass` is in dalton."""
+    """Row of the table of modifications; `key_name` and `key_mass` identify its PSMs, and `mass` is in dalton."""
 
     row: int
     name: str
@@ -94,7 +94,7 @@ class ModificationRow:
 
 @dataclass(frozen=True)
 class ModifiedOverview:
-    """Overview of a run: mass shifts of accepted PSMs, rows of the table of modifications, and counts, also by kind of shift."""
+    """Overview of a run: mass shifts of accepted PSMs, rows of the table of modifications, and counts in total and by kind of shift."""
 
     shifts: Shifts
     modifications: tuple[ModificationRow, ...]
@@ -102,7 +102,7 @@ class ModifiedOverview:
 
 
 def overview(source: TableSource, fdr: float) -> ModifiedOverview:
-    """Return the mass shifts of PSMs accepted at `fdr`, with modifications and counts. `source`: any open table of the run."""
+    """Return the mass shifts of PSMs accepted at `fdr`, with modifications and counts; `source` is any open table of the run."""
     rows = source.query(
         f"SELECT file_row_number AS row, name, mass, kind, sites, {_ROW_KEY_NAME} AS key_name, {_ROW_KEY_MASS} AS key_mass "
         "FROM modifications ORDER BY row"
@@ -134,7 +134,10 @@ def overview(source: TableSource, fdr: float) -> ModifiedOverview:
 
 
 def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
-    """Return the conditions of a filter on ``modifications``, ``psms`` or ``proteins``; others do not apply to the table."""
+    """Return the conditions of a filter on ``modifications``, ``psms`` or ``proteins``.
+
+    Filters that do not apply to the table are ignored.
+    """
     conditions: list[Condition] = [] if table == "modifications" else [compares("is_decoy", "=", False)]
     mass = {"modifications": "mass", "psms": "mass_shift"}.get(table)
     if mass is not None:
@@ -157,17 +160,17 @@ _LOOKED_IN = {
     "psms": ("peptide", "sequence", "modification", "proteins", "spectrum_id"),
     "proteins": ("group", "description"),
 }
-"""Columns of each table that a text filter searches."""
+"""Columns of each table in which a text filter searches."""
 
 
 def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
-    """Return the conditions that select PSMs of rank 1 with any of the given modifications."""
+    """Return the conditions that select rank 1 PSMs with any of the given modifications."""
     is_shifted = negated(compares("shift_kind", "=", "none"))
     return [compares("rank", "=", 1), is_shifted, any_of(tuple(_has_modification(row) for row in rows))]
 
 
 def _has_modification(row: ModificationRow) -> Condition:
-    """Require that `_KEY_NAME` and `_KEY_MASS` equal the values of the row."""
+    """Return the condition that `_KEY_NAME` and `_KEY_MASS` of a PSM equal those of the modification `row`."""
     binned = (compares("shift_kind", "=", "unnamed"), matches_pattern("modification", "^[+-]"))
     if not row.key_name:
         return all_of((*binned, rounds_to("carried_mass", 100, row.key_mass)))
@@ -184,9 +187,9 @@ def _accepted(fdr: float) -> list[Condition]:
 
 
 def find_partner(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
-    """Return the columns `DETAILS` of the best accepted PSM without a shift of the same sequence and charge, or None.
+    """Return the columns `DETAILS` of the best accepted PSM without a mass shift that has the same sequence and charge, or None.
 
-    `row` holds ``sequence`` and ``charge``.
+    `row` contains the ``sequence`` and ``charge`` to find.
     """
     columns = ", ".join(DETAILS)
     same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
@@ -199,12 +202,12 @@ def find_partner(source: TableSource, row: Mapping[str, Any], fdr: float) -> dic
 
 @dataclass(frozen=True)
 class ComparedMatch:
-    """A PSM mirrored with the best PSM of its unshifted peptide.
+    """PSM mirrored with the best PSM of the same peptide without a mass shift.
 
     Attributes
     ----------
     match, partner
-        Columns `DETAILS` of both PSMs; there is no `partner` if the PSM has no shift or no unshifted PSM was accepted.
+        Columns `DETAILS` of the two PSMs; no `partner` exists if the PSM has no shift, or no PSM without a shift was accepted.
     peaks
         Peaks of the PSM.
     """
@@ -238,7 +241,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return modifications as values of an identification parameter, and the names of unsupported modifications.
+    """Return modifications as values of an identification parameter, and the names of modifications that the parameter does not support.
 
     Sites with less than a tenth of the PSMs of a modification are omitted, since they may be random.
 

@@ -1,7 +1,7 @@
-"""Colours of figures, distinguishable with any colour vision (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
+"""Colours of figures that can be distinguished with any colour vision (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
 
 A surface is the background of a figure. On dark surfaces the same hues are lighter. Every colour has a contrast of at least 3 : 1 with its
-background (WCAG 2.1, 1.4.11) and of at least 7 : 1 in the high-contrast theme (black). Labels repeat as text what colours show.
+background (WCAG 2.1, 1.4.11) and of at least 7 : 1 in the high-contrast theme (black). Labels state as text what the colours show.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Rgb = tuple[int, int, int]
 
 
 class Shade(NamedTuple):
-    """A mixed colour: `part` -1 is the colour of the first series, 0 the background, 1 the colour of the second series."""
+    """Mixed colour: `part` is -1 for the colour of the first series, 0 for the background, 1 for the colour of the second series."""
 
     part: float
 
 
 class Fixed(NamedTuple):
-    """A colour that is the same on every surface."""
+    """Colour that is the same on every surface."""
 
     red: int
     green: int
@@ -32,7 +32,7 @@ class Fixed(NamedTuple):
 
 
 class Legible(NamedTuple):
-    """A colour that is mixed with the text colour until its contrast with the surface is at least 3 : 1."""
+    """Colour that is mixed with the text colour until its contrast with the surface is at least 3 : 1."""
 
     red: int
     green: int
@@ -40,7 +40,7 @@ class Legible(NamedTuple):
 
 
 class Ion(NamedTuple):
-    """The colour of a kind of peak: the symbol of an ion series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
+    """Colour of a kind of peak: the symbol of an ion series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
 
     kind: str
 
@@ -53,7 +53,7 @@ Ink = (
     | Fixed
     | Legible
 )
-"""The colour of a shape: a name, an index into `SERIES_COLOURS`, a shade, a kind of peak, or a given colour."""
+"""Colour of a shape: a name, an index into `SERIES_COLOURS`, a mixed colour, a kind of peak, or a given colour."""
 
 SERIES_COLOURS = (
     "#0072b2",
@@ -69,7 +69,7 @@ SERIES_COLOURS = (
     "#868077",
     "#b88c67",
 )
-"""Colours of up to twelve series on a white page. Pairs have a CIEDE2000 distance of at least 10 with any colour vision."""
+"""Colours of up to twelve series on a white page; pairs have a CIEDE2000 distance of at least 10 with any colour vision."""
 _SERIES_ON_DARK = (
     "#aaabff",
     "#e9920e",
@@ -98,9 +98,9 @@ _LEAST_CONTRAST, _CONTRAST_STEPS = 3.0, 20
 
 @dataclass(frozen=True)
 class Palette:
-    """The colour of the surface that a figure is drawn on, and of its text and lines, as ``#rrggbb``.
+    """Colours of the surface on which a figure is drawn, and of text and lines, as ``#rrggbb``.
 
-    `highlight` is the background of a selection, `highlighted` the text on it.
+    `highlight` is the background of a selection, and `highlighted` is the colour of text on it.
     """
 
     background: str
@@ -118,7 +118,7 @@ class Palette:
 
     @property
     def is_high_contrast(self) -> bool:
-        """True for white text on black, as in the high-contrast theme."""
+        """True if text is white on black, as in the high-contrast theme."""
         return (self.background, self.text) == ("#000000", "#ffffff")
 
 
@@ -150,13 +150,13 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
 
 
 def _readable(colour: Rgb, palette: Palette) -> Rgb:
-    """Return the colour, in the high-contrast theme with at least the contrast `_HIGH_CONTRAST`."""
+    """Return the colour; in the high-contrast theme, increase its contrast to at least `_HIGH_CONTRAST`."""
     return _with_contrast(colour, palette, _HIGH_CONTRAST) if palette.is_high_contrast else colour
 
 
 @lru_cache(maxsize=1024)
 def _with_contrast(colour: Rgb, palette: Palette, least: float = _LEAST_CONTRAST) -> Rgb:
-    """Return the colour, mixed with just enough of the text colour for a minimum contrast with the background."""
+    """Return the colour mixed with as little of the text colour as gives the minimum contrast `least` with the background."""
     text, back = _rgb(palette.text), _luminance(_rgb(palette.background))
     for step in range(_CONTRAST_STEPS + 1):
         red, green, blue = (round(start + (end - start) * step / _CONTRAST_STEPS) for start, end in zip(colour, text, strict=True))

@@ -1,6 +1,6 @@
 """Conversion of drawings to PDF and PNG, without a screen.
 
-ReportLab writes PDF with the shipped DejaVu fonts; PDFium renders it to PNG. The same drawing always gives the same bytes.
+ReportLab writes PDF with the fonts delivered with the program; PDFium renders it to PNG. The same drawing always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _POINTS_PER_INCH = 72
 
 
 def pdf(drawing: Drawing) -> bytes:
-    """Return a drawing as a PDF page of its size, with text as text."""
+    """Return a drawing as a PDF page of the size of the drawing, with selectable text."""
     file = BytesIO()
     canvas = new_canvas(file, (drawing.width, drawing.height), drawing.title)
     draw_on(canvas, drawing)
@@ -72,7 +72,7 @@ def pdf(drawing: Drawing) -> bytes:
 
 
 def png(drawing: Drawing, dpi: int = DPI) -> bytes:
-    """Return a drawing as a PNG image with a resolution in dots per inch."""
+    """Return a drawing as a PNG image; `dpi` is the resolution in dots per inch."""
     import pypdfium2  # takes 40 ms, and few figures are written as PNG
 
     document = pypdfium2.PdfDocument(pdf(drawing))
@@ -86,7 +86,7 @@ def png(drawing: Drawing, dpi: int = DPI) -> bytes:
 
 
 def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
-    """Return a ReportLab canvas with the shipped fonts, whose bytes depend only on what is drawn."""
+    """Return a ReportLab canvas with the fonts of the program, whose bytes depend only on what is drawn."""
     for name in (FONT, BOLD, FIXED, FIXED_BOLD):
         if name not in pdfmetrics.getRegisteredFontNames():
             pdfmetrics.registerFont(TTFont(name, str(resources.path("fonts", f"{name}.ttf"))))
@@ -99,7 +99,7 @@ def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
 
 
 def with_known_characters(text: str, font: str = FONT) -> str:
-    """Return a text in which boxes replace the characters missing from a font."""
+    """Return a text in which characters that a font lacks are replaced by boxes."""
     if text.isascii():
         return text
     glyphs = pdfmetrics.getFont(font).face.charToGlyph
@@ -113,7 +113,7 @@ def draw_on(canvas: Canvas, drawing: Drawing) -> None:
 
 
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
-    """Draw a shape. `height`: height of the whole drawing, since ReportLab measures y from the bottom."""
+    """Draw a shape; `height` is that of the whole drawing, since ReportLab measures y from the bottom."""
     if not isinstance(shape, Image | Cells | Mosaic | Clip):
         colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)
@@ -204,7 +204,7 @@ def _set_line(canvas: Canvas, width: float, *, is_dashed: bool = False) -> None:
 
 
 def _path(canvas: Canvas, x: NDArray[np.float64], up: NDArray[np.float64]) -> Any:
-    """Return a path through points, with y measured upwards from the lower left corner of the canvas."""
+    """Return a path through points whose y is measured upwards from the lower left corner of the canvas."""
     path = canvas.beginPath()
     places = list(zip(x.tolist(), up.tolist(), strict=True))
     path.moveTo(*places[0])
@@ -215,5 +215,5 @@ def _path(canvas: Canvas, x: NDArray[np.float64], up: NDArray[np.float64]) -> An
 
 @lru_cache(maxsize=256)
 def _colour(name: str) -> Any:
-    """Return the ReportLab colour of a name, cached since the conversion is slow."""
+    """Return the ReportLab colour of a colour name; cached, since the conversion is slow."""
     return HexColor(name)

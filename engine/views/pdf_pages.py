@@ -1,6 +1,6 @@
 """PDF pages with the same content as the pages of `html_pages`: texts, result tables and vector figures.
 
-ReportLab's platypus lays them out. The same content always gives the same bytes.
+ReportLab's platypus module lays out the content. The same content always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from proteoscope.engine.views.paper import BOLD, FIXED, FIXED_BOLD, FONT, draw_o
 __all__ = ["PdfPages"]
 
 _WIDTH, _HEIGHT, _MARGIN, _FOOT = 841.9, 595.3, 36.0, 14.0
-"""A4 landscape, in points."""
+"""Width, height, margin and height of the foot of an A4 landscape page, points."""
 _TEXT_WIDTH, _TEXT_HEIGHT = _WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN - _FOOT
 _TEXT, _SMALL, _PADDING = 8.5, 6.0, 3.0
 _WIDEST, _NARROWEST, _LONGEST_CELL = 130.0, 26.0, 90
 _LEAST_SCALE = 0.6
-"""Minimum scale of a figure on the rest of a page; below it, the figure starts a new page."""
+"""Minimum scale of a figure in the rest of a page; otherwise the figure starts a new page."""
 
 _PLAIN = ParagraphStyle("plain", fontName=FONT, fontSize=_TEXT, leading=1.35 * _TEXT, splitLongWords=True)
 _CELL = ParagraphStyle("cell", fontName=FONT, fontSize=_SMALL, leading=1.3 * _SMALL, splitLongWords=True)
@@ -66,12 +66,12 @@ class PdfPages:
         return self._file.getvalue()
 
     def heading(self, text: str, size: float = 11.0) -> None:
-        """Add a heading with an entry in the outline; it stays on the page of the content that follows."""
+        """Add a heading with an entry in the outline; the heading stays on the page of the following content."""
         style = ParagraphStyle("heading", fontName=BOLD, fontSize=size, leading=1.3 * size, spaceBefore=0.5 * size, keepWithNext=True)
         self._parts.append(_Heading(_markup(printable(text, MAXIMUM_CHARACTERS), BOLD), style, f"h{len(self._parts)}", printable(text, 80)))
 
     def paragraph(self, text: str, most: int = 20_000) -> None:
-        """Add a text, cut to `most` characters, with its line breaks."""
+        """Add a text, truncated to `most` characters, with its line breaks."""
         self._parts += [Paragraph(_markup(line) or "&nbsp;", _PLAIN) for line in printable(text, most).split("\n")]
 
     def figure(self, drawing: Drawing) -> None:
@@ -86,7 +86,7 @@ class PdfPages:
         rows
             For each row, the text before it, its residues, the kind of each residue, and the text after it.
         inks
-            Colour, and True for bold, of each kind.
+            Colour of each kind of residue, with True for bold.
         """
         for before, text, kinds, after in rows:
             parts = [escape(before)]
@@ -97,7 +97,7 @@ class PdfPages:
             self._parts.append(XPreformatted(f"{parts[0]} {''.join(parts[1:])} {escape(after)}", _RESIDUES))
 
     def rows(self, columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> None:
-        """Add the first rows of a result table as `html_pages.result_rows` does; headers repeat on each page."""
+        """Add the first rows of a result table, as in `html_pages.result_rows`; headers repeat on each page."""
         self.paragraph(shown_rows_note(len(values), n_rows))
         texts = [[printable(cell_text(row[column.name], column)[0], _LONGEST_CELL) for column in columns] for row in values]
         widths = _widths([column.header for column in columns], texts)
@@ -121,7 +121,7 @@ class PdfPages:
 
 
 class _Heading(Paragraph):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """A heading with an entry in the outline of the document."""
+    """Heading with an entry in the outline of the document."""
 
     def __init__(self, markup: str, style: ParagraphStyle, name: str, entry: str) -> None:
         super().__init__(markup, style)
@@ -135,7 +135,7 @@ class _Heading(Paragraph):  # type: ignore[misc, no-any-unimported, unused-ignor
 
 
 class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """A drawing that is scaled down to fit the page."""
+    """Drawing that is scaled down to fit the page."""
 
     def __init__(self, drawing: Drawing) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
         self.spaceBefore = self.spaceAfter = 4
 
     def wrap(self, available_width: float, available_height: float) -> tuple[float, float]:
-        """Return the size, shrunk to the rest of the page if a scale of at least `_LEAST_SCALE` suffices."""
+        """Return the size of the figure, reduced to the rest of the page if a scale of at least `_LEAST_SCALE` suffices."""
         part = (available_height - 8) / (self._drawing.height * self._scale)
         self._drawn = self._scale * (part if _LEAST_SCALE <= part < 1 else 1.0)
         return self._drawing.width * self._drawn, self._drawing.height * self._drawn
@@ -156,18 +156,18 @@ class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
 
 
 def _markup(text: str, font: str = FONT) -> str:
-    """Return a text escaped for ReportLab's markup, without characters missing from a font."""
+    """Return a text escaped for ReportLab's markup, without characters that the font lacks."""
     return escape(with_known_characters(text, font))
 
 
 @lru_cache(maxsize=1 << 14)
 def _measured(text: str, font: str) -> float:
-    """Return the width of a text in points, cached since accessions and numbers occur on many pages."""
+    """Return the width of a text in points; cached, since accessions and numbers occur on many pages."""
     return float(stringWidth(text, font, _SMALL))
 
 
 def _cell(text: str, width: float) -> str | Paragraph:
-    """Return the content of a cell, as a paragraph only if it needs several lines, since paragraphs are slower."""
+    """Return the content of a cell: a text, or a paragraph (which is slower) if several lines are needed."""
     shown = with_known_characters(text)
     return shown if _measured(shown, FONT) <= width - 2 * _PADDING else Paragraph(escape(shown), _CELL)
 

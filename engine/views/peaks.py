@@ -1,4 +1,4 @@
-"""Access to the stored peaks of a run by spectrum row, or the reason for their absence."""
+"""Access to the stored peaks of a run by row of the table of spectra, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Group(NamedTuple):
 
 
 class SpectraReader:
-    """Random access to ``spectra.parquet`` by row group, with recently used groups cached.
+    """Reader of single rows of ``spectra.parquet``, which caches recently used row groups.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class SpectraReader:
         return int(self._starts[-1])
 
     def peaks(self, row: SpectrumRow) -> Peaks:
-        """Return the peaks of the spectrum in `row` of the table, ordered by m/z.
+        """Return the peaks of the spectrum in row `row` of the table, sorted by m/z.
 
         Raises
         ------
@@ -108,12 +108,12 @@ class SpectraReader:
 
 
 class PeaksOfRun:
-    """Peaks of a table of spectra by row, opened on first use. Use from one thread only.
+    """Peaks of a table of spectra by row; the file is opened on first use, and only one thread may use the object.
 
     Attributes
     ----------
     problem
-        Why peaks are missing, or ''.
+        Reason why peaks are missing, or ''.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -150,7 +150,7 @@ class PeaksOfRun:
 
 
 def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
-    """Return access to the peaks in a table of a run; the file is not read as a whole, since each section has a checksum."""
+    """Return an object that reads the peaks in a table of a run; the file is not read as a whole, since each section has a checksum."""
     try:
         return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")
     except InputError:

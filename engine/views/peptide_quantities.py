@@ -29,13 +29,13 @@ class PeptideQuantities:
     Attributes
     ----------
     run
-        Id of the quantification.
+        Identifier of the quantification.
     title
         Short description of the numbers.
     is_change
         True for log2 differences between two conditions, False for log2 means over all samples.
     values
-        Numbers by sequence, with L for I, which have the same mass.
+        Numbers by sequence with L for I, which have equal masses.
     """
 
     run: str
@@ -44,11 +44,11 @@ class PeptideQuantities:
     values: Mapping[str, float]
 
     def value(self, coverage: Coverage, peptide: PlacedPeptide) -> float | None:
-        """Return the value of a peptide placed in a protein, or None."""
+        """Return the number of a peptide placed in a protein, or None."""
         return self.values.get(_alike(coverage.sequence[peptide.start : peptide.end]))
 
     def of_residues(self, coverage: Coverage) -> NDArray[np.float64]:
-        """Return the mean value of the peptides that cover each residue of a protein, NaN without any, shape (r,)."""
+        """Return the mean number of the peptides that cover each residue of a protein, NaN without peptides, (r,)."""
         total, count = np.zeros(len(coverage.sequence)), np.zeros(len(coverage.sequence))
         for start, end in {(peptide.start, peptide.end) for peptide in coverage.peptides}:
             value = self.values.get(_alike(coverage.sequence[start:end]))
@@ -59,7 +59,7 @@ class PeptideQuantities:
 
     @cached_property
     def scale(self) -> QuantityScale:
-        """Colour scale of all peptides, from the 5th to the 95th percentile; at least 1 wide, symmetric for changes."""
+        """Colour scale of all peptides, from the 5th to the 95th percentile; at least 1 wide, and symmetric for changes."""
         values = np.array(list(self.values.values()))
         low, high = (float(limit) for limit in np.percentile(values, (5, 95))) if len(values) else (0.0, 0.0)
         if self.is_change:
@@ -69,9 +69,9 @@ class PeptideQuantities:
 
 
 class LinkedQuantities:
-    """Quantities of the newest quantification based on a run, reloaded after a newer quantification or a manual correction.
+    """Quantities of the newest quantification of a run; reloaded after a newer quantification or a manual correction.
 
-    Values are the changes of the first comparison, or means over all samples if there are no comparisons.
+    The numbers are the changes of the first comparison, or the means over all samples if there is no comparison.
     """
 
     def __init__(self, project: Project, run: str) -> None:
@@ -79,7 +79,7 @@ class LinkedQuantities:
         self._known: tuple[object, PeptideQuantities | None] = None, None
 
     def newest(self) -> PeptideQuantities | None:
-        """Return the newest quantities, or None if there are none or they are unreadable."""
+        """Return the newest quantities; None if there are none or they cannot be read."""
         newest = next(iter(following_runs(self._project, self._run, "quantify")), None)
         if newest is None:
             return None

@@ -1,4 +1,4 @@
-"""Pile-up of the alignments that cover a range of a reference, with the differences of each read."""
+"""Pile-up: the alignments that cover a range of a reference, with the differences of each read from the reference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["MAXIMUM_BASES", "MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "find_di
 MAXIMUM_READS = 10_000
 """Maximum number of alignments in a pile-up; the number of omitted alignments is shown."""
 MAXIMUM_BASES = 1 << 23
-"""Maximum number of bases of these alignments in view; long reads reach this limit first."""
+"""Maximum number of bases of the visible alignments; long reads reach this limit first."""
 MAXIMUM_WIDTH = 20_000
 """Maximum width of a pile-up in reference positions."""
 _COLUMNS = ("text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar", "md", "pattern_row", "pattern")
@@ -37,7 +37,7 @@ _DIFFERENT, _OF_TEXT, _OF_READ = (_MISMATCH, _DELETED), tuple(b"=XD"), tuple(b"=
 
 @dataclass(frozen=True)
 class Pileup:
-    """n alignments that cover positions `first` to `last` of a reference, with m differences.
+    """Alignments (n) that cover the positions `first` to `last` of a reference, with m differences.
 
     Attributes
     ----------
@@ -50,15 +50,15 @@ class Pileup:
     is_reverse
         True for reads aligned as reverse complements, shape (n,).
     lane
-        Line of each alignment, from 0, shape (n,), int64.
+        Line of the figure for each alignment, from 0, (n,), int64.
     read
-        Index of the alignment of each difference, shape (m,), int64.
+        Index of the alignment with each difference, (m,), int64.
     place
         Position of each difference in the reference, from 1; for an insertion, the position before it, shape (m,), int64.
     symbol
         Base of the read (ASCII), ``-`` for a deletion, ``+`` for an insertion, shape (m,), uint8.
     reference
-        Bases of the reference (ASCII) derived from the alignments, 0 if uncovered, shape (last - first + 1,), uint8.
+        Bases of the reference (ASCII) derived from the alignments, 0 if no alignment covers the position, (last - first + 1,), uint8.
     """
 
     text: ShownText
@@ -81,7 +81,7 @@ class Pileup:
 
     @property
     def n_lanes(self) -> int:
-        """Number of lines of alignments."""
+        """Number of lines of the figure."""
         return int(self.lane.max(initial=-1)) + 1
 
     def counts(self, place: int) -> dict[str, int]:
@@ -99,7 +99,7 @@ class Pileup:
 
 
 def read_pileup(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
-    """Pile up the alignments that cover positions `first` to `last` (from 1) of a reference and satisfy all conditions.
+    """Return the pile-up of alignments that cover positions `first` to `last` (from 1) of a reference and satisfy all conditions.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def read_pileup(source: TableSource, text: ShownText, first: int, last: int, con
 
 
 def _spread(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return n evenly spaced rows of rows ordered by position; the choice is deterministic."""
+    """Return n of the rows, evenly spaced; the choice is deterministic."""
     return rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
 
 
@@ -186,7 +186,7 @@ def find_differences(
     complement = complement_table()
 
     def bases(run: NDArray[np.int64], within: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return bases of reads, in the direction of the reference, at offsets `within` of CIGAR operations `run`."""
+        """Return bases of reads, in the direction of the reference, at the offsets `within` of the CIGAR operations `run`."""
         of = row[run]
         at = read_before[run] + within
         symbols = reads.characters[reads.offsets[of] + np.where(is_reverse[of], read_end[of] - at, read_start[of] + at)]
@@ -211,7 +211,7 @@ def find_differences(
 
 
 def _before(lengths: NDArray[np.int64], offsets: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sum of the lengths of the preceding operations of the same CIGAR, for each operation."""
+    """Return, for each operation, the sum of the lengths of the preceding operations of the same CIGAR."""
     total = np.concatenate(([0], np.cumsum(lengths)))
     return total[:-1] - total[offsets[:-1]][row]
 
@@ -225,7 +225,7 @@ def _show_equal(
     last: int,
     bases: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.uint8]],
 ) -> None:
-    """Set the bases of `reference` that an operation of equal bases covers, from the reads."""
+    """Set the bases of `reference` at operations with equal bases, from the reads."""
     equal = equal[np.argsort(place[equal], kind="stable")]
     low, high = np.maximum(place[equal], first), np.minimum(place[equal] + length[equal], last + 1)
     # Skip positions that earlier operations have set.
@@ -236,7 +236,7 @@ def _show_equal(
 
 
 def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Texts, first: int, last: int) -> None:
-    """Set the remaining covered bases of `reference`, from which all reads differ, from the MD fields of the reads."""
+    """Set the other covered bases of `reference`, from which all reads differ, from the MD fields of the reads."""
     start, end = (columns[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
     depth = np.zeros(last - first + 2, np.int64)
     np.add.at(depth, np.clip(start, first, last + 1) - first, 1)
@@ -264,7 +264,7 @@ def _reference_line(row: dict[str, Any], bases: str) -> NDArray[np.uint8]:
 
 
 def _lanes(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the line of each alignment, the first that is free; `start` is ascending."""
+    """Return the line of each alignment: the first line with free space; `start` is ascending."""
     lane = np.empty(len(start), np.int64)
     busy: list[tuple[int, int]] = []
     free: list[int] = []

@@ -37,31 +37,31 @@ _INKS: dict[str, Ink] = {"A": Ion("a"), "C": Ion("b"), "G": Ion("x"), "T": Ion("
 _OTHER: Ink = Ion("p")
 _INSERTION = ord("+")
 _HIGHEST, _WRITTEN, _LOWEST = 16.0, 12.0, 1.0
-"""Maximum height of a line of alignments, and minimum height with and without written bases."""
+"""Maximum height of a line of alignments, and minimum heights with and without written bases."""
 _THIN, _READ = 4.0, 0.8
-"""Maximum height of lines that touch; in higher lines, the height of an alignment relative to the line."""
+"""Maximum height of lines without gaps between them; in higher lines, the height of an alignment relative to the line."""
 _LEAST_WRITTEN = 8.0
-"""Minimum height of a line, to write the bases of differences."""
+"""Minimum height of a line for writing the bases of differences."""
 _COVERAGE_LINES, _LEAST_LINES, _LABEL = 2.0, 15, 0.85
 """Plot of the depth of the whole reference: its height and the minimum height of the figure, in lines; size of its text."""
 _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
 _BLOCKS = 1.5
-"""Minimum width of a base, to draw the bases of the reference as blocks."""
+"""Minimum width of a base for drawing the bases of the reference as blocks."""
 _MOST_STICKS, _MOST_WRITTEN = 4000, 3000
-"""Maximum number of differences that are drawn individually, and that are written as bases."""
+"""Maximum number of differences that are drawn individually, and maximum number that are written as bases."""
 _CELLS = 1000
-"""Number of columns of cells for many differences; at least one and at most two per point are used."""
+"""Number of columns of cells in which many differences are drawn; at least one and at most two per point are used."""
 _HIGHEST_FIGURE = 1600.0
 _TRACK_LINES = 3
 _MARGIN = 24.0
-"""Space at both sides, for half of the outermost number of the axis."""
+"""Space at both sides, for half of the outermost numbers of the axis."""
 _FIGURE_SIZE = (510.0, 320.0)
 
 Range = tuple[float, float]
 
 
 class PileupSheet(Sheet):
-    """A pile-up laid out at a given size.
+    """Pile-up laid out for a given size.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class PileupSheet(Sheet):
     height
         Height of a line of alignments.
     n_visible
-        Number of whole lines that fit.
+        Number of complete lines of alignments that fit.
     chosen
         Row of the selected alignment in the table of alignments, or None.
     """
@@ -177,7 +177,10 @@ class PileupSheet(Sheet):
         return [Label(x, y, chr(code), "middle", _INKS.get(chr(code), _OTHER)) for x, code in result]
 
     def _placed(self, features: Sequence[TrackFeature]) -> list[tuple[TrackFeature, Region]]:
-        """Return the features with their rectangles; overlapping ones are in different lines, those without a free line omitted."""
+        """Return features with their rectangles.
+
+        Overlapping features are in different lines, and features without a free line are omitted.
+        """
         inner, line = self.inner, self.measure.line * 1.2
         ends = [inner.left - 9.0] * _TRACK_LINES
         placed: list[tuple[TrackFeature, Region]] = []
@@ -276,7 +279,7 @@ class PileupSheet(Sheet):
         return shapes
 
     def _mosaic(self, x: NDArray[np.float64], lane: NDArray[np.int64], symbol: NDArray[np.uint8]) -> list[Basic]:
-        """Draw many differences at once as a grid of cells; the last difference in a cell is visible."""
+        """Draw many differences at once as a grid of cells; a cell shows its last difference."""
         n_columns = int(max(self.inner.width, min(self.inner.width * 2, _CELLS)))
         per_point = n_columns / self.inner.width
         n_lanes = min(self.pile.n_lanes - self.first_lane, self.n_visible + 1)
@@ -292,7 +295,7 @@ class PileupSheet(Sheet):
 
 
 def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ...]]:
-    """Return the colour indices for `Mosaic` of base codes (0 for no base), and the colours."""
+    """Return the colour indices in `Mosaic` of base codes (0 for no base), and the colours."""
     inks = (*dict.fromkeys(_INKS.values()), _OTHER)
     table = np.full(256, len(inks), np.uint8)
     table[0] = 0
@@ -302,9 +305,9 @@ def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ..
 
 
 def coverage_of(depth: Depth | None, pile: Pileup, measure: TextMeasure, size: tuple[float, float]) -> tuple[Depth | None, Region | None]:
-    """Return the depth of the whole reference and its rectangle in a figure of a size, or None for both.
+    """Return the depth of the whole reference and its rectangle in a figure of a given size, or None for both.
 
-    It is not drawn if it is unknown, belongs to another reference, or the figure is too low.
+    The depth is not drawn if it is unknown, belongs to another reference, or the figure is not high enough.
     """
     if depth is None or depth.length != pile.text.length or size[1] < _LEAST_LINES * measure.line:
         return None, None
@@ -313,7 +316,7 @@ def coverage_of(depth: Depth | None, pile: Pileup, measure: TextMeasure, size: t
 
 
 def inner_region(measure: TextMeasure, size: tuple[float, float]) -> Region:
-    """Return the rectangle of a pile-up in a figure of a size, above the numbers and title of the axis."""
+    """Return the rectangle of a pile-up in a figure of a given size, above the numbers and title of the axis."""
     return Region(_MARGIN, 4.0, size[0] - 2 * _MARGIN, size[1] - 2 * measure.line - 14)
 
 
@@ -325,7 +328,7 @@ def draw_pileup(
     depth: Depth | None = None,
     width: float | None = None,
 ) -> Drawing:
-    """Draw a pile-up for a page. The height grows with the number of lines, up to a limit.
+    """Draw a pile-up for a page; the height increases with the number of lines, up to a limit.
 
     Parameters
     ----------

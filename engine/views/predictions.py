@@ -1,4 +1,4 @@
-"""Predicted and measured times of the problems of the ATGPU cost model, as figures and as a page."""
+"""Predicted and measured times of the benchmark problems of the ATGPU cost model, as figures and as a page."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COLUMNS = "size", "predicted s", "measured s", "error", "predicted share", "mea
 
 
 def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, width: float = 360.0, height: float = 240.0) -> Drawing:
-    """Draw the seconds of a problem, or the share of transfers, by problem size: measured as dots, predicted as lines.
+    """Draw the seconds of a problem, or the fraction of transfers, by problem size: measured as dots, predicted as lines.
 
-    Also draws the times without transfers, as predicted by models that ignore transfers.
+    Times without transfers are drawn too, as models that ignore transfers would predict them.
     """
     n = np.array([prediction.n for prediction in every], np.float64)
     if shares:
@@ -93,7 +93,7 @@ def _row(cell: str, texts: Sequence[str]) -> str:
 
 
 def _growth(every: Sequence[Comparison]) -> str:
-    """Return the growth of predicted and measured seconds from each size to the next as text, as in the thesis."""
+    """Return a text with the growth of predicted and measured seconds from each size to the next, as in the thesis on the model."""
     reported = [
         f"{after.predicted.seconds / max(1e-12, before.predicted.seconds):.2f} predicted,"
         f" {after.measured.seconds / max(1e-12, before.measured.seconds):.2f} measured"

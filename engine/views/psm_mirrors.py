@@ -26,12 +26,12 @@ _PREDICTED = IonSettings(Tolerance(1, "ppm"), "by", 2, losses=(), shows_precurso
 _OTHER_ACTIVATION = "Intensities are predicted of b and y ions, which this activation does not make."
 _NO_OTHER = "No other PSM of this peptide."
 _LOW_RESOLUTION = 0.1
-"""Tolerance in thomson, above which spectra are from an ion trap, in which ions fragment differently than in the model."""
+"""Tolerance in thomson above which spectra are from an ion trap, in which peptides fragment differently than in the model."""
 _LABELS = ("TMT", "iTRAQ")
 
 
 def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
-    """Mirror the spectrum of a PSM with the b and y ions of its peptide, as predicted by the shipped model.
+    """Mirror the spectrum of a PSM with the b and y ions of its peptide as predicted by the model of the program.
 
     The similarity is the cosine between the square roots of the predicted intensities and of the intensities of the matching peaks.
 
@@ -73,7 +73,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 def mirrored_with_psm(
     first: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
 ) -> MirroredSpectra:
-    """Mirror the spectra of two PSMs, with their `spectral_cosine`.
+    """Mirror the spectra of two PSMs, with their similarity (`spectral_cosine`).
 
     Raises
     ------
@@ -88,7 +88,7 @@ def mirrored_with_psm(
 def mirrored_with_other(
     source: TableSource, row: int, match: Mapping[str, Any], peaks: Peaks, run: FinishedRun, settings: IonSettings
 ) -> MirroredSpectra:
-    """Mirror the spectrum of a PSM with that of the best other PSM of its peptide, preferably of the same charge.
+    """Mirror the spectrum of a PSM with that of the best other PSM of its peptide, preferably with the same charge.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def mirrored_with_other(
 
 
 def spectral_cosine(mirrored: MirroredSpectra) -> float:
-    """Return the cosine between the square roots of the intensities of two spectra, 0 to 1. Only shared peaks match."""
+    """Return the cosine between the square roots of the intensities of two spectra, 0 to 1; unshared peaks count as missing."""
     if mirrored.lower is None:
         return 0.0
     upper, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity

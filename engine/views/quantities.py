@@ -39,10 +39,10 @@ __all__ = [
 ]
 
 STATES = ("measured", "transferred", "too low", "refused", "no shared ion", "not seen")
-"""Possible states of a quantity, in the stacking order of figures."""
+"""States of a quantity, in the order in which figures stack them."""
 _LARGEST_LOG = 1100.0
 _TINY = 1e-300
-"""Minimum p-value and q-value in figures; smaller values are drawn here."""
+"""Minimum p-value and q-value in figures, to which smaller values are set."""
 _FIRST_LOG = -700.0
 _BY_SAMPLE = Column(
     "by_sample",
@@ -81,18 +81,18 @@ PEPTIDES_BY_SAMPLE = Table(
     links=("accession",),
 )
 SHOWN_TABLES = (CHANGES, PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE, ION_TRACES, SAMPLES)
-"""Tables shown for a run. Tables by sample have one row per protein or peptide, with the quantities of all samples."""
+"""Tables shown for a run; tables by sample have one row per protein or peptide, with the quantities in all samples."""
 _LONG = {PROTEINS_BY_SAMPLE.name: PROTEINS, PEPTIDES_BY_SAMPLE.name: PEPTIDES}
 
 
 @dataclass(frozen=True)
 class QuantityFilter:
-    """Filter of rows, and the q-value and log2 fold change thresholds of changes.
+    """Filter of rows, with thresholds of q-value and log2 fold change that define a change.
 
     Attributes
     ----------
     comparison
-        Comparison whose changes are shown, or None.
+        Comparison of conditions whose changes are shown, or None.
     is_changed
         True to show only proteins whose change passes the thresholds.
     """
@@ -135,7 +135,7 @@ class Samples:
     keys
         Accessions of the proteins, or sequences of the peptides, n.
     owner
-        Accession of the protein to which each row contributes (for proteins, the row's own accession), '' for none.
+        Accession of the protein to which the row contributes (for proteins, that of the row), '' for none.
     log2
         log2 quantities, NaN if missing, shape (n, s), float64.
     state
@@ -156,14 +156,14 @@ class Samples:
         return len(self.keys)
 
     def ordered(self, columns: NDArray[np.int64], *, has_conditions: bool = True) -> Samples:
-        """Return the quantities with samples in the order `columns`, optionally without their conditions."""
+        """Return the quantities with the samples `columns`, in this order, optionally without the conditions of the samples."""
         samples, conditions = (tuple(names[at] for at in columns.tolist()) for names in (self.samples, self.conditions))
         conditions = conditions if has_conditions else ("",) * len(samples)
         return replace(self, samples=samples, conditions=conditions, log2=self.log2[:, columns], state=self.state[:, columns])
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """Row of each key."""
+        """Row of each key (accession or sequence)."""
         return {key: row for row, key in enumerate(self.keys)}
 
     def rows_of(self, protein: str) -> NDArray[np.int64]:
@@ -177,13 +177,13 @@ class Samples:
 
     @cached_property
     def by_missing(self) -> NDArray[np.int64]:
-        """Rows ordered by number of missing quantities, with equal patterns of missing quantities together, shape (n,)."""
+        """Rows sorted by the number of missing quantities; rows with the same samples missing are adjacent, (n,)."""
         return np.lexsort((*(~self.has).T[::-1], (~self.has).sum(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Volcano:
-    """Changes of m proteins with a p-value between two conditions.
+    """Changes of m proteins with p-values between two conditions.
 
     Attributes
     ----------
@@ -209,15 +209,15 @@ class Volcano:
 
     @cached_property
     def height(self) -> NDArray[np.float64]:
-        """-log10 of the p-values, shape (m,); p-values below `_TINY` count as `_TINY`."""
+        """-log10 of the p-values, (m,); p-values below `_TINY` are replaced by `_TINY`."""
         return -np.log10(np.maximum(self.p_value, _TINY))
 
     def changed(self, q_value: float, fold_change: float) -> NDArray[np.bool_]:
-        """Return a mask (m,) of the changes up to a q-value with at least an absolute log2 fold change."""
+        """Return True for changes with at most a q-value and at least an absolute log2 fold change, (m,)."""
         return (self.q_value <= q_value) & (np.abs(self.fold_change) >= fold_change)
 
     def height_at(self, q_value: float) -> float:
-        """Return the height (-log10 p-value) that separates the proteins up to a q-value from the others.
+        """Return the height (-log10 of the p-value) that separates proteins up to a q-value from other proteins.
 
         The height decreases monotonically with the q-value.
         """
@@ -228,9 +228,9 @@ class Volcano:
         return float(-(highest[at - 1] + share * (lowest[at] - highest[at - 1])))
 
     def q_value_at(self, height: float) -> float:
-        """Return the q-value of a height, the inverse of `height_at`.
+        """Return the q-value at a height; inverse of `height_at`.
 
-        Heights between those of proteins with the same q-value give that q-value.
+        Heights between those of proteins with the same q-value have this q-value.
         """
         q, lowest, highest = self._steps
         wanted = min(max(-height, float(lowest[0])), 0.0)
@@ -240,7 +240,7 @@ class Volcano:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """log10 of the distinct q-values, ascending, and of the minimum and maximum p-value of each, for interpolation.
+        """log10 of the distinct q-values, ascending, and the minimum and maximum p-value at each, for interpolation.
 
         The first and last elements are end points without proteins.
         """
@@ -260,7 +260,8 @@ class Volcano:
 class Components:
     """First two principal components of s samples.
 
-    `scores` has shape (s, 2), `share` is the fraction of the variance of each component, `n_things` the number of items used.
+    `scores` has shape (s, 2), `share` is the fraction of the variance that each component explains, and `n_things` is the number of
+    proteins or peptides used.
     """
 
     scores: NDArray[np.float64]
@@ -275,9 +276,9 @@ class QuantityOverview:
     Attributes
     ----------
     changes
-        Row in the table of changes by comparison and accession.
+        Row in the table of changes, by comparison and accession.
     peptidoforms
-        ProForma peptides by sequence.
+        Peptidoforms in ProForma, by sequence.
     components, correlations
         Principal components (or None) and correlations of the samples, from the quantities of proteins.
     heat_map
@@ -294,11 +295,11 @@ class QuantityOverview:
     heat_map: HeatMap | None
 
     def volcano_of(self, comparison: str | None) -> Volcano | None:
-        """Return the volcano data of a comparison, or None."""
+        """Return the volcano plot data of a comparison, or None."""
         return next((volcano for volcano in self.volcanos if volcano.comparison == comparison), None)
 
     def peptidoforms_of(self, protein: str) -> tuple[str, ...]:
-        """Return the ProForma peptides that contribute to a protein."""
+        """Return the peptidoforms, in ProForma, that contribute to a protein."""
         sequences = (self.peptides.keys[row] for row in self.peptides.rows_of(protein).tolist())
         return tuple(form for sequence in sequences for form in self.peptidoforms.get(sequence, ()))
 
@@ -334,7 +335,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
 
 
 def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple[str, ...]]:
-    """Return the peptide quantities of a run, with manual corrections, and the names of its comparisons in order.
+    """Return the peptide quantities of a run after manual corrections, and the names of its comparisons in order.
 
     Raises
     ------
@@ -346,7 +347,7 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
 
 
 def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
-    """Return the quantities of a table of proteins or peptides, one row per item."""
+    """Return the quantities in a table of proteins or peptides."""
     long, samples = tables[table.name], tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
@@ -406,9 +407,10 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
 
 
 def principal_components(samples: Samples) -> Components | None:
-    """Return the first two principal components of samples, from the items that have a quantity in all of them.
+    """Return the first two principal components of samples, from the proteins or peptides with a quantity in every sample.
 
-    Returns None for fewer than three samples or items. Samples without quantities have NaN scores. log2 quantities are centred by item, but
+    Return None for fewer than three samples, or fewer than three such proteins or peptides. Samples without quantities have NaN scores.
+    log2 quantities are centred per row, but
     not scaled. The sign of a component makes its largest loading positive.
     """
     used = np.asarray(samples.has.any(axis=0))
@@ -428,9 +430,9 @@ def principal_components(samples: Samples) -> Components | None:
 
 
 def sample_correlations(samples: Samples) -> NDArray[np.float64]:
-    """Return the Pearson correlations of samples, shape (s, s), from the log2 quantities of common items.
+    """Return the Pearson correlations of samples, (s, s), from the log2 quantities of proteins or peptides in both samples.
 
-    Pairs with fewer than three common items, or with constant quantities, give NaN.
+    Pairs with fewer than three common proteins or peptides, or with constant quantities, give NaN.
     """
     has = samples.has.astype(np.float64)
     value = np.where(samples.has, samples.log2, 0.0)

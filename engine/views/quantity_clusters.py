@@ -1,6 +1,6 @@
 """Hierarchical clustering of quantities for a heat map.
 
-Values are log2 quantities minus the median of their row. The distance of two rows, or of two columns, is the root mean square difference of
+Values are log2 quantities minus the median of the row. The distance of two rows, or of two columns, is the root mean square difference of
 the values that both have; pairs without common values have the largest distance of all pairs. Linkage is average (UPGMA; Sokal & Michener
 1958).
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 __all__ = ["MAXIMUM_ROWS", "HeatMap", "cluster_quantities", "pairwise_distances"]
 
 MAXIMUM_ROWS = 500
-"""Maximum number of proteins in a heat map (the most variable ones), and of samples whose columns are clustered."""
+"""Maximum number of proteins in a heat map (the most variable ones), and maximum number of samples whose columns are clustered."""
 _LEAST_LIMIT = 0.5
 """Minimum of `HeatMap.limit`."""
 
@@ -33,7 +33,7 @@ class HeatMap:
     values : (n, s) float64
         log2 quantities minus the median of the row, NaN if missing.
     row_tree, column_tree : ndarray of float64, shape (n - 1, 4) and (s - 1, 4)
-        Merges as in `scipy.cluster.hierarchy.linkage`, of rows and columns before ordering; empty if not clustered.
+        Merges of rows and of columns before ordering, as in `scipy.cluster.hierarchy.linkage`; empty if not clustered.
     n_eligible
         Number of proteins with at least two quantities.
     """
@@ -47,13 +47,13 @@ class HeatMap:
 
     @property
     def limit(self) -> float:
-        """log2 difference shown in the full colour: the 98th percentile, rounded up to a multiple of 0.5."""
+        """log2 difference that is shown in the full colour: the 98th percentile, rounded up to a multiple of 0.5."""
         sizes = np.abs(self.values[np.isfinite(self.values)])
         return max(_LEAST_LIMIT, float(np.ceil(2 * np.percentile(sizes, 98)) / 2)) if len(sizes) else _LEAST_LIMIT
 
 
 def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> HeatMap | None:
-    """Return the heat map of the rows with the largest standard deviations, at most `most`.
+    """Return the heat map of at most `most` rows with the largest standard deviations.
 
     `log2` has shape (n, s). Returns None for fewer than two samples, or fewer than two rows with two quantities.
     """
@@ -70,7 +70,7 @@ def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> H
 
 
 def _clustered(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the merges of the clustered rows, and the order of rows in the tree."""
+    """Return the merges of the hierarchical clustering of rows, and the order of the rows in the tree."""
     from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms, and only this figure clusters
     from scipy.spatial.distance import squareform  # see above
 
@@ -79,7 +79,7 @@ def _clustered(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 
 def pairwise_distances(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the root mean square differences of rows over the values that both have, shape (n, n).
+    """Return the root mean square differences of all pairs of rows over their common values, (n, n).
 
     >>> pairwise_distances(np.array([[0.0, 1.0], [3.0, 5.0], [np.nan, 1.0]])).round(3).tolist()
     [[0.0, 3.536, 0.0], [3.536, 0.0, 4.0], [0.0, 4.0, 0.0]]

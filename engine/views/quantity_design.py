@@ -1,4 +1,4 @@
-"""Editable design of a quantification as rows of texts, guessed from file names and validated by the design reader."""
+"""Design of a quantification as an editable table of texts, guessed from file names and validated by the design reader."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class DesignTable:
 
 @dataclass(frozen=True)
 class DesignIssue:
-    """Reason why a table is not a valid design, and the row concerned, or None for the whole table."""
+    """Reason why a table is not a valid design, and the row with the error, or None if it concerns the whole table."""
 
     text: str
     row: int | None = None
@@ -74,14 +74,14 @@ class DesignIssue:
 
 @dataclass(frozen=True)
 class ComparedConditions:
-    """Conditions that a design compares, the reference first, and notes about the comparison."""
+    """Conditions that a design compares, the reference first, and notes on the comparison."""
 
     groups: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
 def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
-    """Return the design with or without a block column. A new column is empty and comes last.
+    """Return the design with a block column added or removed; a new column is empty and comes last.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
 
 
 def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
-    """Return the spectrum files of finished identifications, each content once; without `runs`, of the newest one.
+    """Return the spectrum files of finished identifications (by default of the newest), each content once.
 
     Raises
     ------
@@ -163,14 +163,14 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
 
 
 def _split_replicate(stem: str) -> tuple[str, int]:
-    """Return a name without its replicate number, and the number, or 0 for none."""
+    """Return a name without its replicate number, and the number; 0 for none."""
     match = _REPLICATE.search(stem)
     head = "" if match is None else stem[: match.start()].rstrip("_-. ")
     return (head, int(match[1])) if match is not None and head else (stem, 0)
 
 
 def _without_common_parts(names: Sequence[str]) -> list[str]:
-    """Return the names without their common leading and trailing parts, as long as they stay different."""
+    """Return the names without the components that all have at the start and the end, as long as the names stay different."""
     different = list(dict.fromkeys(names))
     if len(different) < 2:
         return list(names)
@@ -212,8 +212,8 @@ def compared_conditions(
 ) -> ComparedConditions | DesignIssue:
     """Return the compared conditions of a design, or the reason why they cannot be compared.
 
-    If the conditions cannot be compared although neither groups nor blocks were requested, the reason is only a note, since plexes known
-    from the files do not prevent quantification.
+    If neither groups nor blocks were requested, conditions that cannot be compared only cause a note, since the plexes known from the files
+    do not prevent quantification.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def has_sample(row: Sequence[str]) -> bool:
 
 
 def _issue(error: InputError, places: Sequence[int]) -> DesignIssue:
-    """Convert an error of the design reader to an issue. `places`: table row of each line that was read."""
+    """Convert an error of the design reader to an issue; `places` contains the table row of each line that was read."""
     match = _LINE.fullmatch(error.place)
     line = int(match[1]) - 2 if match else -1
     row = places[line] if 0 <= line < len(places) else None
@@ -273,9 +273,9 @@ def read_design_table(path: Path) -> DesignTable:
 
 
 def filled_down(cells: Sequence[str]) -> list[str]:
-    """Fill a column from its first cell.
+    """Return the cells of a column, filled from the first cell.
 
-    A number counts up; a number after a text counts up only if the second cell continues it.
+    A number is incremented; a number after a text is incremented only if the second cell continues the series.
 
     >>> filled_down(["1", "", ""]), filled_down(["control", "", ""]), filled_down(["s1", "s2", "", ""])
     (['1', '2', '3'], ['control', 'control', 'control'], ['s1', 's2', 's3', 's4'])

@@ -46,9 +46,9 @@ _PEPTIDES_DRAWN = 60
 _FIRST_CONDITION = 2
 """Index of the colour of the first condition; the first two colours show values (high and low, up and down)."""
 _CELLS = 6000
-"""Maximum number of cells in the map of missing values; more would be slow and too small to see."""
+"""Maximum number of cells in the figure of missing values; more would be slow and too small to see."""
 _NAME_WIDTH = 1.18
-"""Width of a name relative to other text, since genes and accessions consist mostly of capitals and digits."""
+"""Assumed width of names relative to other text, since genes and accessions consist mostly of capitals and digits."""
 Rectangle = tuple[float, float, float, float]
 _STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "no shared ion": 7, "not seen": "grid"}
 
@@ -58,7 +58,7 @@ def draw_names(
 ) -> list[Shape]:
     """Draw the names of dots that fit without overlap, with leader lines to distant names.
 
-    Names come in the order of their importance.
+    Names are given in the order of their importance.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def draw_names(
 def draw_profile(
     proteins: Samples, peptides: Samples, accession: str, width: float = 420.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw the quantities of a protein by sample, and below it those of its most complete peptides.
+    """Draw the quantities of a protein by sample, and below it those of its peptides with the fewest missing quantities.
 
     A click on the dot of a peptide selects its row in the table of peptides.
     """
@@ -118,7 +118,7 @@ def draw_profile(
 
 
 def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size: float) -> list[Shape]:
-    """Draw axes as `draw_axes`, but without ticks and numbers on the horizontal axis, which has names instead."""
+    """Draw axes like `draw_axes`, but without ticks and numbers on the horizontal axis, which has names."""
     bottom = area[3]
     drawn = draw_axes(area, Axis(0, 1), axis, font_size)
     is_across = [
@@ -130,7 +130,7 @@ def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size:
 
 
 def _joined(x: NDArray[np.float64], y: NDArray[np.float64], ink: Ink, width: float) -> list[Shape]:
-    """Draw lines between adjacent values; missing values leave gaps."""
+    """Draw lines between adjacent values; missing values interrupt the line."""
     has = np.isfinite(y)
     ends = np.flatnonzero(np.diff(np.concatenate([[False], has, [False]]).astype(np.int8)))
     return [Curve(x[first:last], y[first:last], ink, width) for first, last in ends.reshape(-1, 2).tolist() if last - first > 1]
@@ -142,13 +142,13 @@ def _places(samples: Samples, left: float, right: float) -> NDArray[np.float64]:
 
 
 def sample_foot(samples: Samples, font_size: float) -> float:
-    """Return the height of the vertical sample names below a figure, including the line of conditions."""
+    """Return the height of the vertical sample names below a figure, including the line with the conditions."""
     longest = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0)
     return longest + font_size * (3.6 if any(samples.conditions) else 1.6)
 
 
 def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: float, font_size: float) -> list[Shape]:
-    """Draw as many sample names as fit below a figure, and a named bar for each condition."""
+    """Draw as many sample names below a figure as fit, and a named bar for each condition."""
     n = len(samples.samples)
     step = max(1, int(np.ceil(font_size * 1.15 * n / max(float(x[-1] - x[0]) + 1, 1)))) if n > 1 else 1
     shapes: list[Shape] = []
@@ -172,7 +172,7 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
 
 
 def condition_inks(samples: Samples) -> dict[str, int]:
-    """Return the index of the series colour of each condition, the same in all figures if the samples are in the order of the design."""
+    """Return the index of the series colour of each condition, equal in all figures if the samples are in the order of the design."""
     conditions = dict.fromkeys(condition for condition in samples.conditions if condition)
     return {name: place for place, name in enumerate(conditions, start=_FIRST_CONDITION)}
 
@@ -188,7 +188,7 @@ def nothing_drawn(title: str, why: str, width: float, height: float, font_size: 
 def draw_components(
     components: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw samples by their first two principal components, coloured by condition. A click on a dot selects its sample."""
+    """Draw samples by their first two principal components, coloured by condition; a click on a dot selects the sample."""
     title = "Principal components of the samples"
     if components is None:
         reported = "At least three samples, and three proteins that all of them have, are needed."
@@ -276,9 +276,9 @@ def missing_blocks(samples: Samples, most: int) -> tuple[NDArray[np.float64], ND
 
 
 def draw_missing(samples: Samples, things: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
-    """Draw the states of quantities by sample, and a map of missing quantities, complete items first.
+    """Draw the states of quantities by sample, and a map of missing quantities in which rows without missing quantities come first.
 
-    A click on a cell selects the row of its first item.
+    A click on a cell selects the first row of its block.
     """
     n, n_samples = samples.has.shape
     n_whole = int(samples.has.all(axis=1).sum())

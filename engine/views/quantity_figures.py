@@ -31,7 +31,7 @@ MakeDrawing = Callable[[float, float, float], Drawing]
 
 @dataclass(frozen=True)
 class QuantityFigure:
-    """A figure of all proteins or samples of a quantification.
+    """Figure of all proteins or samples of a quantification.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class QuantityFigure:
     title
         Description for screen readers.
     tab
-        Title of the tab that shows it; figures of the same tab are next to each other.
+        Title of the tab with the figure; figures of the same tab are shown next to each other.
     table
         Name of the table whose rows a click selects.
     size
         Width and height on a page, points.
     make
-        Function that returns the function to draw the figure, given the quantities and settings (comparison and thresholds), or None if the
-        figure does not apply.
+        Function that returns the function which draws the figure, given the quantities and settings (comparison and thresholds); None if
+            the figure does not apply.
     is_by_comparison
         True if there is one figure per comparison.
     """
@@ -105,7 +105,7 @@ QUANTITY_FIGURES = (
 
 
 def export_figures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export all figures of a run, some of them for each comparison; see `proteoscope.engine.entry.Search.export`."""
+    """Export all figures of a run, some of them once per comparison (see `proteoscope.engine.entry.Search.export`)."""
     with open_run(project, request.run_id) as run:
         progress.stage("Reading the quantities")
         overview = with_tables_by_sample(run)

@@ -1,4 +1,4 @@
-"""HTML page about a quantification: its samples, changed proteins, figures and methods."""
+"""HTML page on a quantification: samples, changed proteins, figures and methods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = (SAMPLES, CHANGES, PROTEINS)
 
 
 def write_pages(project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
-    """Write ``quantification.html`` about a finished run into a folder and return its path.
+    """Write the page ``quantification.html`` on a finished run into a folder, and return its path.
 
     Raises
     ------

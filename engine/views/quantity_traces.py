@@ -1,4 +1,4 @@
-"""Chromatograms of an ion in all files of a quantification, with the integration limits of its traces."""
+"""Chromatograms of an ion in all files of a quantification, with integration limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MINIMUM_WIDTH, _PAPER_WIDTH, _PAPER_HEIGHT = 190, 510.0, 130.0
 _SMALLEST = 0.001
 """Minimum visible range, minutes."""
 _CHARACTERS = 34
-"""Line length of the text shown instead of a trace, in characters."""
+"""Line length of the text that replaces a missing trace, in characters."""
 _TIMES = ("retention_time", "begin", "end")
 _COLUMNS = (
     *("peptide", "charge", "mz", "file", "source", "area", "apex", "retention_time", "begin", "end", "n_points", "agreement", "q_value"),
@@ -58,14 +58,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class IonTrace:
-    """Chromatogram of an ion in a file, with k MS1 spectra.
+    """Chromatogram of an ion in a file with k MS1 spectra.
 
     Attributes
     ----------
     file
         Name of the file.
     row
-        Row in the table of ion traces, -1 if the ion has no row for this file.
+        Row in the table of ion traces; -1 if the table has none for this ion and file.
     seconds
         Retention times in seconds, shape (k,), float64.
     intensity
@@ -75,9 +75,9 @@ class IonTrace:
     apex, begin, end
         Retention times of the apex and of the integration limits in seconds, or None.
     values
-        Values of the row by column, or empty.
+        Values of the row by column name, or empty.
     error
-        Why the trace is missing, or ''.
+        Reason why the trace is missing, or ''.
     pattern
         Predicted abundances of isotopes, which correct for isotopes below the detection limit, shape (isotopes,), float64; empty if
         unknown.
@@ -97,9 +97,9 @@ class IonTrace:
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """Summed intensity of the isotopes, 0 without the main isotope, shape (k,).
+        """Summed intensity of the isotopes, (k,); 0 where the main isotope is missing.
 
-        Missing isotopes are extrapolated by `pattern`, as in `proteoscope.kernels.cpu.elution`.
+        Missing isotopes are extrapolated from `pattern`, as in `proteoscope.kernels.cpu.elution`.
         """
         result = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
         if not len(self.pattern):
@@ -114,7 +114,7 @@ class IonTrace:
 
     @property
     def summary(self) -> str:
-        """Area and its source, or the reason why there is no area, as one line."""
+        """Line of text with the area and its source, or the reason why there is no area."""
         if not self.values:
             return "not identified here"
         if self.values["refused"]:
@@ -125,7 +125,7 @@ class IonTrace:
 
 @dataclass(frozen=True, eq=False)
 class IonTraces:
-    """Chromatograms of an ion in all files of a run, in order. `pattern`: predicted abundances, shape (isotopes,), float64."""
+    """Chromatograms of an ion in all files of a run, in order; `pattern` is the predicted isotope abundances, (isotopes,), float64."""
 
     peptide: str
     charge: int
@@ -140,14 +140,14 @@ class IonTraces:
 
     @property
     def everything(self) -> tuple[float, float]:
-        """Range of the read spectra in minutes."""
+        """Range of the retention times that were read, minutes."""
         ends = [float(trace.seconds[end]) / 60 for trace in self.traces if len(trace.seconds) for end in (0, -1)]
         low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
         return (low, high) if high > low else (low - 0.5, low + 0.5)
 
     @property
     def whole(self) -> tuple[float, float]:
-        """Range of all integration limits in minutes, with a margin."""
+        """Range of all integration limits, with a margin, minutes."""
         ends = [end / 60 for trace in self.traces if trace.begin is not None and trace.end is not None for end in (trace.begin, trace.end)]
         least, most = self.everything
         if not ends:
@@ -158,7 +158,7 @@ class IonTraces:
 
 
 class Border(NamedTuple):
-    """An integration limit: index of the file, and True for the end, False for the begin."""
+    """Integration limit: index of the file, and True for the end of the peak, False for the beginning."""
 
     place: int
     is_end: bool
@@ -231,7 +231,7 @@ def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved:
 
 
 class RunSurveys:
-    """MS1 spectra of the files of a run, each read once. Use from one thread only."""
+    """MS1 spectra of the files of a run; each file is read once, and only one thread may use the object."""
 
     def __init__(self, run: FinishedRun) -> None:
         self.paths = tuple(path for kind, path in run.inputs if kind == "spectra")
@@ -255,7 +255,7 @@ class RunSurveys:
         return self._read[path]
 
     def close(self) -> None:
-        """Abort the current reading. May be called from any thread."""
+        """Stop the current reading of a file; may be called from any thread."""
         self._progress.cancel()
 
 
@@ -313,7 +313,7 @@ def _trace(
 
 
 def _sound(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a row, with times set to None unless all are finite and ordered."""
+    """Return the values of a row; times are set to None unless all are finite and in the right order."""
     times = [values[name] for name in _TIMES]
     are_sound = all(time is not None and 0 <= time < _LATEST for time in times) and values["begin"] <= values["end"]
     return values if are_sound else {**values, **dict.fromkeys(_TIMES)}
@@ -328,9 +328,9 @@ def trace_through(
     span: tuple[float, float],
     voltage: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the highest peak within the tolerance of each isotope, in each MS1 spectrum of a time span.
+    """Return the highest peak within the tolerance of each isotope, in each MS1 spectrum of a time range.
 
-    `mz` is that of the first isotope, `span` is in seconds; `voltage` selects spectra of a FAIMS voltage.
+    `mz` is that of the first isotope, and `span` is the time range in seconds; `voltage` selects spectra of a FAIMS voltage.
 
     Returns
     -------
@@ -355,7 +355,7 @@ def trace_through(
 
 
 def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:
-    """Return the measured values of an ion between two times (seconds), computed as in the search.
+    """Return the measured values of an ion between two times (seconds), computed like those of the search.
 
     Raises
     ------
@@ -395,7 +395,7 @@ def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]
 def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:
     """Return the predicted isotope abundances of a ProForma peptide.
 
-    Modifications have their composition in Unimod; unknown modifications have that of average residues of their mass.
+    Modifications have their composition in Unimod; unknown modifications have the average composition of residues, scaled to their mass.
     """
     form = parse(peptide)
     elements = sequence_elements([form.sequence])[0]

@@ -22,7 +22,7 @@ __all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "dra
 DIFFERENT, UNSURE_IDENTICAL, UNSURE_DIFFERENT = 20, 21, 22
 """Kinds of columns: mismatch; match or mismatch with a low base quality."""
 _MINIMUM_QUALITY = 20
-"""Minimum Phred quality of a certain base: one error in a hundred."""
+"""Minimum Phred quality of a base that is considered certain: one error in a hundred."""
 _FIRST_QUALITY = ord("!")
 _DASH = ord("-")
 _RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
@@ -65,7 +65,7 @@ def draw_lines(pattern: str, cigar: str, md: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPair(AlignedPair):
-    """A read (`query`) aligned with a reference (`subject`). The numbers of a reverse complement descend.
+    """Read (`query`) aligned with a reference (`subject`); positions of a reverse complement descend.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class ReadPair(AlignedPair):
         row: Mapping[str, Any],
         matrix: Matrix | None = None,
     ) -> ReadPair:
-        """Return the pair of a row of the table of alignments.
+        """Return the alignment in a row of the table of alignments.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class ReadPair(AlignedPair):
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """Kinds of columns explained below a picture, each with its text."""
+        """Kinds of columns that a legend explains, each with its text."""
         positive = ((POSITIVE, "positive (+)"),) if "+" in self.middle else ()
         classes: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:
@@ -157,7 +157,7 @@ class ReadPair(AlignedPair):
         return kinds
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the first and last position of read and reference; those of a reverse complement descend."""
+        """Return the first and last position of read and reference in columns; positions of a reverse complement descend."""
         (begin, end), text = super().numbers(first, last)
         if self.is_reverse:
             begin, end = 2 * self.query_start - begin, 2 * self.query_start - end
@@ -173,7 +173,7 @@ class ReadPair(AlignedPair):
 
 
 def _middle(query: str, subject: str, matrix: Matrix | None) -> str:
-    """Return the middle line: the residue of identical columns, ``+`` for other pairs with a positive score, else a blank."""
+    """Return the middle line: the residue of identical columns, ``+`` for other pairs with a positive score, otherwise a blank."""
     lines = [np.frombuffer(line.encode("ascii"), np.uint8) for line in (query, subject)]
     same = lines[0] == lines[1]
     middle = np.where(same, lines[0], np.uint8(ord(" ")))

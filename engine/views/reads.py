@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 _MAXIMUM_TEXTS = 200
-"""Maximum number of references offered for the depth plot; the reference of the selected row is always offered."""
+"""Maximum number of references among which the user can choose for the depth plot; that of the selected row is always included."""
 _MAXIMUM_BINS = 60
 NO_READS = "The run has no table of reads, from which alignments are drawn. Do the search again to see them."
-"""Message if a project lacks the table of reads."""
+"""Message for projects that lack the table of reads."""
 _DETAILS = (
     *("text", "pattern", "score", "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar"),
     *("text_length", "pattern_length", "mapping_quality", "mate", "md", "pattern_row", "text_row"),
@@ -54,7 +54,7 @@ class ReadFilter:
     minimum_identity, below_identity
         Bounds of the identity in percent; the upper bound is exclusive.
     rows
-        ``aligned``, ``+`` or ``-`` (strand), or ``none`` for pairs without an alignment.
+        ``aligned``, ``+`` or ``-`` (strand), or ``none`` for pairs of read and reference that were compared but not aligned.
     """
 
     text: str = ""
@@ -86,7 +86,7 @@ def read_conditions(chosen: ReadFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ShownText:
-    """A reference whose depth can be shown. `row`: its row in the table of references."""
+    """Reference whose depth can be shown; `row` is its row in the table of references."""
 
     row: int
     name: str
@@ -94,7 +94,7 @@ class ShownText:
 
     @property
     def condition(self) -> Condition:
-        """Condition that selects the alignments to this reference, by row, since several references may have the same name."""
+        """Condition that selects the alignments to this reference by row, since several references may have the same name."""
         return compares("text_row", "=", self.row)
 
     def is_same(self, other: ShownText | None) -> bool:
@@ -109,14 +109,14 @@ def of_place(text: ShownText, first: int, last: int) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ReadSummary:
-    """Counts of a read alignment: rows, aligned rows, references (`n_texts`) and reads (`n_patterns`).
+    """Numbers of rows, aligned rows, references (`n_texts`) and reads (`n_patterns`) of a read alignment.
 
     Attributes
     ----------
     texts
         References with the most alignments.
     filled
-        Columns that are hidden by default but have values in this run.
+        Columns that are hidden by default, but have values in this run.
     """
 
     n_rows: int
@@ -154,7 +154,7 @@ def read_depth(source: TableSource, text: ShownText, conditions: Iterable[Condit
 
 
 def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """Return the histogram of alignments by number of gaps; the filter applies except for its bounds of gaps."""
+    """Return the histogram of alignments by number of gaps; the filter applies except for its limits of gaps."""
     gaps, counts, n_missing = _counted(source, "gaps", replace(chosen, minimum_gaps=None, maximum_gaps=None))
     edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
     in_bins = np.histogram(gaps, edges, weights=counts)[0].astype(np.int64)
@@ -167,9 +167,9 @@ def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
 
 
 def identity_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """Return the histogram of alignments by identity; the filter applies except for its bounds of identity.
+    """Return the histogram of alignments by identity; the filter applies except for its limits of identity.
 
-    Bins include their lower edge; the last bin includes both.
+    Bins include their lower edge; the last bin also includes its upper edge.
     """
     identity, counts, n_missing = _counted(source, "identity", replace(chosen, minimum_identity=None, below_identity=None))
     low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
@@ -208,10 +208,11 @@ def read_run_matrix(run: FinishedRun) -> Matrix | None:
 
 @dataclass(frozen=True)
 class ReadRow:
-    """A row of the table of alignments.
+    """Row of the table of alignments.
 
-    `text` and `interval` are the reference and the aligned range in it, or None; `pair` is the alignment, or None with the reason in
-    `said`.
+    `text` and `interval` are the reference and the aligned range of the reference, or None; `pair` is the alignment, or None with the
+    reason
+    in `said`.
     """
 
     text: ShownText | None

@@ -1,6 +1,6 @@
-"""Account of a run: files, parameters, passes, times, messages, methods and notes.
+"""Description of a run: files, parameters, passes, times, messages, methods and notes.
 
-It comes only from the records of the project, so that failed runs have one too. The records may be untrusted; sizes are bounded.
+It is based only on the records of the project, so that failed runs are described too. The records may be untrusted; sizes are limited.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from proteoscope.engine.views.run_prediction import RunPrediction, run_predictio
 __all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "run_account", "run_title"]
 
 _OF_PROJECT = "project_"
-"""Prefix of the kinds of inputs that are tables of another run."""
+"""Prefix of the kinds of inputs that are tables of other runs."""
 _MAXIMUM_MESSAGES, _MAXIMUM_LINES, _MAXIMUM_CHARACTERS, _MAXIMUM_FILES = 200, 2000, 2000, 1000
 _MAXIMUM_VALUE, _MAXIMUM_NAME = 500, 60
 _SUFFIXES = re.compile(
@@ -37,7 +37,7 @@ _SUFFIXES = re.compile(
 
 @dataclass(frozen=True)
 class ShownParameter:
-    """A parameter of a run as text. `usual` is the value in the preset; `is_changed` is True if `value` differs from it."""
+    """Parameter of a run as text; `usual` is the value in the preset, and `is_changed` is True if `value` differs from it."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ class ShownParameter:
 
 @dataclass(frozen=True)
 class NearestPreset:
-    """The preset nearest to the parameters of a run ('' for the defaults), and the names of the parameters that differ."""
+    """Preset nearest to the parameters of a run ('' for the defaults), and the names of the parameters that differ from it."""
 
     name: str
     changed: frozenset[str]
@@ -65,16 +65,16 @@ class NearestPreset:
 
 @dataclass(frozen=True)
 class RunAccount:
-    """Account of a run.
+    """Description of a run.
 
     Attributes
     ----------
     run
         Record of the run.
     title
-        Title by the user, or a generated one.
+        Title given by the user, or else a generated title.
     note
-        Note by the user.
+        Note written by the user.
     search
         Display name of the search.
     folder
@@ -90,15 +90,15 @@ class RunAccount:
     counts
         Counts of results.
     facts
-        Names and texts: device, versions, times.
+        Pairs of texts, such as device, versions and times.
     steps
         Name, seconds and peak memory (megabytes) of each step.
     messages
-        Messages, warnings and errors first.
+        Messages, with warnings and errors first.
     log
         Last lines of the log, oldest first.
     prediction
-        Predicted and measured times, or None.
+        Predicted and measured times, or None if they were not recorded.
     methods
         Paragraph for a paper; '' for unfinished runs.
     """
@@ -123,7 +123,7 @@ class RunAccount:
 
 
 def run_account(project: Project, run: RunRecord, search: Search | None) -> RunAccount:
-    """Return the account of a run. `search` is the search of the run, or None if this version does not have it.
+    """Return the description of a run; `search` is the search of the run, or None if this version of the program does not have it.
 
     Raises
     ------
@@ -187,9 +187,9 @@ def _searched(project: Project, run: RunRecord) -> str:
 
 
 def nearest_preset(search: Search | None, parameters: Mapping[str, Any]) -> NearestPreset:
-    """Return the preset with the fewest differing values, preferring the default preset.
+    """Return the preset with the fewest differing values; for ties, the default preset.
 
-    If the search has no presets, the values are compared with the defaults.
+    If the search has no presets, the default values are used.
     """
     if search is None:
         return NearestPreset("", frozenset())
@@ -217,7 +217,7 @@ _cached_values: dict[tuple[type[SearchParameters], str], dict[str, Any]] = {}
 
 
 def _values(search: Search, preset: str) -> dict[str, Any]:
-    """Return the values of a preset or, if it is unknown, of the default; cached."""
+    """Return the values of a preset, or the default values if the preset is unknown; cached."""
     key = search.model, preset
     if key not in _cached_values:
         try:
@@ -264,7 +264,7 @@ def _text(value: Any, zero: str = "") -> str:
 
 
 def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
-    """Return the counts of a record; those with an interval come first."""
+    """Return the counts of a record, with the counts that have a confidence interval first."""
     counts, certainty = record.get("counts"), record.get("certainty")
     if not isinstance(counts, dict):
         return ()

@@ -1,4 +1,4 @@
-"""Comparison of several runs: the spectra, peptides and proteins that each run finds, and differing answers.
+"""Comparison of several runs: the spectra, peptides and proteins that each run finds, and the spectra with differing answers.
 
 ::
 
@@ -6,15 +6,17 @@
         for found in comparison.intersections("peptides", 0.01):
             print(comparison.names_of(found.runs), found.count)
 
-All runs with PSMs, peptides and protein groups can be compared, whatever their search.
+All runs with PSMs, peptides and protein groups can be compared, whichever search they belong to.
 
 * * Spectra are equal if they have the same file (`proteoscope.engine.views.compared_files`) and scan, or the same name in the file if a run
-  lacks scans. A run's answer is its best target of rank 1.
-* Peptides are equal if their residues are, with isoleucine equal to leucine; peptidoforms if their modifications also have equal masses
+lacks scan numbers. The answer of a run to a spectrum is its best target of rank 1.
+* Peptides are equal if their residues are equal, isoleucine being equal to leucine; peptidoforms if their modifications also have equal
+  masses
   (within 0.006 Da) and positions.
-* Proteins are equal if their accessions are; UniProt identifiers (``sp|P02769|ALBU_BOVIN``) are reduced to the accession.
-* PSMs count by their q-values, peptides and peptidoforms by peptide q-values, proteins by the q-values of their groups. Items without
-  q-values count at every threshold.
+* Proteins are equal if their accessions are equal; UniProt identifiers (``sp|P02769|ALBU_BOVIN``) are reduced to the accession.
+* PSMs are accepted by their q-values, peptides and peptidoforms by peptide q-values, proteins by the q-values of their groups. Results
+  without
+q-values are accepted at every threshold.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ _MEMORY = "4GB"
 
 @dataclass(frozen=True)
 class Level:
-    """A compared level: name of its table, and singular and plural of its items."""
+    """Level of a comparison: name of the table, and singular and plural of its items."""
 
     name: str
     singular: str
@@ -84,12 +86,12 @@ LEVELS = (
     Level("groups", "protein group", "protein groups"),
     Level("proteins", "protein", "proteins"),
 )
-"""Compared levels. Spectra are compared regardless of their peptides; PSMs are spectra with their peptides."""
+"""Levels of a comparison; spectra are compared regardless of their peptides, and PSMs are spectra with their peptides."""
 
 
 @dataclass(frozen=True)
 class Intersection:
-    """Items that are found by exactly these runs: indices of the runs, ascending, and the number of items."""
+    """Items that are found by exactly the given runs: ascending indices of the runs, and number of items."""
 
     runs: tuple[int, ...]
     count: int
@@ -119,18 +121,18 @@ class Curves:
 
 @dataclass(frozen=True)
 class ScorePairs:
-    """Scores of the n spectra to which both of two runs have an answer; the arrays have shape (n,).
+    """Scores of the n spectra for which both of two runs have an answer; the arrays have shape (n,).
 
     Attributes
     ----------
     spectrum
         Rows of the table ``spectra``.
     first, second
-        Scores of the two runs.
+        Scores that the two runs give to their answers.
     is_same
         True if both runs identify the same peptide.
     is_first, is_second
-        True if the run accepts its identification.
+        True if the first or the second run accepts its answer.
     """
 
     spectrum: NDArray[np.int64]
@@ -142,12 +144,12 @@ class ScorePairs:
 
 
 def has_matches(tables: Collection[str]) -> bool:
-    """Return True if a run with these tables has PSMs, peptides and protein groups."""
+    """Return True if a run has the tables of PSMs, peptides and protein groups."""
     return {PSMS.name, PEPTIDES.name, PROTEINS.name} <= set(tables)
 
 
 def comparable_runs(project: Project) -> list[RunRecord]:
-    """Return the finished runs of a project that can be compared, in order; reads no tables, since there may be thousands."""
+    """Return the finished runs of a project that can be compared, in order, without reading tables, since there may be thousands."""
     tables: dict[str, set[str]] = {}
     for result in project.results():
         tables.setdefault(result.run, set()).add(result.name)
@@ -172,11 +174,11 @@ class RunComparison:
     Attributes
     ----------
     runs
-        Runs in the given order; closing the comparison closes them.
+        Runs in the given order, which are closed with the comparison.
     symbols
         Symbols of the runs in column names: A, B, C …
     labels
-        Display names of the runs: ids, with the project if there are several.
+        Display names of the runs: identifiers, with the project if there are several projects.
     files
         Spectrum files of the runs, with equal files matched.
     notes
@@ -204,12 +206,12 @@ class RunComparison:
             run.close()
 
     def source(self, level: str) -> TableSource:
-        """Return the table of a level, with counts and minimum accepting thresholds of each run; see `comparison_table`."""
+        """Return the table of a level, with counts and minimum accepting thresholds of each run (see `comparison_table`)."""
         folder = self.runs[0].project.folder
         return TableSource(self._connection.cursor(), level, {level.name: folder for level in LEVELS})
 
     def spectrum_of(self, level: str, row: int) -> int:
-        """Return the row of ``spectra`` with the PSM of an item; for peptides, the best PSM of the first run that has one.
+        """Return the row in ``spectra`` of the PSM of an item; for peptides, that of the best PSM in the first run that has one.
 
         Raises
         ------
@@ -231,7 +233,7 @@ class RunComparison:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Remarks on the comparison for the user."""
+        """Remarks on the comparison, for the user."""
         notes = []
         if self.files.n_shared == 0:
             notes.append("The runs have no spectrum file in common: no spectrum is the same, but peptides and proteins may be.")
@@ -253,9 +255,9 @@ class RunComparison:
         return tuple(notes)
 
     def accepted_from(self, level: str) -> NDArray[np.float64]:
-        """Return the minimum threshold at which each run accepts each item, infinite if not found.
+        """Return the minimum threshold at which each run accepts each item, (items, runs), float64.
 
-        The shape is (items, runs), float64.
+        The threshold is infinite for items that a run did not find.
         """
         if level not in self._accepted_from:
             names = [f"accepted_from_{symbol}" for symbol in self.symbols]
@@ -306,7 +308,7 @@ class RunComparison:
         return Curves(thresholds, each, up_to(accepted.max(1)), up_to(accepted.min(1)))
 
     def scores(self, first: int, second: int, threshold: float) -> ScorePairs:
-        """Return the scores of the spectra to which two runs (given by index) both have an answer with a score."""
+        """Return the scores of the spectra for which both of two runs (given by index) have an answer with a score."""
         if (first, second) not in self._scores:
             a, b = self.symbols[first], self.symbols[second]
             source = self.source("spectra")
@@ -322,17 +324,17 @@ class RunComparison:
         return ScorePairs(rows, first_score, second_score, same.astype(np.bool_), is_accepted[:, first], is_accepted[:, second])
 
     def disagreement_conditions(self, threshold: float) -> list[Condition]:
-        """Return the conditions on ``spectra`` that select those for which two runs accept different answers."""
+        """Return the conditions that select rows of ``spectra`` for which two runs accept different answers."""
         return [compares("differs_from", "<=", float(threshold))]
 
 
 def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) -> RunComparison:
-    """Compare finished runs. The runs are closed with the comparison, or on failure.
+    """Compare finished runs; closing the comparison, or a failure, closes the runs.
 
     Parameters
     ----------
     progress
-        Checked for cancellation between tables.
+        Progress, which is checked for cancellation between tables.
 
     Raises
     ------
@@ -380,7 +382,7 @@ def _check(runs: Sequence[FinishedRun]) -> None:
 
 
 def _match_files(runs: Sequence[FinishedRun]) -> ComparedFiles:
-    """Match the spectrum files named in the tables of PSMs of the runs."""
+    """Match the spectrum files in the PSM tables of the runs."""
     names, digests = [], []
     for run in runs:
         source = run.tables.source(PSMS.name)

@@ -19,7 +19,7 @@ __all__ = ["EXPLAINED", "IDENTIFIED", "STATUS_INKS", "STATUS_NAMES", "UNEXPLAINE
 
 UNEXPLAINED, IDENTIFIED, EXPLAINED = 0, 1, 2
 STATUS_NAMES = ("unexplained", "identified", "explained")
-"""Names of the statuses; the index is the number in the table."""
+"""Names of the statuses of spectra; the status in the table is an index into this tuple."""
 STATUS_INKS: tuple[Ink, ...] = (Ion(UNMATCHED), "target", "decoy")
 _LEGEND = (IDENTIFIED, EXPLAINED, UNEXPLAINED)
 _NEAR = 8.0
@@ -27,11 +27,11 @@ _NEAR = 8.0
 _SMALLEST = (0.002, 0.02)
 """Minimum visible range, minutes and thomson."""
 _MAXIMUM_LARGE, _MAXIMUM_SMALL = 3_000, 60_000
-"""Maximum number of visible points drawn as large or small dots; beyond it, pixels are coloured by density."""
+"""Maximum number of visible points drawn as large and as small dots; with more points, pixels are coloured by density."""
 _LARGE, _SMALL = 2.8, 1.5
 """Radius of the dots, in pixels of the window."""
 _FULL_AFTER = 8
-"""Number of points in a pixel from which it has the full colour."""
+"""Number of points in a pixel from which the pixel has the full colour."""
 _MINIMUM_COLOUR = 0.55
 """Opacity of a pixel with a single point."""
 
@@ -40,7 +40,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class MapPoints:
-    """n spectra as points, ordered by retention time.
+    """Spectra (n) as points, sorted by retention time.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class MapPoints:
     has_times
         True if `x` holds retention times.
     n_missing
-        Number of spectra without a time or m/z, which are not among the points.
+        Number of spectra without a time or m/z, which have no point.
     scan
         Scan numbers, -1 if unknown, shape (n,), int64.
     file
@@ -117,7 +117,7 @@ class MapPoints:
         return "\n".join(part for part in (self.name_of(point), place, STATUS_NAMES[self.status[point]]) if part)
 
     def nearest(self, x: float, mz: float, reach: tuple[float, float], shown: frozenset[int]) -> int | None:
-        """Return the nearest point with a visible status within `reach` (of x and m/z), or None."""
+        """Return the nearest point with a visible status within the distances `reach` (of x and m/z), or None."""
         start, stop = np.searchsorted(self.x, np.array([x - reach[0], x + reach[0]], np.float32))
         distance = ((self.x[start:stop] - x) / reach[0]) ** 2 + ((self.mz[start:stop] - mz) / reach[1]) ** 2
         distance[~np.isin(self.status[start:stop], list(shown))] = np.inf
@@ -144,7 +144,7 @@ def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:
 
 
 def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)) -> Figure:
-    """Return the figure of the LC-MS map with the points of the given statuses. A click selects a point."""
+    """Return the figure of the LC-MS map with the points of the given statuses; a click selects a point."""
 
     def render(x: Range, y: Range, width: int, height: int, scale: float, palette: Palette) -> NDArray[np.uint8]:
         return draw_points(points, (x, y), (width, height), _shades(palette), shown, scale)
@@ -181,8 +181,8 @@ def draw_points(
 ) -> NDArray[np.uint8]:
     """Render the points in the visible ranges as an image.
 
-    A small number of points is drawn as dots, rarer statuses in front. Otherwise each pixel has the colour of its most frequent status, the
-    more opaque the more points it contains.
+    Few points are drawn as dots, with rarer statuses in front. With many points, each pixel has the colour of its most frequent status, and
+    is the more opaque the more points it contains.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def draw_points(
 
 
 def _shades(palette: Palette) -> NDArray[np.uint32]:
-    """Return the pixel colour of each status for 0, 1 … `_FULL_AFTER` points, shape (statuses, points), uint32."""
+    """Return the pixel colour of each status for 0, 1, … `_FULL_AFTER` points, (statuses, points), uint32."""
     strength = np.concatenate(([0.0], np.linspace(_MINIMUM_COLOUR, 1.0, _FULL_AFTER)))
     colours = np.array([rgb_of(ink, palette) for ink in STATUS_INKS], np.uint8)
     pixels = np.empty((len(colours), len(strength), 4), np.uint8)

@@ -14,9 +14,9 @@ from proteoscope.engine.views.palette import Ink
 __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_prediction", "stack_lines", "stacked_bars"]
 
 PARTS = ("start", "read", "index", "plan", "score", "report", "advice", "rest")
-"""Steps of a run, in the order in which a bar stacks them."""
+"""Steps of a run, in the order in which bars stack them."""
 SHARES = ("transfer", "kernel", "synchronisation", "host", "GPUs")
-"""Categories of time. ``GPUs`` is the measured time of GPUs: transfers, kernels and waiting, which runs do not separate."""
+"""Categories of time; ``GPUs`` is the measured time of GPUs (transfers, kernels and waiting), which runs do not divide."""
 _PREDICTED = SHARES[:4]
 _LEAST_REST = 1e-6  # seconds; smaller remainders are rounding errors
 _FONT = 8.0
@@ -25,14 +25,14 @@ _PROCESSOR = "cpu"
 
 
 class StackedBar(NamedTuple):
-    """A stacked bar: its title, and the seconds of its parts by name, in stacking order."""
+    """Stacked bar: its title, and the seconds of its sections by name, in stacking order."""
 
     title: str
     parts: dict[str, float]
 
     @property
     def seconds(self) -> float:
-        """Sum of all parts."""
+        """Sum of all sections, seconds."""
         return sum(self.parts.values())
 
     def words(self) -> str:
@@ -50,9 +50,9 @@ class RunPrediction:
     bars
         Bars of predicted and measured seconds, by category and by step.
     bound, measured_bound
-        Predicted and measured limiting factor, such as ``compute-bound``; '' if unknown.
+        Limiting factor as predicted and as measured, such as ``compute-bound``; '' if unknown.
     lines
-        The prediction as lines of text.
+        Prediction as lines of text.
     """
 
     bars: tuple[StackedBar, ...]
@@ -62,7 +62,7 @@ class RunPrediction:
 
 
 def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
-    """Return the prediction in the record of a run (``run.json``), or None. The record may be untrusted."""
+    """Return the predicted and measured times in the record of a run (``run.json``), or None; the record may be untrusted."""
     bars = stacked_bars(record)
     reported = record.get("prediction")
     if not isinstance(reported, Mapping) or not {"predicted", "measured"} <= {bar.title for bar in bars}:
@@ -117,7 +117,7 @@ def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
 
 
 def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: float = _FONT) -> Drawing:
-    """Draw bars with coloured parts, which are named if there is space, and a legend."""
+    """Draw bars with coloured sections, whose names are written if there is space, and a legend."""
     height, left, row = font_size * stack_lines(bars), 11 * font_size, 3 * font_size
     longest = max((bar.seconds for bar in bars), default=0.0) or 1.0
     names = (*SHARES, *PARTS)
@@ -145,18 +145,18 @@ def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: flo
 
 
 def stack_lines(bars: Sequence[StackedBar]) -> float:
-    """Return the height of the drawing of `draw_stacks`, in font sizes."""
+    """Return the height of the drawing of `draw_stacks`, as a multiple of the font size."""
     return 2.0 + 3.0 * len(bars) + 1.6 * len(_legend(bars))
 
 
 def _legend(bars: Sequence[StackedBar]) -> list[list[str]]:
-    """Return the names of the drawn parts in up to two groups: categories and steps."""
+    """Return the names of the drawn sections in up to two groups: categories and steps."""
     drawn = {name for bar in bars for name, seconds in bar.parts.items() if seconds > 0}
     return [group for names in (SHARES, PARTS) if (group := [name for name in names if name in drawn])]
 
 
 def _measured(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the measured seconds of a run by category. Of parallel devices, the busiest counts; the rest is host time."""
+    """Return the measured seconds of a run by category: of parallel devices, those of the busiest; the rest is host time."""
     whole, works = _seconds(record.get("seconds")), record.get("works")
     if not whole or not _is_map(works):
         return {}
@@ -173,7 +173,7 @@ def _measured(record: Mapping[str, Any]) -> dict[str, float]:
 def _measured_bound(measured: StackedBar, predicted: str) -> str:
     """Return the measured limiting factor.
 
-    If it is the device, the predicted factor distinguishes transfer, memory and compute.
+    If the limiting factor is the device, the predicted factor distinguishes transfer, memory and compute.
     """
     on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("GPUs", 0.0)
     if on_devices < measured.parts["host"]:

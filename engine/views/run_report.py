@@ -32,7 +32,7 @@ _HISTOGRAM = (400.0, 210.0)
 """Width and height of a histogram, points."""
 _MAXIMUM_FILES, _MAXIMUM_LOG = 200, 200
 _FIGURED = ("score", "bit_score", "tm_score", "similarity", "distance", "identity")
-"""Columns for the histogram of tables without PSMs: the first present one, otherwise the first numeric column."""
+"""Columns shown as a histogram for tables without PSMs: the first of these that is present, otherwise the first numeric column."""
 
 
 def write_report(project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress) -> list[Path]:
@@ -61,7 +61,7 @@ def write_report(project: Project, run: RunRecord, search: Search, folder: Path,
 def write_report_and_pages(
     project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress
 ) -> tuple[list[Path], list[Path]]:
-    """Write the report, and the pages of the search into ``RUN-pages``; return both lists of paths, the index page last.
+    """Write the report, and the pages of the search into ``RUN-pages``; return the paths of both, the index page last.
 
     Raises the same errors as `write_report`.
     """
@@ -132,7 +132,7 @@ def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:
 
 
 def _result_table(source: TableSource, described: Table, run: FinishedRun) -> str:
-    """Return the first rows of a table as HTML: targets only and, if there are q-values, accepted ones only."""
+    """Return the first rows of a table as HTML: only targets and, if there are q-values, only accepted rows."""
     conditions: list[Condition] = []
     if "is_decoy" in source.types:
         conditions.append(compares("is_decoy", "=", False))

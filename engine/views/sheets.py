@@ -1,4 +1,4 @@
-"""Base class of figures larger than the window: laid out once, but drawn only in the visible region. Text measurement."""
+"""Base class of figures that are larger than the window and drawn only in the visible region; measurement of text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _CHARACTER = 0.6
 
 @dataclass(frozen=True)
 class TextMeasure:
-    """Sizes of the texts of a figure, in points or pixels. This class estimates them for paper; the window measures its fonts.
+    """Sizes of the texts of a figure, in points or pixels.
+
+    This class estimates them for paper, and the window has a subclass for its fonts.
 
     Attributes
     ----------
@@ -39,19 +41,19 @@ class TextMeasure:
         return LINE * self.font_size
 
     def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:
-        """Return the width of a text. The other parameters are as in `proteoscope.engine.views.drawings.Label`."""
+        """Return the width of a text; the other parameters are those of `proteoscope.engine.views.drawings.Label`."""
         return len(text) * (FIXED_CHARACTER if is_fixed else _CHARACTER) * size * self.font_size
 
     def number(self, value: float) -> str:
-        """Format a whole number with thousands separators; the window uses those of the locale."""
+        """Format an integer with thousands separators; in the window, with those of the locale."""
         return f"{value:,.0f}"
 
     def cell(self, size: float = 1.0) -> float:
-        """Return the width of a character of the monospaced font: a mean, since a row is drawn as one text."""
+        """Return the width of a character of the monospaced font, as a mean, since a row is drawn as one text."""
         return self.width("W" * 100, size, is_fixed=True) / 100
 
     def elided(self, text: str, width: float, *, is_bold: bool = False) -> str:
-        """Shorten a text to a width with an ellipsis; return '' if not even the ellipsis fits."""
+        """Return a text shortened to a width with an ellipsis; '' if not even the ellipsis fits."""
         if self.width(text, is_bold=is_bold) <= width:
             return text
         n_fitting = bisect_right(range(len(text)), width, key=lambda n: self.width(f"{text[:n]}…", is_bold=is_bold))
@@ -59,7 +61,7 @@ class TextMeasure:
 
 
 class Region(NamedTuple):
-    """A rectangle of a figure, in points or pixels."""
+    """Rectangle of a figure, in points or pixels."""
 
     left: float
     top: float
@@ -82,7 +84,7 @@ class Region(NamedTuple):
 
 
 class Sheet:
-    """A figure laid out for the text sizes of a `TextMeasure`.
+    """Figure laid out for the text sizes of a `TextMeasure`.
 
     Attributes
     ----------
@@ -99,17 +101,17 @@ class Sheet:
     size: tuple[float, float]
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Return the shapes visible in a region, in coordinates of the whole figure."""
+        """Return the shapes in a region, in coordinates of the whole figure."""
         raise NotImplementedError
 
     def draw(self, region: Region | None = None) -> Drawing:
-        """Return the drawing of the whole figure, or only of the shapes visible in a region."""
+        """Return the drawing of the whole figure, or only of the shapes in a region."""
         shapes = self.shapes(Region(0.0, 0.0, *self.size) if region is None else region)
         return Drawing(*self.size, self.title, tuple(shapes), self.measure.font_size)
 
 
 def selected_characters(codes: NDArray[np.uint8], is_selected: NDArray[np.bool_]) -> str:
-    """Return ASCII characters as text, with unselected ones replaced by blanks and without trailing blanks.
+    """Return ASCII characters as text, with blanks in place of unselected characters and without trailing blanks.
 
     `codes` and `is_selected` have shape (n,).
 

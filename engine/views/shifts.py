@@ -1,4 +1,4 @@
-"""Histogram of the mass shifts of the PSMs of a run, with bars of any width."""
+"""Histogram of the mass shifts of a run's PSMs, with bars of any width."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAXIMUM_NAMED = 100
 """Maximum number of visible bars that are named, the highest ones."""
 _PALE, _SOLID = 0.47, 0.86
 _FOOT = 0.5
-"""Lower end of a logarithmic axis, below a count of 1."""
+"""Lower end of a logarithmic axis of counts."""
 _HEADROOM = {"linear": 1.25, "square-root": 1.45, "logarithmic": 6.0}
 """Upper end of the axis relative to the highest bar, by scale, to leave space for names."""
 _LONGEST_NAME = 26
@@ -54,7 +54,8 @@ def bar_edges(low: float, high: float, n_most: int) -> NDArray[np.float64]:
 class ShiftBars:
     """Counts of PSMs in n bars with n + 1 `edges`.
 
-    `counts` is of all PSMs, `explained` of PSMs with a named shift or without a shift, `marked` of PSMs with marked modifications.
+    `counts` is the number of all PSMs, `explained` of PSMs with a named shift or without a shift, and `marked` of PSMs with marked
+    modifications.
     """
 
     edges: NDArray[np.float64]
@@ -65,7 +66,7 @@ class ShiftBars:
 
 @dataclass(frozen=True)
 class Shifts:
-    """Mass shifts of n PSMs, ascending.
+    """Mass shifts of n PSMs, in ascending order.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class Shifts:
     is_explained
         True if the shift has a name or is zero, shape (n,).
     modification
-        Row in the table of modifications, -1 without a shift, shape (n,), int64.
+        Row in the table of modifications, or -1 without a shift, (n,), int64.
     names
         Name of each row of the table of modifications.
     """
@@ -88,7 +89,7 @@ class Shifts:
     def of_columns(
         cls, shift: NDArray[np.float64], is_explained: NDArray[np.bool_], modification: NDArray[np.int64], names: Sequence[str]
     ) -> Shifts:
-        """Return the shifts of columns in any order, shape (n,) each."""
+        """Return the shifts given as columns (n,) in any order."""
         order = np.argsort(shift, kind="stable")
         return cls(shift[order], is_explained[order], modification[order], names)
 
@@ -96,7 +97,7 @@ class Shifts:
         return len(self.shift)
 
     def bars(self, edges: NDArray[np.float64], rows: Iterable[int] = ()) -> ShiftBars:
-        """Count the shifts between ascending edges. `rows`: rows of the marked modifications."""
+        """Count the shifts between ascending edges; `rows` are the rows of the marked modifications."""
         at = np.searchsorted(self.shift, edges)
         marked = _sums(np.isin(self.modification, list(rows)))[at] if rows else np.zeros(len(at), np.int64)
         return ShiftBars(edges, np.diff(at), np.diff(self._explained[at]), np.diff(marked))
@@ -122,12 +123,14 @@ class Shifts:
 
 
 def _sums(truths: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of true values before each element and at the end, shape (n + 1,)."""
+    """Return the number of true values before each element, and of all, (n + 1,)."""
     return np.concatenate(([0], np.cumsum(truths)))
 
 
 def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "square-root", rows: frozenset[int] = frozenset()) -> Figure:
-    """Return the figure of the number of PSMs by mass shift, explained PSMs solid, others pale. A click selects a bar.
+    """Return the figure of the number of PSMs by mass shift.
+
+    Explained PSMs in a solid colour, other PSMs in a pale one. A click selects a bar.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ def _names(shifts: Shifts, bars: ShiftBars, low: float, high: float) -> Names:
 
 
 def _picked(shifts: Shifts, bars: ShiftBars, shift: float, pixel: float) -> Picked | None:
-    """Return the bar at or nearest to a shift, or None. `pixel`: width of a pixel in dalton."""
+    """Return the bar at or nearest to a shift, or None; `pixel` is the width of a pixel in dalton."""
     some = np.flatnonzero(bars.counts)
     away = np.maximum(0.0, np.maximum(bars.edges[some] - shift, shift - bars.edges[some + 1])) / pixel
     if not len(some) or away.min() > _NEAR:

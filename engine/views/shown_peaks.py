@@ -13,16 +13,16 @@ __all__ = ["LOSS", "SHARED", "SHIFTED", "UNMATCHED", "ShownPeaks", "relative_int
 LOSS = "loss"
 """Kind of peaks of ions with a neutral loss, regardless of the series."""
 SHARED = "shared"
-"""Kind of unannotated peaks that two spectra share."""
+"""Kind of peaks without an ion that two spectra share."""
 SHIFTED = "shifted"
-"""Kind of unannotated peaks that two spectra share after a shift by their mass difference."""
+"""Kind of peaks without an ion that two spectra share after a shift by their mass difference."""
 UNMATCHED = ""
 """Kind of peaks without an ion."""
 
 
 @dataclass(frozen=True)
 class ShownPeaks:
-    """n peaks of one spectrum, k of them labelled.
+    """Peaks (n) of a spectrum for drawing; k of them are labelled.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class ShownPeaks:
     named
         Indices of the labelled peaks, shape (k,), int64.
     labels
-        Labels of these peaks, such as ``y7²⁺``.
+        Labels of the labelled peaks, such as ``y7²⁺``.
     is_below
         True for the lower of two mirrored spectra.
     """
@@ -54,6 +54,6 @@ class ShownPeaks:
 
 
 def relative_intensity(intensity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return intensities in percent of the largest, shape (n,)."""
+    """Return intensities in percent of the largest intensity, (n,)."""
     highest = intensity.max(initial=0.0)
     return intensity * (100.0 / highest) if highest > 0 else np.zeros(len(intensity))

@@ -32,7 +32,7 @@ ErrorUnit = Literal["ppm", "Da"]
 _SPECTRUM_TOP, _MIRROR_TOP = 116.0, 134.0
 """Upper ends of the axes of single and mirrored spectra, percent of the base peak, to leave space for labels."""
 _NEAR = 7.0
-"""Maximum horizontal distance in pixels between the pointer and the selected peak."""
+"""Maximum horizontal distance between the pointer and the selected peak, pixels."""
 _LEAST = (0.02, 0.01)
 """Minimum visible range, thomson and percent."""
 _INTENSITY = "Relative intensity (%)"
@@ -50,7 +50,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
     Parameters
     ----------
     unit
-        Unit of the errors; None for the unit of the tolerance.
+        Unit of the mass errors; None for the unit of the tolerance.
     """
     unit = unit or spectrum.settings.tolerance.unit
     shown, peptidoform = spectrum.shown, spectrum.peptidoform
@@ -74,7 +74,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
 
 
 def mirror_figure(mirrored: MirroredSpectra) -> Figure:
-    """Return the figure of a spectrum and, if present, a mirrored one. A click on a mirrored peak gives ``~peak``."""
+    """Return the figure of a spectrum and, if there is one, of the mirrored spectrum; a click on a mirrored peak gives ``~peak``."""
     is_alone = mirrored.lower is None
     marks: list[Mark] = [Rule(0.0, is_upright=False, width=0.5, is_dashed=False)]
     for shown in mirrored.shown:
@@ -92,12 +92,12 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
 
 
 def mirrored_peak(target: int) -> tuple[int, int]:
-    """Return the half (0: upper, 1: lower) and the peak of a target of `mirror_figure`."""
+    """Return the half (0 upper, 1 lower) and the peak of a click target in `mirror_figure`."""
     return (1, ~target) if target < 0 else (0, target)
 
 
 def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
-    """Return m/z, intensity, ion and errors of a peak as one line of text."""
+    """Return a line of text with m/z, intensity, ion and errors of a peak."""
     text = f"m/z {spectrum.peaks.mz[peak]:,.4f}   intensity {spectrum.peaks.intensity[peak]:.4g} ({spectrum.relative[peak]:.1f} %)"
     match = spectrum.match_of_peak.get(peak)
     if match is None:
@@ -107,7 +107,7 @@ def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
 
 
 def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
-    """Return the descriptions of a peak and its counterpart in the other spectrum as one line of text."""
+    """Return a line of text with the descriptions of a peak and of its counterpart in the other spectrum."""
 
     def described(at: int, peak: int) -> str:
         of = mirrored.halves[at]
@@ -146,7 +146,7 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
 
 
 def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:
-    """Return the peak near a point; among close peaks, high ones are preferred.
+    """Return the peak near a point; among peaks that are close to each other, high peaks are preferred.
 
     `width` and `height` are the size of a pixel in axis values.
     """
@@ -161,7 +161,7 @@ def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, heigh
 
 
 def _error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:
-    """Return the maximum error to show, in a unit."""
+    """Return the maximum mass error to show, in a unit."""
     tolerance = spectrum.settings.tolerance
     if tolerance.unit == unit:
         return max(tolerance.value, 1e-6)
@@ -171,9 +171,9 @@ def _error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:
 
 
 def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: float, font_size: float) -> list[Shape]:
-    """Draw the peptide with its fragments, centred in a width and scaled down if long; the height is `LADDER_LINES`.
+    """Draw the peptide with its fragments, centred in a width and scaled down if necessary; the height is `LADDER_LINES`.
 
-    Marks that point left from a bond are N-terminal ions (a, b, c), those that point right are C-terminal ions (x, y, z); the numbers are
+    Marks that point left from a bond are N-terminal ions (a, b, c), marks that point right are C-terminal ions (x, y, z); the numbers are
     those of the fragments.
     """
     sequence, line = spectrum.peptidoform.sequence, _LINE * font_size
@@ -215,7 +215,7 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
 def _modifications(
     spectrum: AnnotatedSpectrum, left: float, right: float, start: float, step: float, bottom: float, font_size: float
 ) -> list[Shape]:
-    """Draw the modifications above residues, depending on space: names in two lines, masses, or only coloured residues."""
+    """Draw the modifications above residues; depending on the space, as names in two lines, masses, or only coloured residues."""
     small = 0.75 * font_size
     shapes: list[Shape] = []
     ends = [left, left]

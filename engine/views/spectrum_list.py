@@ -1,4 +1,4 @@
-"""Table of the spectra of a run with status, content and peptide. An explanation lists the spectra of its identification."""
+"""Table of the spectra of a run with status, content and peptide; for explanations, of the identification whose spectra are explained."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _NAME = "spectra"
 LIBRARY_MATCHES = "matches"
 """Table of all matches of a library search, including PSMs."""
 _MAP, _EXPLAINED = "map", "explained"
-"""Tables of an explanation: status of every spectrum, and explained spectra."""
+"""Tables of a run that explains spectra: status of every spectrum, and explained spectra."""
 _COUNTED = ("n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity")
 _TYPES = {
     "n_peaks": "BIGINT",
     "spectrum_id": "VARCHAR",
     **dict.fromkeys(("total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
 }
-"""DuckDB types of the columns that the map of an explanation lacks."""
+"""DuckDB types of the columns that are missing if spectra are listed from the map of an explanation."""
 _STORED = tuple(name for name, column in SPECTRA.by_name.items() if column.kind != "numbers")
 _NEAR = 0.01
 """Tolerance of an m/z in a text filter, thomson."""
 
 
 def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
-    """Return the table of a list of spectra. `column` is the status column; the other parameters are meanings of columns."""
+    """Return the description of a list of spectra; `column` is the status column, and the other parameters are meanings of columns."""
     places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
     identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")
@@ -99,13 +99,14 @@ EXPLAINED_LIST = _listed(
     "q-value of the explanation, also if the explanation is not accepted",
     "Row of the explanation in the table of explanations, from 0; missing if it is not accepted",
 )
-"""Spectrum list of an explanation."""
+"""Description of the list of spectra of a run that explains spectra."""
 
 
 def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambda: None) -> TableSource:
     """Open the list of spectra of a run (`SPECTRUM_LIST`), one row per spectrum in stored order.
 
-    An explanation lists the spectra of its identification (`EXPLAINED_LIST`); if this is missing, they have no peaks.
+    A run that explains spectra lists those of its identification (`EXPLAINED_LIST`); if the identification is missing, spectra have no
+    peaks.
 
     Parameters
     ----------
@@ -154,13 +155,13 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
 
 
 def _best_matches(run: FinishedRun) -> str:
-    """Return SQL for the best match of each matched spectrum."""
+    """Return an SQL query for the best match of each matched spectrum."""
     fdr = float(run.parameters.get("fdr", 0.01))
     return _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
 
 
 def _fates() -> str:
-    """Return SQL for the status of each spectrum of an explanation, with the columns `_OF_MAP` of the map."""
+    """Return an SQL query for the status of each spectrum in an explanation, with the columns `_OF_MAP` of the map."""
     more = "".join(f", {name}" for name in _OF_MAP)
     retained = "".join(f", any_value({name}) AS {name}" for name in _OF_MAP)
     return (
@@ -173,7 +174,7 @@ def _fates() -> str:
 
 
 def _best_psms(fdr: float) -> str:
-    """Return SQL for the best PSM of each spectrum."""
+    """Return an SQL query for the best PSM of each spectrum."""
     best = "arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER))"
     return (
         "SELECT matched, psm, psms.q_value, psms.peptide, "
@@ -184,9 +185,9 @@ def _best_psms(fdr: float) -> str:
 
 
 def _best_library_matches(fdr: float) -> str:
-    """Return SQL for the most similar library entry of each spectrum.
+    """Return an SQL query for the most similar library entry of each spectrum.
 
-    If no entry has a q-value (a library without decoys), all matches count as identified; otherwise only those with an accepted q-value.
+    If no match has a q-value (a library without decoys), all matches count as identified; otherwise only those with an accepted q-value.
     """
     return (
         "SELECT spectrum AS matched, file_row_number AS psm, q_value, coalesce(peptide, library_spectrum) AS peptide, "
@@ -195,14 +196,14 @@ def _best_library_matches(fdr: float) -> str:
 
 
 def _spectra_sql(*, has_file: bool, has_states: bool) -> str:
-    """Return SQL for the rows of the list.
+    """Return an SQL query for the rows of the list.
 
     Parameters
     ----------
     has_file
-        True if there is a table of spectra; otherwise the columns come from the map of an explanation, and missing columns are null.
+        True if there is a table of spectra; otherwise the columns are taken from the map of an explanation, and missing columns are null.
     has_states
-        True if the matches have a status column, as those of an explanation.
+        True if the matches have a status column, as in an explanation.
     """
 
     def stored(name: str) -> str:
@@ -231,7 +232,7 @@ class SpectrumFilter:
     Attributes
     ----------
     text
-        Scan, m/z (with a decimal point), or part of a peptide or of a spectrum name.
+        Scan, m/z (with a decimal point), or a section of a peptide or of a spectrum name.
     is_identified
         True or False to select identified or unidentified spectra, None for all.
     state

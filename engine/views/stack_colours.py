@@ -1,4 +1,4 @@
-"""Colours of the residues of a stack of hits, in established schemes such as Clustal X."""
+"""Colours of the residues of stacked alignments, in established schemes such as Clustal X."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _TAYLOR = {
     "V": "99ff00",
 }
 _SAME = ((0.8, "6464ff"), (0.6, "9999ff"), (0.4, "ccccff"), (0.0, "e6e6ff"))
-"""Colours of residues that equal the query's, by the minimum fraction of such rows in the column."""
+"""Colours of residues that equal the query's residue, by the minimum fraction of such rows in the column."""
 _CLUSTAL_COLOURS = {
     "orange": "e6994d",
     "yellow": "cccc00",
@@ -90,7 +90,7 @@ _GROUPS = {
     "s": ("S", 0.5),
     **{residue: (residue, 0.85) for residue in "ACDEFGHIKLMNPQRSTVWY"},
 }
-"""Residue groups of Clustal X: residues, and the minimum fraction of rows with any of them in a column."""
+"""Residue groups of Clustal X: residues, and the minimum fraction of rows in a column with any of them."""
 _WATER_SHY = "%#ACFHILMVWYPp"
 _RULES = (
     ("G", "orange", ""),
@@ -110,12 +110,12 @@ _RULES = (
     ("K", "red", "+KRQ"),
     ("R", "red", "+KRQ"),
 )
-"""Rules of Clustal X: residue, colour, and groups; a column must have any of these groups. Later rules override earlier ones."""
+"""Rules of Clustal X: residue, colour, and groups (the column must have one of them); later rules override earlier ones."""
 
 
 @dataclass(frozen=True)
 class StackScheme:
-    """A colour scheme: name, title, description, and a function that colours a stack."""
+    """Colour scheme: name, title, description, and a function that returns the colours of a stack."""
 
     name: str
     title: str
@@ -125,7 +125,7 @@ class StackScheme:
 
 @dataclass(frozen=True)
 class ColouredStack:
-    """A stack with colours, with or without the columns that insertions open.
+    """Stack of alignments with colours, with or without the columns of insertions.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class ColouredStack:
     colours
         Colours of the drawn residues, shape (rows, n, 4), uint8; see `stack_colours`.
     grade
-        Conservation of the drawn columns, 0 to 1, shape (n,), float64.
+        Conservation of the drawn columns, 0 to 1, (n,), float64.
     logo
         Sequence logo of the drawn columns, or None for fewer than `MINIMUM_SEQUENCES` rows.
     follows_insertion
@@ -165,11 +165,11 @@ class ColouredStack:
 
     @cached_property
     def query_place(self) -> NDArray[np.int64]:
-        """Residue of the query in each drawn column, from 0, -1 for none, shape (n,)."""
+        """Residue of the query in each drawn column, from 0, or -1 for none, (n,)."""
         return self.stack.query_place[self.columns]
 
     def text_at(self, row: int, place: int) -> str:
-        """Return the tooltip of a cell by row and drawn column."""
+        """Return the tooltip of the cell in a row and a drawn column."""
         stack, column = self.stack, int(self.columns[place])
         symbols = stack.symbols[row]
         name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
@@ -185,7 +185,7 @@ class ColouredStack:
 
 
 def stack_colours(stack: Stack, name: str) -> Colours:
-    """Return the colours of the residues of a stack in a scheme of `SCHEMES`, shape (rows, columns, 4), uint8.
+    """Return the colours of a stack's residues in a scheme of `SCHEMES`, (rows, columns, 4), uint8.
 
     The values are red, green, blue and opacity: 255, or 0 for residues without a colour.
     """
@@ -202,7 +202,7 @@ def _rgba(text: str) -> tuple[int, int, int, int]:
 
 
 def _of_residues(colours: dict[str, tuple[int, int, int, int]]) -> Callable[[Stack], Colours]:
-    """Return a function that colours a stack by residue only."""
+    """Return a function that colours a stack by the residue of each cell only."""
     table = np.zeros((256, 4), np.uint8)
     for residues, colour in colours.items():
         table[[ord(residue) for residue in residues]] = colour

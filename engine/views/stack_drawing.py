@@ -26,14 +26,14 @@ _NARROW = 0.45
 """Width of the symbol I relative to a column."""
 _BITS = (0, 2, 4)
 _LIGHT = 140.0
-"""Minimum luminance of colours with dark characters, 0 to 255."""
+"""Minimum luminance of colours on which characters are dark, 0 to 255."""
 _DARK_TEXT, _LIGHT_TEXT = Fixed(0, 0, 0), Fixed(255, 255, 255)
 _LUMINANCE = np.array([0.299, 0.587, 0.114])
 _FIGURE_SIZE, _FIGURE_COLUMNS, _LONGEST = 7.0, 80, 6000.0
 
 
 class StackSheet(Sheet):
-    """A stack whose names, logo, query and conservation stay visible while the hits scroll.
+    """Stack of alignments whose names, logo, query and conservation stay visible while the hits scroll.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class StackSheet(Sheet):
     Parameters
     ----------
     height
-        Height of the window, which decides if there is space for the logo; None on paper.
+        Height of the window, which determines if there is space for the logo; None on paper.
     """
 
     def __init__(self, stack: ColouredStack, measure: TextMeasure, height: float | None = None) -> None:
@@ -66,18 +66,18 @@ class StackSheet(Sheet):
         self.size = self.name + n_columns * self.cell, self.head + n_hits * self.line + self.foot
 
     def row_at(self, y: float, region: Region) -> int | None:
-        """Return the row (0 for the query) at a vertical coordinate, or None, as for the logo. `region`: the visible region."""
+        """Return the row (0 for the query) at a vertical coordinate, or None outside rows; `region` is the visible region."""
         down = y - region.top
         row = 0 if down < self.head else int((y - self.head) // self.line) + 1
         return row if self.logo <= down < region.height - self.foot and row < len(self.stack.stack) else None
 
     def place_at(self, x: float, y: float, region: Region) -> tuple[int, int] | None:
-        """Return the row and column at a point, or None. `region`: the visible region."""
+        """Return the row and column at a point, or None; `region` is the visible region."""
         row, column = self.row_at(y, region), self._column_at(x, region)
         return None if row is None or column is None else (row, column)
 
     def text_at(self, x: float, y: float, region: Region) -> str:
-        """Return the tooltip at a point. `region`: the visible region."""
+        """Return the tooltip at a point; `region` is the visible region."""
         if (column := self._column_at(x, region)) is None:
             return ""
         if self.stack.logo is not None and 0 <= y - region.top < self.logo:
@@ -90,7 +90,7 @@ class StackSheet(Sheet):
         return column if x - region.left >= self.name and column < len(self.stack.columns) else None
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Return the shapes of the visible hits, with the fixed numbers, query, conservation and names in front."""
+        """Return the shapes of the visible hits, with the numbers, query, conservation and names, which do not scroll, in front."""
         line, left, top = self.line, region.left, region.top
         start, stop = (int((x - self.name) // self.cell) for x in (left + self.name, region.right))
         columns = slice(start, min(stop + 1, len(self.stack.columns)))
@@ -126,7 +126,7 @@ class StackSheet(Sheet):
         return shapes
 
     def _logo_symbols(self, columns: slice, left: float, top: float) -> list[Basic]:
-        """Draw the symbols of the logo, the largest of each column on top."""
+        """Draw the symbols of the logo, with the largest symbol of each column on top."""
         logo = self.stack.logo
         if not self.logo or logo is None:
             return []
@@ -215,7 +215,7 @@ class StackSheet(Sheet):
 
 
 def draw_stack(stack: ColouredStack, measure: TextMeasure | None = None, width: float | None = None) -> Drawing:
-    """Draw a whole stack in blocks for a page, up to `width` points wide, or wider if it would be too high."""
+    """Draw a whole stack in blocks for a page, up to `width` points wide, or wider if the drawing would be too high."""
     sheet = StackSheet(stack, measure or TextMeasure(_FIGURE_SIZE))
     height, n_columns, n_all = sheet.size[1] + sheet.line, _FIGURE_COLUMNS, len(stack.columns)
     if width is not None:

@@ -1,4 +1,4 @@
-"""Sequence logo of a stack: the information content of each column, divided among its residues."""
+"""Sequence logo of a stack of alignments: the information content of each column, divided among its residues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MAXIMUM_BITS", "MINIMUM_SEQUENCES", "StackLogo"]
 MAXIMUM_BITS = float(np.log2(len(RESIDUES)))
 """Maximum information content of a column, bits."""
 MINIMUM_SEQUENCES = 5
-"""Minimum number of rows for a logo. With four, the small-sample correction would leave at most 0.9 of 4.3 bits."""
+"""Minimum number of rows for a logo; with four, the small-sample correction would leave at most 0.9 of 4.3 bits."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class StackLogo:
     Attributes
     ----------
     bits
-        Height of each of `RESIDUES` in each column, bits: its fraction of the residues times the information content of the column, shape
+        Height of each residue in `RESIDUES` in each column, bits: fraction of the residue times information content of the column, shape
         (20, n), float64.
     counts
         Number of rows with each residue, shape (20, n), float64.
@@ -38,7 +38,7 @@ class StackLogo:
 
     @classmethod
     def of(cls, symbols: NDArray[np.uint8], colours: NDArray[np.uint8]) -> StackLogo | None:
-        """Return the logo of symbols (rows, n) with colours (rows, n, 4), or None for fewer than `MINIMUM_SEQUENCES` rows."""
+        """Return the logo of symbols (rows, n) with colours (rows, n, 4); None for fewer than `MINIMUM_SEQUENCES` rows."""
         if len(symbols) < MINIMUM_SEQUENCES:
             return None
         counts = residue_counts(symbols)

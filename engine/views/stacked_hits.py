@@ -1,4 +1,4 @@
-"""Selected hits of a query as a stack, and whole sequences of subjects."""
+"""Selected hits of a query as a stack of alignments, and whole sequences of subjects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REMEDY = "Search again in the database as it is now"
 
 @dataclass(frozen=True)
 class StackedHits:
-    """A stack of n hits. `rows`: their rows in the table of hits, shape (n,). `total`: number of hits before the limit."""
+    """Stack of n hits; `rows` are their rows in the table of hits, (n,), and `total` is the number of hits before the limit."""
 
     stack: Stack
     rows: NDArray[np.int64]
@@ -44,7 +44,7 @@ class StackedHits:
 
 @dataclass(frozen=True)
 class SubjectSequence:
-    """The whole database sequence of a hit. `start`, `end`: first and last aligned residue, from 1."""
+    """Whole database sequence of a hit; `start` and `end` are the first and last aligned residue, from 1."""
 
     name: str
     description: str
@@ -59,7 +59,7 @@ class SubjectSequence:
 
 
 def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition] = (), rows: Sequence[int] = ()) -> StackedHits:
-    """Return hits stacked below the query with an index: the given rows or, without rows, all that satisfy the conditions.
+    """Return hits stacked below the query with an index: those in the given rows or, without rows, all that satisfy the conditions.
 
     The best `MAXIMUM_STACKED` hits are used. `source` is any open table of the run.
 

@@ -1,4 +1,4 @@
-"""Data of the view of a structure search: filtered hits, counts by threshold, and chains of hits."""
+"""Data of the view of a structure search: filtered hits, numbers of hits by threshold, and chains of hits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BOUNDED: dict[str, Literal[">=", "<="]] = {
     "query_coverage": ">=",
     "rmsd": "<=",
 }
-"""Columns of hits that a filter bounds, with the sign of the comparison."""
+"""Columns of hits to which a filter applies bounds, with the operator of the comparison."""
 _EVEN = 0.5
 HIT_COLUMNS = (
     *("query", "target", "description", "score", "z_score", "e_value", "same_fold_probability"),
@@ -46,14 +46,14 @@ HIT_COLUMNS = (
 
 @dataclass(frozen=True)
 class StructureFilter:
-    """Filter of hits. `bounds`: bounds of columns of `BOUNDED`, in the units of the table (fractions, ångström)."""
+    """Filter of hits; `bounds` are those of the columns in `BOUNDED`, in the units of the table (fractions, ångström)."""
 
     text: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
 
 
 def structure_conditions(chosen: StructureFilter) -> list[Condition]:
-    """Return the conditions of a filter on hits. NaN never satisfies a bound."""
+    """Return the conditions of a filter on hits; NaN satisfies no bound."""
     bounds = [
         all_of((is_finite(column), compares(column, sign, chosen.bounds[column])))
         for column, sign in BOUNDED.items()
@@ -88,7 +88,7 @@ class ThresholdColumns:
 
 
 def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumns:
-    """Read the columns of `BOUNDED` of the hits of a query, or of all hits for None. `source`: the table of hits."""
+    """Read the columns in `BOUNDED` of the hits of a query, or of all hits for None; `source` is the table of hits."""
     result = source.columns(list(BOUNDED), [] if query is None else select_query_hits(query))
     columns = {}
     for name in BOUNDED:
@@ -99,7 +99,7 @@ def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumn
 
 @dataclass(frozen=True)
 class StructureSummary:
-    """Counts and best scores of a structure search. `query`: name of any query.
+    """Counts and best scores of a structure search; `query` is the name of any query.
 
     Attributes
     ----------
@@ -119,13 +119,13 @@ class StructureSummary:
 
     @property
     def is_all_chance(self) -> bool:
-        """True if all hits may be random: the best E-value is 1 or more, and no same-fold probability reaches 50 %."""
+        """True if all hits may be due to chance: the best E-value is 1 or more, and no same-fold probability reaches 50 %."""
         is_rated = self.best_e_value is not None or self.best_probability is not None
         return self.n_hits > 0 and is_rated and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
 
 
 def structure_summary(source: TableSource) -> StructureSummary:
-    """Return the counts and best scores of a search. `source`: any open table of the run."""
+    """Return the counts and best scores of a search; `source` is any open table of the run."""
     row = source.query(
         "SELECT any_value(query) AS query, sum(n_hits) AS hits, count(*) AS n, count(*) FILTER (n_hits > 0) AS found, "
         "sum(n_aligned) AS aligned FROM queries"
@@ -140,7 +140,7 @@ def structure_summary(source: TableSource) -> StructureSummary:
 
 
 def open_hit_chains(run: FinishedRun) -> HitChains:
-    """Return a reader of the chains of hits from the input files of the run. Use from one thread only."""
+    """Return a reader of the chains of hits from the input files of the run; only one thread may use it."""
     return HitChains(run.inputs, float(run.parameters["minimum_plddt"]), run.parameters["models"], run.check_input)
 
 

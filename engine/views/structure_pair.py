@@ -1,4 +1,4 @@
-"""Alignment of two superposed chains by column: residues, secondary structure, distances and descriptors."""
+"""Alignment of two superposed chains by columns: residues, secondary structure, distances and descriptors."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from proteoscope.engine.views.traces import RESIDUE_NAMES, superpose_hit
 __all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "expand_cigar", "structure_pair"]
 
 WITHIN = (10, 11, 12, 13)
-"""Kinds of aligned columns by Cα distance after superposition, closest first."""
+"""Kinds of aligned columns by Cα distance after superposition, smallest distance first."""
 _LIMITS = np.array([1.0, 2.0, 3.5, 5.0])
 BEYOND, ALIGNED, APART = 14, 15, 16
-"""Kinds of columns: aligned beyond all distance limits; aligned at an unknown distance; not aligned."""
+"""Kinds of columns: aligned with a distance above all limits; aligned with an unknown distance; not aligned."""
 _CLOSE = 5.0
 """Maximum distance in Å of a pair marked with ``:``, as in TM-align."""
 _RUNS = re.compile(r"(\d+)([MID])")
@@ -38,7 +38,7 @@ class ChainFacts:
     states
         Secondary structure, one symbol per residue: H helix, E strand, C coil.
     labels
-        Author numbers with insertion codes, or None if unknown.
+        Residue numbers with insertion codes as in the structure file, or None if unknown.
     length, angle
         Length of the vector to the next Cα (Å) and its angle to the following vector (degrees), NaN if unknown, shape (n,).
     confidence
@@ -53,7 +53,7 @@ class ChainFacts:
 
     @classmethod
     def of_states(cls, states: str) -> ChainFacts:
-        """Return the descriptors of a chain with a known secondary structure, but without coordinates."""
+        """Return the descriptors of a chain whose secondary structure, but not coordinates, are known."""
         unknown = np.full(len(states), np.nan)
         return cls(states, None, unknown, unknown, unknown)
 
@@ -82,20 +82,20 @@ def expand_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @dataclass(frozen=True, kw_only=True)
 class StructurePair(AlignedPair):
-    """An alignment of two whole chains; `subject` is the target.
+    """Alignment of two whole chains; `subject` is the target.
 
     Attributes
     ----------
     of_query, of_target
         Residue of each chain in each column, from 0, -1 for a gap, shape (columns,).
     distance
-        Distance between the superposed Cα of aligned pairs in Å, NaN in other columns, shape (columns,).
+        Cα distance of aligned pairs after superposition, Å, NaN in other columns, (columns,).
     query_facts, target_facts
         Descriptors of the residues of both chains.
     chains
         Both chains from their files, or None.
     note
-        Why the chains are missing, or ''.
+        Reason why the chains are missing, or ''.
     """
 
     of_query: NDArray[np.int64]
@@ -111,7 +111,7 @@ class StructurePair(AlignedPair):
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """Distance classes explained below a picture, each with its text."""
+        """Distance classes that a legend explains, each with its text."""
         return (*((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"))
 
     @classmethod
@@ -126,7 +126,7 @@ class StructurePair(AlignedPair):
         chains: tuple[FoundChain, FoundChain] | None = None,
         note: str = "",
     ) -> StructurePair:
-        """Return the pair of an alignment of two whole chains.
+        """Return the alignment of two whole chains given by a CIGAR.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class StructurePair(AlignedPair):
             Values of the hit by column.
         chains
             Both chains from their files, or None.
-        note
+        Reason why the chains are missing, or ''.
             Why the chains are missing, or ''.
         """
         of_query, of_target = expand_cigar(cigar)
@@ -197,7 +197,7 @@ class StructurePair(AlignedPair):
         return query, target
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the author numbers, or positions if unknown, of the first and last residues of query and target."""
+        """Return the first and last residue numbers of query and target as in the structure files, or positions if unknown."""
         query, target = (
             (_label(facts, begin), _label(facts, end))
             for facts, (begin, end) in zip((self.query_facts, self.target_facts), self.numbers(first, last), strict=True)
@@ -237,7 +237,7 @@ class StructurePair(AlignedPair):
 
 
 def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
-    """Return the alignment of a hit. If files are missing, it has a note, but no distances and author numbers.
+    """Return the alignment of a hit; if structure files are missing, it has a note, but no distances and residue numbers.
 
     Parameters
     ----------
@@ -285,6 +285,6 @@ def _label(facts: ChainFacts, number: int) -> str:
 
 
 def _spread(text: str, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the symbols of a chain by column, ``-`` for a gap, uint8. `rows`: residue of each column, -1 for a gap."""
+    """Return the symbols of a chain by column, ``-`` for a gap, uint8; `rows` is the residue of each column, -1 for a gap."""
     symbols = np.append(np.frombuffer(text.encode("ascii", "replace"), np.uint8), np.uint8(ord("-")))
     return np.ascontiguousarray(symbols[rows])

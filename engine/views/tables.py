@@ -1,4 +1,4 @@
-"""Access to the tables of a run through DuckDB: filtered and sorted rows, and their values."""
+"""Access to the tables of a run through DuckDB: rows that satisfy conditions, sorted, and their values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ResultTables:
     Parameters
     ----------
     later
-        Further files by name, from which `changed` may create views.
+        Further files by name, for which `changed` may create views.
     described
         Table descriptions by name. Described tables are validated first (`proteoscope.engine.results.reader`), and only described columns
         are shown.
@@ -81,7 +81,7 @@ class ResultTables:
             raise
 
     def put(self, name: str, of: str, table: pa.Table) -> None:
-        """Store a table, derived from the table `of` of the run, for sources opened later; it may replace another table."""
+        """Store a table that is derived from the table `of` of the run, for sources opened later; it may replace another table."""
         rows = pa.array(np.arange(len(table)))
         with _readable(self.paths[of]), closing(self._connection.cursor()) as cursor:
             cursor.register("made_table", table.append_column(_ROW, rows))
@@ -93,7 +93,7 @@ class ResultTables:
         self.paths[name] = self.paths[of]
 
     def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
-        """Add the columns of `MARK_COLUMNS` to a table, with the given marks by row. Only sources opened later have them."""
+        """Add the columns of `MARK_COLUMNS` to a table, with the given marks by row, for sources opened later."""
         starred, comment = MARK_COLUMNS
         table, view, retained = (identifier(f"{name}{ending}") for ending in ("", _MARKED, _MARKS))
         with _readable(self.paths[name]):
@@ -110,20 +110,20 @@ class ResultTables:
         self._marked.add(name)
 
     def set_mark(self, name: str, row: int, mark: RowMark) -> None:
-        """Set the mark of a row. Sources show it from their next query on. May be called from any thread."""
+        """Set the mark of a row, which sources show in later queries; may be called from any thread."""
         with _readable(self.paths[name]), closing(self._connection.cursor()) as cursor:
             values = [row, STAR if mark.is_starred else "", mark.comment]
             cursor.execute(f"INSERT OR REPLACE INTO {identifier(name + _MARKS)} VALUES (?, ?, ?)", values)
 
     def has_view(self, view: str) -> bool:
-        """Return True if a view or replacement table of this name was created."""
+        """Return True if a view or replacement table called `view` was created."""
         named = "SELECT 1 FROM duckdb_views() WHERE view_name = $1 UNION ALL SELECT 1 FROM duckdb_tables() WHERE table_name = $1"
         with closing(self._connection.cursor()) as cursor:
             return bool(cursor.execute(named, [view]).fetchall())
 
     @contextmanager
     def changed(self, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a connection that may add views and tables from one of the run's files, in one transaction.
+        """Yield a connection that may add views and tables from a file of the run, in one transaction.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class ResultTables:
         return TableSource(self._connection.cursor(), name, {**self.paths, name: path}, view)
 
     def source(self, name: str) -> TableSource:
-        """Open one of the tables. Use each source from one thread only; different sources may be used in parallel.
+        """Open a table; each source may be used from one thread only, different sources in parallel.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class ResultTables:
 
 
 class TableSource:
-    """An open table: its rows by conditions and order, and their values. Queries may use the other tables of `paths`."""
+    """Open table whose rows are selected by conditions and sorted; queries may use the other tables of `paths`."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, paths: Mapping[str, Path], view: str = "") -> None:
         self._cursor = cursor
@@ -169,7 +169,7 @@ class TableSource:
         """DuckDB type of each column."""
 
     def sibling(self, name: str) -> TableSource:
-        """Return another table of the run for the same thread; it is closed with this one."""
+        """Return another table of the run for the same thread, which is closed with this source."""
         return TableSource(self._cursor, name, self.paths)
 
     @cached_property
@@ -252,7 +252,7 @@ class TableSource:
             return self._cursor.sql(sql, params=values).to_arrow_table()
 
     def interrupt(self) -> None:
-        """Interrupt the running query. May be called from any thread."""
+        """Interrupt the running query; may be called from any thread."""
         self._cursor.interrupt()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ __all__ = ["nice_ticks", "powers_of_ten", "round_step", "square_ticks"]
 
 
 def round_step(least: float) -> float:
-    """Return the smallest number of the form 1, 2 or 5 times a power of ten that is not below `least` (within 0.1 %)."""
+    """Return the smallest number of the form 1, 2 or 5 times a power of ten that is at least `least` (within 0.1 %)."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
@@ -16,7 +16,7 @@ def round_step(least: float) -> float:
 def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -> list[float]:
     """Return about `n_wanted` round numbers from `low` to `high`, in steps of 1, 2 or 5 times a power of ten.
 
-    `whole`: True for counts, whose ticks are whole numbers.
+    `whole` is True for counts, whose ticks are integers.
     """
     if not high > low or n_wanted < 1:
         return [low]
@@ -26,7 +26,7 @@ def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -
 
 
 def powers_of_ten(low: float, high: float, n_at_most: int) -> list[float]:
-    """Return the powers of ten (from 1) between `low` and `high`, or every k-th so that there are at most `n_at_most`."""
+    """Return the powers of ten (from 1) between `low` and `high`; every k-th, so that there are at most `n_at_most`."""
     powers = range(max(0, math.ceil(math.log10(low) - 1e-9)), math.floor(math.log10(high) + 1e-9) + 1)
     return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_at_most))]]
 

@@ -1,4 +1,4 @@
-"""Cα traces of superposed chains: the query, and hits in the query's frame."""
+"""Cα traces of superposed chains: the query, and hits in the coordinate system of the query."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ _FARTHEST = 99_999.0
 
 @dataclass(frozen=True, eq=False)
 class ResiduePairs:
-    """k aligned pairs of residues of the query and of a hit.
+    """Aligned pairs (k) of a residue of the query and a residue of a hit.
 
-    `rows`: residues of query and hit, shape (k, 2). `distance`: distance between their Cα in Å, shape (k,).
+    `rows` are the residues of query and hit, (k, 2); `distance` is the distance of their Cα atoms in Å, (k,).
     """
 
     rows: NDArray[np.int32]
@@ -73,7 +73,7 @@ class ResiduePairs:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """A chain of n residues in the coordinate system of the query.
+    """Chain of n residues in the coordinate system of the query.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ class Trace:
     position
         Cα coordinates in Å, NaN if invalid, shape (n, 3), float32.
     source
-        The chain from its file.
+        Chain as read from its file.
     pairs
-        Residue pairs aligned with the query; None for the query itself.
+        Pairs of residues aligned with the query; None for the query itself.
     rotation, translation
         Applied transformation, shape (3, 3) and (3,).
     hit
@@ -107,7 +107,7 @@ class Trace:
 
     @property
     def chains(self) -> Chains:
-        """Residue data of the chain, as the only chain of a `Chains`."""
+        """Residue data of the chain, as a `Chains` object with one chain."""
         return self.source.chains
 
     @property
@@ -129,12 +129,12 @@ class Trace:
         return partner
 
     def label(self, row: int) -> str:
-        """Return the name and author number of a residue, such as ``Leu 45``."""
+        """Return the name and the number in the structure file of a residue, such as ``Leu 45``."""
         return residue_label(self.chains, self.residues, row)
 
 
 def residue_label(chains: Chains, residues: str, row: int) -> str:
-    """Return the name and author number of a residue, with its insertion code."""
+    """Return the name and the number in the structure file of a residue, with its insertion code."""
     code = int(chains.insertion[row])
     symbol = residues[row]
     return f"{RESIDUE_NAMES.get(symbol, symbol)} {int(chains.author_number[row])}{chr(code) if code else ''}"
@@ -148,7 +148,7 @@ def create_query_trace(chain: FoundChain, evidence: ChainEvidence | None = None)
 def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
     """Return the trace of a hit superposed on the query.
 
-    Uses the stored transformation or, if it is invalid, a least-squares fit of the aligned pairs (Kabsch).
+    The transformation is that of the hit or, if this is invalid, a least-squares fit of the aligned pairs (Kabsch).
     """
     pairs = parse_cigar_pairs(str(hit["cigar"]))
     pairs = pairs[(pairs[:, 0] < len(query.chains.position)) & (pairs[:, 1] < len(target.chains.position))]
@@ -161,7 +161,7 @@ def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain)
 
 
 def superpose_chain(query: Trace, chain: FoundChain, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
-    """Return the trace of a chain superposed on another by a least-squares fit of aligned residues `rows`, shape (k, 2)."""
+    """Return the trace of a chain superposed on `query` by a least-squares fit of the aligned residues `rows`, (k, 2)."""
     rotation, translation = _least_squares(query.position, chain.chains.position, rows)
     position = moved(chain.chains.position, rotation, translation)
     distance = np.linalg.norm(query.position[rows[:, 0]].astype(np.float64) - position[rows[:, 1]], axis=1)

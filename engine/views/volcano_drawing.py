@@ -1,4 +1,4 @@
-"""Volcano plot of a comparison: fold changes against p-values, with the thresholds that define a change."""
+"""Volcano plot of a comparison: fold changes and p-values, with the thresholds that define a change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.engine.views.shown_peaks import UNMATCHED
 __all__ = ["draw_volcano"]
 
 _CANDIDATES = 80
-"""Maximum number of named changes, the most significant ones; names are omitted if there is no space."""
+"""Maximum number of named changes, the most significant ones; names without space are omitted."""
 _DOWN: Ink = 0
 _UP: Ink = 1
 _LEAST_Q_VALUE = 1e-4
@@ -25,7 +25,7 @@ _LEAST_Q_VALUE = 1e-4
 def draw_volcano(
     volcano: Volcano, q_value: float, fold_change: float, width: float = 400.0, height: float = 320.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw fold changes against p-values: changes are coloured and counted at both sides, the most significant are named.
+    """Draw fold changes against p-values; changes are coloured and counted at both sides, and the most significant ones are named.
 
     A click on a dot selects its row in the table of changes. The thresholds `q_value` and `fold_change` are handles that can be dragged.
     """

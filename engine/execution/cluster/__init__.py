@@ -1,4 +1,4 @@
-"""Workers in other processes, through `distributed`."""
+"""Execution of workloads on workers in other processes, with the library `distributed`."""
 
 import lazy_loader
 

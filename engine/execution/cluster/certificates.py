@@ -1,6 +1,6 @@
-"""Certificate and key that scheduler, workers and runs share: each shows the certificate and trusts no other.
+"""Certificate and key shared by scheduler, workers and runs; each presents the certificate and trusts no other certificate.
 
-The key allows any program to run on all of the machines, because `distributed` sends functions: it is the boundary of trust.
+Anyone with the key can run any program on all these machines, because `distributed` sends functions: the key is the boundary of trust.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = [
 ]
 
 CERTIFICATE, KEY = "certificate.pem", "key.pem"
-"""Names of the files in a folder of certificates."""
+"""Names of the certificate file and the key file in a folder."""
 USUAL_DAYS = 365
-"""Validity of certificates that a user makes."""
+"""Default validity of certificates, days."""
 _MAXIMUM_BYTES = 1 << 20
 _MAXIMUM_DAYS = 3650
 _REMEDY = "Make new ones with: proteoscope workers certificates --out DIR"
@@ -47,7 +47,7 @@ _REPLACEABLE = "other users can replace certificates here. Give a folder of your
 
 @dataclass(frozen=True)
 class Certificates:
-    """A self-signed certificate with its key, as PEM texts, or as the paths of files that `distributed` reads."""
+    """Self-signed certificate with its key, as PEM texts or as paths of files; `distributed` reads both."""
 
     certificate: str
     key: str
@@ -61,17 +61,17 @@ class Certificates:
         return Security(require_encryption=True, tls_ca_file=self.certificate, **fields)
 
     def to_line(self) -> str:
-        """Return a line of JSON, for the standard input of a process."""
+        """Return the certificate and key as a line of JSON, for the standard input of a process."""
         return json.dumps(astuple(self))
 
     @classmethod
     def from_line(cls, line: str) -> Certificates:
-        """Read the result of `to_line`.
+        """Read the certificate and key from a result of `to_line`.
 
         Raises
         ------
         ParameterError
-            The line is something else.
+            If the line is not such a result.
         """
         try:
             return cls(*TypeAdapter(tuple[str, str]).validate_json(line))
@@ -80,17 +80,17 @@ class Certificates:
 
 
 def make_certificates(days: int = 1) -> Certificates:
-    """Make a certificate with a new key.
+    """Create a self-signed certificate with a new key.
 
     Parameters
     ----------
     days : int
-        Validity.
+        Validity of the certificate, days.
 
     Raises
     ------
     ParameterError
-        `days` is out of range.
+        If `days` is out of range.
     """
     from cryptography import x509  # optional: installed with the extra "workers"
     from cryptography.hazmat.primitives import hashes, serialization  # optional: installed with the extra "workers"
@@ -124,19 +124,19 @@ def make_certificates(days: int = 1) -> Certificates:
 def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     """Write a certificate and its key into a folder.
 
-    A new folder can be read by the user only; the mode of an existing one does not change. The files can be read by the user only.
+    Only the user can read the files. A new folder is readable by the user only; the mode of an existing folder is not changed.
 
     Returns
     -------
     list of Path
-        The files.
+        Paths of the written files.
 
     Raises
     ------
     ParameterError
-        The folder has some already.
+        If the folder already contains a certificate or key.
     StorageError
-        The disk refuses, or other users can replace files there.
+        If writing fails, or other users can replace files in the folder.
     """
     if (folder / CERTIFICATE).exists():
         raise ParameterError(f"{folder}: there are certificates in it already; give a folder that is not there yet")
@@ -160,7 +160,7 @@ def read_certificates(folder: Path) -> Certificates:
     Raises
     ------
     InputError
-        One is missing or damaged, is not valid now, does not belong to the other, or other users can read the key.
+        If a file is missing or damaged, the certificate is not valid now or does not belong to the key, or other users can read the key.
     """
     certificates = Certificates(*(read_text(folder / name, remedy=_REMEDY) for name in (CERTIFICATE, KEY)))
     if os.name == "posix" and (folder / KEY).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -188,18 +188,19 @@ def read_certificates(folder: Path) -> Certificates:
 
 
 def read_text(path: Path, *, remedy: str = "") -> str:
-    """Read a small file of the user.
+    """Read a small UTF-8 file of the user.
 
     Parameters
     ----------
     path : Path
+        File to read.
     remedy : str
-        See `InputError`.
+        Advice to the user in errors (see `InputError`).
 
     Raises
     ------
     InputError
-        It cannot be read, or is not UTF-8.
+        If the file cannot be read, or is not UTF-8.
     """
     try:
         with open_regular(path) as file:
@@ -209,12 +210,12 @@ def read_text(path: Path, *, remedy: str = "") -> str:
 
 
 def needs_cryptography() -> None:
-    """Require the libraries for workers.
+    """Raise an error unless the libraries for workers are installed.
 
     Raises
     ------
     WorkersError
-        They are not installed.
+        If the libraries are not installed.
     """
     try:
         import cryptography  # noqa: F401 - optional: installed with the extra "workers"

@@ -1,4 +1,4 @@
-"""Workloads on the workers of a cluster, as `proteoscope.engine.execution.remote_workers.RemoteWorkers`."""
+"""Execution of workloads on the workers of a cluster; implements `proteoscope.engine.execution.remote_workers.RemoteWorkers`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _STORED_ROUNDS = 2  # packed states; some workers may still be at the round befo
 
 
 class Cluster:
-    """Workers, and the workloads that are open on them.
+    """Workers of a run, and the workloads that are open on them.
 
     Parameters
     ----------
     name : str
-        As requested, for example ``local:4``.
+        Request of the user, for example ``local:4``.
     connection : Connection
-        To the workers.
+        Connection to the workers.
     folder : Path
-        Folder for columns that are in memory. Workers on other machines that share it need no copies.
+        Folder to which columns in memory are written. Workers on other machines that share the folder need no copies.
     """
 
     def __init__(self, name: str, connection: Connection, folder: Path) -> None:
@@ -50,7 +50,7 @@ class Cluster:
 
     @property
     def has_gpus(self) -> bool:
-        """True if some workers compute with a GPU."""
+        """True if any worker computes with a GPU."""
         return any(device.is_gpu for device in self.connection.devices())
 
     def devices(self) -> list[Device]:
@@ -81,12 +81,12 @@ class Cluster:
                     sent.close()
 
     def copy(self, opened: _RemoteComputation, file: ColumnFile) -> str:
-        """Copy a file to the machine of a worker, once for all workers there.
+        """Copy a file to the machine of a worker, once for all workers on that machine.
 
         Returns
         -------
         str
-            Digest, by which its store names the file.
+            SHA-256 of the file, which is the name of the copy on the machine.
         """
         with self._lock:
             if file not in self._digests:
@@ -102,7 +102,7 @@ class Cluster:
 
 
 class _SentWork:
-    """A workload and the states of its rounds as bytes, packed once for all workers."""
+    """Workload with the states of its rounds as bytes, packed once for all workers."""
 
     def __init__(self, workload: Workload, folder: Path) -> None:
         kind = KINDS[workload.kind]()
@@ -112,7 +112,7 @@ class _SentWork:
         self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []
 
     def packed(self, *values: Any) -> tuple[bytes, Mapping[str, ColumnFile]]:
-        """Return values as bytes, with the files of their large arrays: those of `opening`, or the state and items of a round."""
+        """Return the packed values (those of `opening`, or the state and items of a round), and the files of their large arrays."""
         with self._lock:
             for packed_values, packed, named in self._packed:
                 if all(map(operator.is_, packed_values, values)):
@@ -130,7 +130,7 @@ class _SentWork:
 
 
 class _RemoteComputation:
-    """A workload that is open on a worker, as `proteoscope.engine.execution.workload.Computation`."""
+    """Workload that is open on a worker; implements `proteoscope.engine.execution.workload.Computation`."""
 
     def __init__(self, cluster: Cluster, sent: _SentWork, device: RemoteDevice, progress: Progress) -> None:
         self._cluster, self._sent, self.device, self._progress = cluster, sent, device, progress
@@ -144,7 +144,7 @@ class _RemoteComputation:
         self._send("begin", (state, items))
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Compute a partition there; what is not fetched is not computed."""
+        """Compute a partition on the worker; results that are not fetched are not computed."""
         is_new, is_done = True, False
         while not is_done:
             answer = self.call("compute", first, last, is_new)
@@ -156,12 +156,12 @@ class _RemoteComputation:
         return self._cluster.connection.call(self.device, self.actor, name, *arguments, check=self._progress.check)
 
     def _send(self, name: str, values: tuple[Any, ...], *more: Any) -> None:
-        """Call a function with packed values, and copy the files that its machine does not see.
+        """Call a function of the worker with packed values, after copying files that the worker's machine does not have.
 
         Raises
         ------
         WorkerLostBeforeError
-            The worker was lost.
+            If the worker was lost.
         """
         (packed, files), digests = self._sent.packed(*values), dict[str, str]()
         try:

@@ -1,8 +1,8 @@
-"""Columns of a workload as files that workers memory-map: the scheduler never sends them.
+"""Columns of a workload as files that workers memory-map, so that the scheduler does not send them.
 
-A memory-mapped array is named by its file, offset, type and shape. A large one in memory is written once to a folder of the session.
-A worker that sees the same file under the same path opens it there: on this machine, or in a shared folder. Otherwise it is copied, once to
-each machine, under its digest.
+A reference to a memory-mapped array consists of its file, offset, type and shape. A large array in memory is written once to a folder of
+the session. A worker that finds the same file under the same path (on this machine, or in a shared folder) opens it there. Otherwise the
+file is copied, once to each machine, and stored under its digest.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ __all__ = [
 
 _LEAST_BYTES = 1 << 18  # of an array that becomes a file
 MAXIMUM_STORED_BYTES = 64 << 30
-"""Size of all files that were copied to a machine; those used longest ago are removed first."""
+"""Maximum total size of the files that were copied to a machine, bytes; the least recently used files are removed first."""
 
 
 class ColumnFile(NamedTuple):
-    """A file with columns, by which a worker recognises it.
+    """File with columns, with the properties by which a worker recognises it.
 
     Attributes
     ----------
     path : str
-        Absolute.
+        Absolute path.
     number : int
-        Of its inode.
+        Number of the inode.
     size : int
-        Bytes.
+        Size in bytes.
     changed : int
-        Time of its last change (ns).
+        Time of the last change, ns.
     """
 
     path: str
@@ -62,30 +62,30 @@ class ColumnFile(NamedTuple):
 
     @classmethod
     def at(cls, path: Path) -> ColumnFile:
-        """Return the file as it is now."""
+        """Return the file at a path in its current state."""
         result = path.stat()
         return cls(str(path), result.st_ino, result.st_size, result.st_mtime_ns)
 
     @property
     def is_here(self) -> bool:
-        """True if this machine sees it."""
+        """True if this machine has the file, unchanged, under this path."""
         with contextlib.suppress(OSError):
             return ColumnFile.at(Path(self.path)) == self
         return False
 
 
 class NamedColumns:
-    """Names of the large arrays of a workload or round.
+    """References to the large arrays of a workload or round.
 
     Parameters
     ----------
     folder : Path
-        Folder of the session, to which arrays that are in memory are written.
+        Folder of the session, to which arrays in memory are written.
 
     Attributes
     ----------
     files : dict of str to ColumnFile
-        Their files by path.
+        Files with the arrays, by path.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -93,7 +93,7 @@ class NamedColumns:
         self.files: dict[str, ColumnFile] = {}
 
     def name(self, array: NDArray) -> Mapping[str, Any] | None:
-        """Return what names an array, or None for a small one, which is sent itself."""
+        """Return a reference to an array, or None for a small array, which is sent as a value."""
         if array.nbytes < _LEAST_BYTES or array.dtype.hasobject:
             return None
         path, offset = _mapped_file(array) or (self._write(array), 0)
@@ -115,14 +115,14 @@ class NamedColumns:
         return path
 
     def remove(self) -> None:
-        """Remove what was written for them; files that workers have open stay readable to them."""
+        """Remove the files that were written for these arrays; files that workers have opened stay readable."""
         for path in map(Path, self.files):
             if path.parent == self._folder:
                 path.unlink(missing_ok=True)
 
 
 def _mapped_file(array: NDArray) -> tuple[Path, int] | None:
-    """Return the file that an array maps and its offset there, or None for an array in memory."""
+    """Return the file that an array maps and the array's offset in it; None for an array in memory."""
     if not array.flags.c_contiguous:
         return None
     root: Any = array
@@ -135,23 +135,23 @@ def _mapped_file(array: NDArray) -> tuple[Path, int] | None:
 
 
 def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, str]) -> NDArray:
-    """Memory-map a named array.
+    """Memory-map an array, given its reference.
 
     Parameters
     ----------
     named : mapping
-        Result of `NamedColumns.name`.
+        Reference returned by `NamedColumns.name`.
     folder : Path
-        Store of the files that were copied to this machine.
+        Folder with the files that were copied to this machine.
     digests : mapping of str to str
-        Their digests, by path in the run.
+        SHA-256 of the copied files, by their paths on the machine of the run.
 
     Raises
     ------
     ValueError
-        The array does not lie within its file.
+        If the array is not within its file.
     OSError
-        The file no longer exists.
+        If the file no longer exists.
     """
     file = ColumnFile(*named["file"])
     path = folder / digests[file.path] if file.path in digests else Path(file.path)
@@ -171,12 +171,12 @@ def file_digest(path: Path) -> str:
 
 
 def store_folder() -> Path:
-    """Make the folder of this machine's cache for columns that are copied to it.
+    """Return the cache folder of this machine for copied files; create it if necessary.
 
     Raises
     ------
     StorageError
-        The disk refuses.
+        If the folder cannot be created.
     """
     folder = cache_folder() / "workers"
     with storage_errors(folder):
@@ -185,21 +185,21 @@ def store_folder() -> Path:
 
 
 def trim_store(folder: Path, needed: int, most: int = MAXIMUM_STORED_BYTES) -> None:
-    """Remove the files that were used longest ago until another fits.
+    """Remove the least recently used files until another file fits.
 
     Parameters
     ----------
     folder : Path
-        The store.
+        Folder with the copied files.
     needed : int
-        Bytes of the file to come.
+        Size of the other file, bytes.
     most : int
-        Bytes of the whole store.
+        Maximum total size of the folder, bytes.
 
     Raises
     ------
     StorageError
-        It does not fit even into the empty store.
+        If the file does not fit even into the empty folder.
     """
     if needed > min(most, shutil.disk_usage(folder).free):
         raise StorageError(f"{folder}: {needed / 1e9:.1f} GB of columns do not fit. Free some space, or share a folder.")

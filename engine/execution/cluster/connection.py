@@ -1,7 +1,7 @@
-"""Connection of a run with its workers: which are usable, calls of their actors, and loss of a worker.
+"""Connection of a run to its workers: usable workers, calls of functions in workers, and loss of workers.
 
-`distributed` carries the calls, reports workers that come and go, and restarts those that were killed. `Scheduler` of
-`proteoscope.engine.execution.scheduler` decides which partition goes to which device.
+`distributed` transports the calls, reports workers that join and leave, and restarts workers that were killed. `Scheduler` in
+`proteoscope.engine.execution.scheduler` decides which worker computes which partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAXIMUM_GREETING = 5000  # characters of each text of a worker
 _DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
 _INCOMPATIBLE = "expected a worker of this version of Proteoscope; install the same version on both machines"
 SILENT = logging.CRITICAL + 1
-"""Level above which nothing of `distributed` is logged."""
+"""Level of logging above that of all messages of `distributed`."""
 
 CONFIGURATION: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
@@ -49,16 +49,16 @@ CONFIGURATION: dict[str, Any] = {
     # The fork server loads the program once for all workers. Only Linux's own libraries are safe to fork.
     "distributed.worker.multiprocessing-method": "forkserver" if sys.platform.startswith("linux") else "spawn",
 }
-"""Settings of `distributed` here and in workers: no web pages, no tasks that move, no profiling."""
+"""Settings of `distributed` in the run and in workers: no web pages, no moving of tasks, no profiling."""
 
 
 def configure() -> None:
-    """Apply `CONFIGURATION` in this process and silence the log of `distributed`.
+    """Apply `CONFIGURATION` in this process, and suppress the log messages of `distributed`.
 
     Raises
     ------
     WorkersError
-        The libraries for workers are not installed.
+        If the libraries for workers are not installed.
     """
     needs_cryptography()
     import dask  # optional: installed with the extra "workers"
@@ -73,28 +73,28 @@ def configure() -> None:
 
 
 def _is_unrelated(record: logging.LogRecord) -> bool:
-    """Return True unless a record is about a connection of `distributed` that ended."""
+    """Return False for log records about a connection of `distributed` that ended."""
     error = record.exc_info[1] if record.exc_info else None
     return not type(error).__module__.startswith("distributed")
 
 
 class RemoteDevice:
-    """A worker, as `proteoscope.kernels.device.Device`.
+    """Worker, described as a device; implements `proteoscope.kernels.device.Device`.
 
     Attributes
     ----------
     name : str
-        ``worker 3``, unique in a run.
+        Name such as ``worker 3``, unique in a run.
     address : str
-        As `distributed` names the worker.
+        Address of the worker in `distributed`.
     host, process : str, int
-        Machine and number of its process.
+        Name of the machine, and number of the process.
     description : str
-        Machine and device.
+        Description of machine and device.
     is_gpu : bool
-        True if its device is a GPU.
+        True if the device of the worker is a GPU.
     store : str
-        Folder on its machine for copied columns.
+        Folder on the worker's machine for copied files.
     """
 
     kernels = ""
@@ -112,14 +112,14 @@ class RemoteDevice:
 
 
 class Connection:
-    """Workers of a scheduler.
+    """Connection to the workers of a scheduler.
 
     Parameters
     ----------
     client : distributed.Client
-        Connected, with `direct_to_workers`.
+        Connected client, created with `direct_to_workers`.
     report : callable
-        Called with a sentence when a worker comes or cannot be used.
+        Function that receives a sentence when a worker joins or cannot be used.
     """
 
     def __init__(self, client: Any, report: Callable[[str], None]) -> None:
@@ -135,39 +135,39 @@ class Connection:
             self._add(address)
 
     def devices(self) -> list[RemoteDevice]:
-        """Return the workers that are usable now."""
+        """Return the workers that are usable at present."""
         with self._changed:
             return list(self._devices.values())
 
     def wait(
         self, n: int, seconds: float, progress: Progress, checks: Sequence[Callable[[], None]] = (), *, but: Collection[str] = ()
     ) -> bool:
-        """Wait for workers, and for all that the scheduler knows by then.
+        """Wait until `n` workers are usable, and until all workers that the scheduler then knows are examined.
 
         Parameters
         ----------
         n : int
             Number of workers.
         seconds : float
-            Maximum time.
+            Maximum waiting time, s.
         progress : Progress
-            Checked for a cancel.
+            Progress, which is checked for cancellation.
         checks : sequence of callable
-            Called again and again; what they raise ends the wait.
+            Functions that are called repeatedly; an exception that they raise ends the wait.
         but : collection of str
-            Names of workers that do not count.
+            Names of workers that are not counted.
 
         Returns
         -------
         bool
-            True if there are some.
+            True if `n` workers are usable.
 
         Raises
         ------
         Cancelled
-            The user cancelled.
+            If the user cancelled.
         WorkersError
-            Those that came cannot be used, or no worker can come.
+            If the workers that joined cannot be used, or no worker can join any more.
         """
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -186,30 +186,30 @@ class Connection:
         return any(device.name not in but for device in self.devices())
 
     def actor(self, device: RemoteDevice, check: Callable[[], None]) -> Any:
-        """Start a `RemoteWorkload` in a worker, where it lives as long as the result is referred to.
+        """Start a `RemoteWorkload` in a worker; it exists as long as the returned object is referenced.
 
         Raises
         ------
         WorkerLostError
-            The worker was lost.
+            If the worker was lost.
         WorkersError
-            The connection failed. And what `check` raises.
+            If the connection failed. Exceptions of `check` are passed on.
         """
         options = {"actor": True, "workers": [device.address], "allow_other_workers": False, "pure": False}
         with self._client.as_current():  # to which the actor belongs
             return self._result(device, lambda: self._client.submit(RemoteWorkload, **options), check)
 
     def call(self, device: RemoteDevice, actor: Any, name: str, *arguments: Any, check: Callable[[], None]) -> Any:
-        """Call a function of an actor; see `proteoscope.engine.execution.cluster.worker_process.FUNCTIONS`.
+        """Call a function of a `RemoteWorkload` (see `proteoscope.engine.execution.cluster.worker_process.FUNCTIONS`).
 
         Raises
         ------
         WorkerLostError
-            The worker was lost.
+            If the worker was lost.
         DeviceError
-            Its device failed.
+            If the device of the worker failed.
         WorkersError
-            The function or the connection failed. And what `check` raises.
+            If the function or the connection failed. Exceptions of `check` are passed on.
         """
         answer = unpack(self._result(device, lambda: actor.call(name, *arguments), check))
         if "answer" in answer:
@@ -220,7 +220,7 @@ class Connection:
         raise WorkersError(f"{device.name} ({device.description}) could not {name}: {text}")
 
     def close(self) -> None:
-        """Forget the workers."""
+        """Close the connection to the workers."""
         with self._changed:
             self._is_closed = True
             self._present.clear()
@@ -228,7 +228,7 @@ class Connection:
             self._changed.notify_all()
 
     def _result(self, device: RemoteDevice, begin: Callable[[], Awaitable[Any]], check: Callable[[], None]) -> Any:
-        """Wait for a result of `distributed`, as long as its worker is there."""
+        """Wait for a result of `distributed`; raise an error if the worker is lost."""
         self._require(device)
         pending = self._start(_result_of(begin))
         try:
@@ -247,7 +247,7 @@ class Connection:
             raise WorkerLostError(text) from None
 
     def _start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Run a coroutine on the loop of the client."""
+        """Run a coroutine in the event loop of the client."""
         try:
             return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
         except RuntimeError:  # the loop is closed
@@ -264,7 +264,7 @@ class Connection:
             raise WorkerLostError(f"{device.name} ({device.description}) is lost")
 
     def _handle_event(self, event: tuple[float, Any]) -> None:
-        """Handle an event of the scheduler, on the thread of the client."""
+        """Handle an event of the scheduler; called on the thread of the client."""
         match event[1]:
             case {"action": "add-worker", "worker": str(address)}:
                 self._add(address)
@@ -282,7 +282,7 @@ class Connection:
         threading.Thread(target=self._admit, args=(address,), name="proteoscope-greeting", daemon=True).start()
 
     def _admit(self, address: str) -> None:
-        """Give a worker a name, or refuse it."""
+        """Name a worker that joined, or reject it."""
         device, refusal = None, ""
         try:
             device = self._greet(address)
@@ -301,12 +301,12 @@ class Connection:
         self._report(refusal if device is None else f"{device.name} is there: {device.description}")
 
     def _greet(self, address: str) -> RemoteDevice:
-        """Compare a worker's program with this one before it gets work.
+        """Compare the program of a worker with this program, before the worker is used.
 
         Raises
         ------
         WorkersError
-            It cannot be used.
+            If the worker cannot be used.
         """
         try:
             # A worker without the program survives `run`; an actor that it cannot import would end it.
@@ -325,7 +325,7 @@ class Connection:
         return device
 
     def _choose_route(self, address: str) -> None:
-        """Let the scheduler pass all calls on if a worker cannot be reached directly."""
+        """Let the scheduler forward all calls if a worker cannot be reached directly."""
         try:
             self._start(asyncio.wait_for(self._client.rpc(address).echo(data=0), _DIRECT_SECONDS)).result()
         except OSError:  # also when there is no answer in time

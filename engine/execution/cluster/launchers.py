@@ -1,4 +1,4 @@
-"""Start of the workers of a run: here, on hosts by ssh, or by Slurm; or connection with a scheduler that runs already."""
+"""Start of the workers of a run (on this machine, on hosts by ssh, or by Slurm), or connection to a running scheduler."""
 
 from __future__ import annotations
 
@@ -55,29 +55,29 @@ def open_cluster(
     certificates: Path | None = None,
     spool: Path | None = None,
 ) -> Iterator[Cluster]:
-    """Start or find workers, and use them until the block ends; the first of them are there when it begins.
+    """Start or find workers, and use them until the ``with`` block ends; the block begins when the first workers have joined.
 
     Parameters
     ----------
     requested : str
         See `parse_workers`.
     progress : Progress
-        Shows the start, and workers that come and go.
+        Progress, which shows the start, and workers that join and leave.
     device, threads : str, int, optional
-        Of local workers together.
+        Device and total number of threads of local workers.
     certificates : Path, optional
-        Folder, for the address of a scheduler.
+        Folder of certificates, for a scheduler that is given by its address.
     spool : Path, optional
-        Folder for columns that are in memory, see `Cluster`; by default that for temporary files.
+        Folder for columns in memory (see `Cluster`); by default the folder for temporary files.
 
     Raises
     ------
     ParameterError, InputError
-        The request is not valid.
+        If the request is not valid.
     WorkersError
-        No worker comes.
+        If no worker joins.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     request = parse_workers(requested)
     configure()
@@ -95,7 +95,10 @@ def open_cluster(
 
 
 class _Started(NamedTuple):
-    """A scheduler, and how many workers must come in how many seconds; `checks` raise if they cannot."""
+    """Started scheduler, and the number of workers that must join within a number of seconds.
+
+    `checks` raise an exception if they cannot.
+    """
 
     address: str
     security: Any
@@ -130,7 +133,7 @@ def _start_hosts(path: Path, made: Certificates, stack: ExitStack) -> _Started:
 
 
 def ssh_command(host: Host, address: str) -> list[str]:
-    """Return the command that starts the workers of a host with the user's OpenSSH, without a password."""
+    """Return the command that starts the workers of a host with the user's OpenSSH, without a password prompt."""
     options = [] if host.workers is None else ["--count", str(host.workers)]
     options += [] if host.threads is None else ["--threads", str(host.threads)]
     remote = f"{host.command} workers start {address} --certificates - --device {host.device} {' '.join(options)}".strip()
@@ -138,7 +141,7 @@ def ssh_command(host: Host, address: str) -> list[str]:
 
 
 def _own_address(host: str) -> str:
-    """Return the address of this machine by which a host reaches it."""
+    """Return the address of this machine under which the host `host` reaches it."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect((host.rpartition("@")[2], 9))  # nothing is sent
@@ -148,7 +151,7 @@ def _own_address(host: str) -> str:
 
 
 def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
-    """Submit the jobs; the first that runs is enough to begin."""
+    """Submit the Slurm jobs; the run can begin when the first job runs."""
     from dask_jobqueue import SLURMCluster  # optional: installed with the extra "workers"
 
     configuration = read_slurm(path)
@@ -181,13 +184,13 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
 
 
 def _folder(parent: Path, name: str, stack: ExitStack) -> Path:
-    """Make a temporary folder, which is removed with the block."""
+    """Create a temporary folder, which is removed when the block ends."""
     with storage_errors(parent):
         return stack.enter_context(temporary_folder(parent / name))
 
 
 def _scheduler(stack: ExitStack, made: Certificates, host: str) -> str:
-    """Start a scheduler in this process and return its address."""
+    """Start a scheduler in this process, and return its address."""
     from distributed import Scheduler  # optional: installed with the extra "workers"
     from distributed.deploy.spec import SpecCluster  # optional: installed with the extra "workers"
 
@@ -210,7 +213,7 @@ def _client(started: _Started) -> Any:
 
 
 def _close_at_end(stack: ExitStack, resource: Any) -> None:
-    """Close a client or cluster with the block, on another thread: that takes a while, for which a cancel does not wait."""
+    """Close a client or cluster when the block ends, on another thread, since closing takes a while and cancellation must not wait."""
 
     def close() -> None:
         with contextlib.suppress(Exception):
@@ -226,9 +229,9 @@ def _close_at_end(stack: ExitStack, resource: Any) -> None:
 
 @contextmanager
 def _process(command: Sequence[str], made: Certificates, name: str) -> Iterator[Callable[[], None]]:
-    """Run workers in a process until the block ends, and yield a check that raises if it has ended.
+    """Run workers in a process until the block ends; yield a function that raises an error if the process has ended.
 
-    The process reads its certificates from standard input, and ends when that does: also when this process is killed.
+    The process reads its certificates from standard input, and ends when the input ends, also if this process is killed.
     """
     with tempfile.TemporaryFile() as errors:
         try:

@@ -1,6 +1,6 @@
-"""Plain data as bytes for other processes: msgpack, with each array as a ``.npy`` that holds no objects.
+"""Conversion of plain data to bytes for other processes: msgpack, with each array as a ``.npy`` without objects.
 
-Nothing is pickled or unpickled. A large array may be named instead (`proteoscope.engine.execution.cluster.columns`).
+Nothing is pickled or unpickled. A large array may be replaced by a reference (`proteoscope.engine.execution.cluster.columns`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
     Parameters
     ----------
     value : object
-        Numbers, strings, bytes, arrays, and mappings and sequences of them.
+        Numbers, strings, bytes, arrays, and mappings and sequences of these.
     named : callable
-        Returns the reference of an array, or None for an array that is packed with its values.
+        Function that returns the reference of an array, or None for an array whose values are packed.
 
     Raises
     ------
     TypeError
-        A value has another type, or an array contains objects.
+        If a value has another type, or an array contains objects.
     """
 
     def other(item: Any) -> Any:
@@ -56,19 +56,19 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
 
 
 def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray] | None = None) -> Any:
-    """Convert the result of `pack` back, with read-only arrays where they were; named tuples become plain tuples.
+    """Convert the result of `pack` back to data; arrays are read-only, and named tuples become plain tuples.
 
     Parameters
     ----------
     packed : bytes
         Result of `pack`.
     opened : callable, optional
-        Opens an array that is named.
+        Function that opens an array, given its reference.
 
     Raises
     ------
     ValueError
-        The bytes are something else.
+        If the bytes are not a result of `pack`.
     """
 
     def extension(code: int, data: bytes) -> Any:

@@ -41,18 +41,18 @@ _ShellWord = Annotated[str, Field(pattern=r"^[^;&|<>$`\\\"'()\s]+$")]
 
 @dataclass(frozen=True)
 class WorkersRequest:
-    """Request for workers.
+    """Request for workers, parsed from a value of ``--workers``.
 
     Attributes
     ----------
     sort : str
-        How workers are started or found.
+        Method of starting or finding workers.
     count : int
         Number of local workers.
     file : Path
-        File of hosts, or Slurm configuration.
+        File with hosts, or Slurm configuration.
     address : str
-        Of a scheduler.
+        Address of a scheduler.
     """
 
     sort: Literal["local", "ssh", "slurm", "address"]
@@ -62,12 +62,12 @@ class WorkersRequest:
 
 
 def parse_workers(text: str) -> WorkersRequest:
-    """Read a value of ``--workers``.
+    """Parse a value of ``--workers``.
 
     Raises
     ------
     ParameterError
-        It is not valid, its file does not exist, or it would send without encryption beyond this machine.
+        If the value is not valid, its file does not exist, or data would leave this machine without encryption.
     """
     sort, _, rest = text.partition(":")
     if sort == "local":
@@ -84,12 +84,12 @@ def parse_workers(text: str) -> WorkersRequest:
 
 
 def checked_address(text: str) -> str:
-    """Return the address of a scheduler after validating it.
+    """Return the address of a scheduler after validation.
 
     Raises
     ------
     ParameterError
-        It is not an address, or it would send without encryption beyond this machine.
+        If the text is not an address, or data would leave this machine without encryption.
     """
     result = _ADDRESS.fullmatch(text)
     if result is None or not 0 <= int(result["port"]) < 65536:
@@ -107,12 +107,12 @@ def security_of(address: str, certificates: Path | None) -> Security | None:
     address : str
         Result of `checked_address`.
     certificates : Path, optional
-        Folder of the scheduler's certificates, which an address with encryption needs.
+        Folder of the scheduler's certificates, required for an address with encryption.
 
     Raises
     ------
     InputError, WorkersError
-        The certificates are not valid, or are missing.
+        If the certificates are not valid, or are missing.
     """
     if not address.startswith("tls:"):
         return None
@@ -122,21 +122,21 @@ def security_of(address: str, certificates: Path | None) -> Security | None:
 
 
 class Host(BaseModel):
-    """A line of a file of hosts."""
+    """Host on which workers are started: a line of a file of hosts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[\w@.:\[\]][\w@.:\[\]-]*$")]
     workers: _Count | None = None
     threads: _Count | None = None
-    """Threads of all workers there together."""
+    """Total number of threads of the workers on the host."""
     device: _ShellWord = "auto"
     command: _ShellWord = "proteoscope"
-    """Path of the program there."""
+    """Path of the program on the host."""
 
 
 class SlurmConfiguration(BaseModel):
-    """Options of Slurm jobs with workers. Those that are not `OF_THE_PROGRAM` go to `dask_jobqueue.SLURMCluster`."""
+    """Options of Slurm jobs with workers; options that are not in `OF_THE_PROGRAM` are passed to `dask_jobqueue.SLURMCluster`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     OF_THE_PROGRAM: ClassVar = ("jobs", "workers_of_job", "device", "shared_temp_directory")
@@ -159,17 +159,17 @@ class SlurmConfiguration(BaseModel):
 
 
 def read_hosts(path: Path) -> list[Host]:
-    """Read the hosts of a file.
+    """Read a file of hosts.
 
     Parameters
     ----------
     path : Path
-        On each line ``[USER@]NAME [workers=N] [threads=N] [device=auto] [command=/path/to/proteoscope]``.
+        File with lines ``[USER@]NAME [workers=N] [threads=N] [device=auto] [command=/path/to/proteoscope]``.
 
     Raises
     ------
     InputError
-        A line has something else, or there is none.
+        If a line has another content, or the file has no host.
     """
     hosts = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
@@ -190,7 +190,7 @@ def read_slurm(path: Path) -> SlurmConfiguration:
     Raises
     ------
     InputError
-        It is not TOML, or has an unknown option or a wrong value.
+        If the file is not TOML, or has an unknown option or an invalid value.
     """
     try:
         options = tomllib.loads(read_text(path))
@@ -210,21 +210,21 @@ def _validated(model: type[_Model], options: dict[str, Any], path: Path, place: 
 
 
 def checked_workers(requested: str, certificates: Path | None = None) -> str:
-    """Describe the requested workers.
+    """Return a description of the requested workers, after validating the request.
 
     Parameters
     ----------
     requested : str
-        As ``--workers`` takes it.
+        Value of ``--workers``.
     certificates : Path, optional
-        Folder, for the address of a scheduler.
+        Folder of certificates, for the address of a scheduler.
 
     Raises
     ------
     ParameterError, InputError
-        The request, its file or its certificates are not valid.
+        If the request, its file or its certificates are not valid.
     WorkersError
-        Libraries or certificates are missing.
+        If libraries or certificates are missing.
     """
     request = parse_workers(requested)
     needs_cryptography()

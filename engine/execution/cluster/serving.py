@@ -1,4 +1,4 @@
-"""Processes of a scheduler, or of the workers of a machine: for ``proteoscope workers``, and for runs that start them here and by ssh."""
+"""Processes of a scheduler and of the workers of a machine, started by ``proteoscope workers`` or by a run (here or by ssh)."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # nothing 
 
 
 def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[str, str]]]:
-    """Choose the device of each worker of this machine: one for each GPU, the CPU for the others.
+    """Return the device of each worker of this machine: one worker for each GPU, the CPU for the others.
 
     Parameters
     ----------
     device : str
-        As ``--device`` takes it.
+        Value of ``--device``.
     count : int or None
-        Number of workers; by default one for each GPU, or one.
+        Number of workers; by default one for each GPU, or one without GPUs.
 
     Returns
     -------
     list of (str, dict)
-        Device and additional environment of each worker's process.
+        Device of each worker, and additional environment variables of its process.
 
     Raises
     ------
     ParameterError
-        The device is not usable.
+        If the device is not usable.
     """
     gpus = resolve_device(device).numbers
     n = count or max(1, len(gpus))
@@ -55,25 +55,25 @@ def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[s
 def serve_workers(
     address: str, security: Any, *, count: int | None, threads: int | None, device: str, ends_with_input: bool = False
 ) -> None:
-    """Run workers until their scheduler ends or this process gets a signal.
+    """Run workers until their scheduler ends or this process receives a signal.
 
     Parameters
     ----------
     address : str
-        Of the scheduler.
+        Address of the scheduler.
     security : distributed.Security or None
-        Certificates; without, the address is on this machine.
+        Certificates; without certificates, the address must be on this machine.
     count, threads, device : int, int, str
-        Number of workers, and what all of them together use.
+        Number of workers, and threads and device that they share.
     ends_with_input : bool
-        End with standard input too, which the end of the starting process closes.
+        True to end also when standard input ends, that is, with the process that started this one.
 
     Raises
     ------
     WorkersError
-        The scheduler cannot be reached.
+        If the scheduler cannot be reached.
     ParameterError
-        The device is not usable.
+        If the device is not usable.
     """
     devices = devices_of_workers(device, count)
     each = max(1, (threads or available_threads()) // len(devices))
@@ -117,21 +117,21 @@ def serve_workers(
 
 
 def serve_scheduler(address: str, security: Any, ready: Any) -> None:
-    """Run a scheduler until this process gets a signal.
+    """Run a scheduler until this process receives a signal.
 
     Parameters
     ----------
     address : str
-        Where it listens.
+        Address at which the scheduler listens.
     security : distributed.Security or None
-        Certificates; without, the address is on this machine.
+        Certificates; without certificates, the address must be on this machine.
     ready : callable
-        Called with the address when it listens.
+        Function that is called with the address when the scheduler listens.
 
     Raises
     ------
     WorkersError
-        It cannot listen at that address.
+        If the scheduler cannot listen at the address.
     """
 
     async def serve() -> None:
@@ -156,7 +156,7 @@ def serve_scheduler(address: str, security: Any, ready: Any) -> None:
 
 
 def _stop_event(*, ends_with_input: bool) -> asyncio.Event:
-    """Return an event that a signal sets, or the end of standard input."""
+    """Return an event that is set by a signal, or by the end of standard input if `ends_with_input`."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in heeded_signals():
         with contextlib.suppress(NotImplementedError, ValueError):

@@ -1,7 +1,8 @@
-"""The part of the program that runs in a worker: opens a workload and computes partitions of it on the worker's device.
+"""Functions that run in a worker: opening of a workload, and computation of partitions on the worker's device.
 
-A `RemoteWorkload` is an actor of `distributed`: it lives in a worker as long as the run refers to it, and its calls run on one thread, in
-turn with those of all other actors there. What calls take and return is plain data (`proteoscope.engine.execution.cluster.payload`).
+A `RemoteWorkload` is an actor of `distributed`: it exists in a worker as long as the run refers to it. Its functions run on one thread, one
+after the other with those of other actors in the worker. Arguments and results are plain data
+(`proteoscope.engine.execution.cluster.payload`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from proteoscope.kernels.device import Device, DeviceError
 __all__ = ["DEVICE", "THREADS", "RemoteWorkload", "greet", "program_version", "source_digest", "version_difference"]
 
 DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
-"""Environment variables of a worker: its device, ``cpu`` or ``cuda:0``, and its number of threads."""
+"""Environment variables of a worker: device (``cpu`` or ``cuda:0``), and number of threads."""
 _PROGRAM = Path(__file__).parents[3]
 _SOURCES = "*.py", "*.cu", "*.cuh", "*.h"
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -41,12 +42,12 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 # began, because at its end the other workers wait for what is still on its way.
 _GATHER_SHARE, _MINIMUM_GATHER_SECONDS, _MAXIMUM_GATHER_SECONDS = 0.08, 0.12, 0.5
 _MAXIMUM_ROW_BYTES = 32 << 20
-"""Bytes of rows after which an answer is sent, to bound the memory of both sides."""
+"""Number of bytes of rows after which an answer is sent, to limit the memory of both sides."""
 
 
 @cache
 def source_digest() -> str:
-    """Return the SHA-256 of all sources of the kernels and searches, which determine the rows."""
+    """Return the SHA-256 of all source files of the kernels and searches, which determine the result rows."""
     digest = hashlib.sha256()
     for name in ("kernels", "engine"):
         folder = _PROGRAM / name
@@ -57,12 +58,12 @@ def source_digest() -> str:
 
 
 def program_version() -> dict[str, Any]:
-    """Return what must be equal in a worker and in the run that uses it.
+    """Return the versions that must be equal in a worker and in the run that uses it.
 
     Returns
     -------
     dict
-        `version` of the program, digest of all `sources`, and version of `python`.
+        ``version`` of the program, digest of all ``sources``, and version of ``python``.
     """
     return {
         "version": VERSION,
@@ -72,7 +73,7 @@ def program_version() -> dict[str, Any]:
 
 
 def version_difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """Describe the first difference between two results of `program_version`, or return ''."""
+    """Return a description of the first difference between two results of `program_version`; '' if they are equal."""
     names = {"version": "version {}", "python": "Python {}", "sources": "sources {:.12}"}
     for name, text in names.items():
         if there.get(name) != here.get(name):
@@ -85,19 +86,19 @@ def _thread_count() -> int:
 
 
 def _device(*, with_gpu: bool) -> Device:
-    """Return the device of this worker, or its CPU without `with_gpu`.
+    """Return the device of this worker; without `with_gpu`, its CPU.
 
     Raises
     ------
     DeviceError
-        The GPU cannot be opened.
+        If the GPU cannot be opened.
     """
     name = os.environ.get(DEVICE, "cpu")
     return open_gpu(int(name.partition(":")[2])) if with_gpu and name != "cpu" else Processor(_thread_count())
 
 
 def greet() -> bytes:
-    """Describe this worker: its program version, machine and device, and its folder for copied columns."""
+    """Return a description of this worker: program version, machine, device, and folder for copied files."""
     reason, description = "", f"processor, {_thread_count()} threads"
     try:
         device = _device(with_gpu=True)
@@ -118,7 +119,7 @@ def greet() -> bytes:
 
 
 class RemoteWorkload:
-    """A workload on the device of this worker. Deleting it closes the workload."""
+    """Workload on the device of this worker; deleting the object closes the workload."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -129,25 +130,25 @@ class RemoteWorkload:
         self._begun = 0.0
 
     def __del__(self) -> None:
-        """Close the workload: the run has ended, or does not need it."""
+        """Close the workload, because the run has ended or does not need it any more."""
         self._results = iter(())  # a search ends before what it uses is closed
         self._stack.close()
         self._arrival.close()
 
     def call(self, name: str, *arguments: Any) -> bytes:
-        """Call a function of the workload.
+        """Call a function of the workload by name.
 
         Parameters
         ----------
         name : str
-            Of a function in `FUNCTIONS`.
+            Name of a function in `FUNCTIONS`.
         *arguments : object
-            Of that function.
+            Arguments of the function.
 
         Returns
         -------
         bytes
-            The packed answer, or the error as text, with `is_of_device` for those of the device.
+            Packed result, or the text of an error, with `is_of_device` for errors of the device.
         """
         try:
             return pack({"answer": FUNCTIONS[name](self, *arguments)})
@@ -161,11 +162,11 @@ class RemoteWorkload:
         Parameters
         ----------
         packed : bytes
-            Name, sources, settings, and address of the type of the workload.
+            Packed name, sources and settings of the workload, and module and name of its type.
         files : sequence of (ColumnFile as a list, digest)
-            All files that `packed` names. The digest is empty for a file that was not copied to this machine.
+            Files to which `packed` refers; the digest is empty for a file that was not copied to this machine.
         with_gpu : bool
-            Whether a GPU can compute the workload.
+            True if GPUs support the workload.
 
         Returns
         -------
@@ -175,7 +176,7 @@ class RemoteWorkload:
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         """
         if missing := self.missing(files):
             return missing
@@ -186,7 +187,7 @@ class RemoteWorkload:
         return []
 
     def begin(self, packed: bytes, files: Sequence[Any]) -> list[str]:
-        """Begin a round with its packed state and items; like `open`."""
+        """Begin a round with its packed state and items (see `open` for the parameters and result)."""
         if missing := self.missing(files):
             return missing
         self._results, self._begun = iter(()), time.monotonic()
@@ -198,24 +199,25 @@ class RemoteWorkload:
         return unpack(packed, lambda named: open_column(named, store_folder(), self._digests))
 
     def compute(self, first: int, last: int, is_new: bool) -> dict[str, Any]:
-        """Compute items until enough are done for an answer.
+        """Compute items until there are enough results for an answer.
 
         Parameters
         ----------
         first, last : int
-            Partition of the round's items, half open.
+            Range of the round's items to compute (`last` exclusive).
         is_new : bool
-            Begin with the partition, and leave the one before; else continue with it.
+            True to begin with the partition and drop the previous one; False to continue with it.
 
         Returns
         -------
         dict
-            `results`: end, cost beyond it, and rows or None of each partial result. `is_done`: whether the partition is complete.
+            ``results``: for each partial result the end, the cost after the end, and rows or None. ``is_done``: True if the partition is
+            complete.
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         """
         if is_new:
             self._results = self._computation.search(first, last)
@@ -232,7 +234,7 @@ class RemoteWorkload:
         return {"results": results, "is_done": True}
 
     def missing(self, files: Sequence[Any]) -> list[str]:
-        """Return the paths of the files that this machine neither sees nor has a copy of; see `open`."""
+        """Return the paths of the files that this machine has neither under the original path nor as a copy (see `open`)."""
         missing = []
         for fields, digest in files:
             file = ColumnFile(*fields)
@@ -248,12 +250,12 @@ class RemoteWorkload:
         return missing
 
     def receive(self, digest: str, size: int, offset: int, block: bytes) -> None:
-        """Write a block of a file that is copied to this machine; the last completes it.
+        """Write a block of a file that is copied to this machine; the last block completes the file.
 
         Raises
         ------
         ValueError
-            The block lies outside the file, or the file does not have its digest.
+            If the block is outside the file, or the complete file does not have the digest.
         """
         stored = _stored(digest)
         if not 0 <= offset <= offset + len(block) <= size:
@@ -281,16 +283,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         RemoteWorkload.receive,
     )
 }
-"""Functions of a `RemoteWorkload` that a run calls, by name."""
+"""Functions of a `RemoteWorkload` that a run may call, by name."""
 
 
 def _stored(digest: str) -> Path:
-    """Return the path of a copied file.
+    """Return the path of a copied file with a digest.
 
     Raises
     ------
     ValueError
-        `digest` is not a SHA-256; it becomes the name of a file.
+        If `digest`, which becomes the name of a file, is not a SHA-256.
     """
     if _DIGEST.fullmatch(digest) is None:
         raise ValueError("this is not a digest")

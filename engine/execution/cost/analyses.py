@@ -1,4 +1,4 @@
-"""The problems of the thesis, predicted by its cost function and measured."""
+"""Benchmark problems of the thesis on the ATGPU model (see `atgpu`), predicted by its cost function and measured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETS = 3  # of numbers
 
 
 class Comparison(NamedTuple):
-    """A problem of a size `n`, predicted and measured."""
+    """Predicted and measured times of a problem of size `n`."""
 
     problem: str
     n: int
@@ -28,10 +28,11 @@ class Comparison(NamedTuple):
 
 
 def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cost:
-    """Return the cost of a problem by expression 4.2.
+    """Return the cost of a problem by expression 4.2 of the thesis.
 
     Loads from shared memory limit the matrix product: a step loads a word of one tile, and every fourth step loads four words of the other
-    together.
+    tile
+    at once.
     """
     name = "lookup" if problem == "matrix multiplication" else "integer"
     rounds: tuple[Round, ...] = PROBLEMS[problem][1](n)
@@ -41,7 +42,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cos
 
 
 def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -> Spent:
-    """Return the shortest of some runs, after uncounted ones; data sets alternate so that caches do not hold them."""
+    """Return the shortest of several runs, after runs that are not counted; data sets alternate so that they are not in caches."""
     rng = np.random.default_rng(_SEED)
     is_matrix = problem == "matrix multiplication"
     count = 2 if problem in ("vector addition", "matrix multiplication") else 1
@@ -54,5 +55,5 @@ def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -
 def compared(
     device: Device | Any, parameters: DeviceParameters, problem: str, sizes: tuple[int, ...], repeats: int = 3
 ) -> list[Comparison]:
-    """Return the predicted and the measured seconds of each size of a problem; each is measured `repeats` times."""
+    """Return the predicted and the measured seconds of a problem for each size; each size is measured `repeats` times."""
     return [Comparison(problem, n, predicted_problem(parameters, problem, n), measured_problem(device, problem, n, repeats)) for n in sizes]

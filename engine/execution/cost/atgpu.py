@@ -1,19 +1,21 @@
-"""ATGPU(b, k', M, G): cost of the rounds of a kernel with their transfers (Carroll's thesis, 2018, chapter 4; Carroll & Wong 2017).
+"""Cost model ATGPU(b, k', M, G): time of the rounds of a kernel with transfers (Carroll's thesis, 2018, chapter 4; Carroll & Wong 2017).
 
-A machine has k' multiprocessors of b cores, M words of shared memory in each, and G words of global memory. A round sends I words in I^
-transfers, runs k blocks, fetches O words in O^ transfers, and is synchronised. A block takes t operations and m words of shared memory;
-all blocks together access q memory blocks. A multiprocessor holds at most H blocks. A block does gamma operations per second. A memory
-block costs lambda operations, a transfer alpha seconds and beta seconds for each word, and a synchronisation sigma seconds::
+A machine has k' multiprocessors of b cores, M words of shared memory per multiprocessor, and G words of global memory. A round sends I
+words
+in I^ transfers, runs k blocks, fetches O words in O^ transfers, and is synchronised. A block executes t operations and uses m words of
+shared
+memory; all blocks together access q memory blocks. A multiprocessor holds at most H blocks. A block executes gamma operations per second.
+Accessing a memory block costs lambda operations, a transfer alpha seconds and beta seconds per word, and a synchronisation sigma seconds::
 
     (4.2)   sum over rounds of   I^ alpha + I beta + (ceil(k / (k' l)) t + lambda q) / gamma + O^ alpha + O beta + sigma
             with                 l = min(floor(M / m), H)
 
-This implementation differs from the thesis in four points:
+The implementation differs from the thesis in four points:
 
 - Lambda is the cost of a memory block at full bandwidth, for the q of the whole device, as the thesis sums q over all multiprocessors. The
   latency of a single access is longer.
-- Memory blocks that were read before come from the device's cache, which the thesis does not model. They have their own, lower lambda.
-- The host does not wait for a round that sends nothing, unless it is the first: it costs a launch instead of sigma.
+- Memory blocks that were read before come from the device's cache, which the thesis does not model. They have a separate, lower lambda.
+- The host waits for a round only if it transfers data or is the first; otherwise the round costs a launch instead of sigma.
 - The time of a transfer is not linear in its size: small transfers stay in the host's caches, and large ones use new memory pages. A
   measured curve of seconds by size replaces alpha and beta if there is one.
 """
@@ -29,11 +31,11 @@ __all__ = ["Cost", "Machine", "occupancy", "serial_cost"]
 
 
 TransferSeconds = Callable[[float, bool], float]
-"""Seconds to transfer this number of bytes to or from the device."""
+"""Function that returns the seconds of a transfer, given the number of bytes and True for transfers to the device."""
 
 
 class Machine(NamedTuple):
-    """ATGPU(b, k', M, G) with its costs.
+    """Parameters of the model ATGPU(b, k', M, G), with costs.
 
     Attributes
     ----------
@@ -56,11 +58,11 @@ class Machine(NamedTuple):
     launch
         Seconds to launch a kernel without waiting for it.
     gamma
-        Operations of a block in a second, when the multiprocessors are full.
+        Operations of a block per second if the multiprocessors hold as many blocks as they can.
     lambda_
-        Operations in the time of a memory block of 32 words.
+        Number of operations in the time of accessing a memory block of 32 words.
     cached_lambda
-        Operations in the time of a cached memory block; None uses `lambda_`.
+        Number of operations in the time of accessing a cached memory block; None uses `lambda_`.
     """
 
     cores: int
@@ -80,14 +82,14 @@ class Machine(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Seconds of all rounds.
+    """Predicted time in seconds, summed over all rounds.
 
     Attributes
     ----------
     transfer_in, transfer_out
         Transfers to and from the device.
     kernel
-        Kernels: operations and accesses to memory blocks.
+        Kernels: operations, and accesses to memory blocks.
     synchronisation
         Synchronisations, and launches for which the host does not wait.
     """
@@ -99,28 +101,29 @@ class Cost(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Sum of all parts."""
+        """Sum of all components, seconds."""
         return sum(self)
 
     @property
     def transfer_share(self) -> float:
-        """Share of the transfers in the total time, the measure of the thesis."""
+        """Fraction of the total time in transfers, the criterion of the thesis."""
         return (self.transfer_in + self.transfer_out) / self.seconds if self.seconds else 0.0
 
 
 def occupancy(machine: Machine, shared_words: int) -> int:
-    """Return the number of blocks that a multiprocessor holds simultaneously, l.
+    """Return the number l of blocks that a multiprocessor holds at the same time.
 
     Parameters
     ----------
     machine : Machine
+        Parameters of the device.
     shared_words : int
-        Words of shared memory of a block.
+        Words of shared memory per block.
 
     Raises
     ------
     ValueError
-        A block needs more shared memory than a multiprocessor has.
+        If a block needs more shared memory than a multiprocessor has.
     """
     if shared_words > machine.shared_words:
         raise ValueError(f"a block needs {shared_words:,} words of shared memory; a multiprocessor has {machine.shared_words:,}")
@@ -128,19 +131,21 @@ def occupancy(machine: Machine, shared_words: int) -> int:
 
 
 def serial_cost(machine: Machine, rounds: Sequence[Round], transfer: TransferSeconds | None = None) -> Cost:
-    """Return the cost by expression 4.2: blocks run in turns, each of as many blocks as the machine holds.
+    """Return the cost by expression 4.2: blocks run in successive groups, each of as many blocks as the machine holds.
 
     Parameters
     ----------
     machine : Machine
+        Parameters of the device.
     rounds : sequence of Round
+        Rounds of the kernel.
     transfer : callable, optional
-        Measured seconds of a transfer by size and direction, in place of alpha and beta.
+        Measured seconds of a transfer by size and direction, which replace alpha and beta.
 
     Raises
     ------
     ValueError
-        The rounds need more shared or global memory than the machine has.
+        If the rounds need more shared or global memory than the machine has.
     """
     largest = max((round_.words_in + round_.words_out for round_ in rounds), default=0)
     if largest > machine.global_words:

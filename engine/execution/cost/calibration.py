@@ -1,6 +1,6 @@
-"""Measure a device: transfers, launches, memory, rates of inner operations, and each workload type on samples of a few sizes.
+"""Measurement of a device: transfers, launches, memory, rates of inner operations, and each workload type on samples of a few sizes.
 
-All together takes a few seconds of computing; what must be compiled first, where it was not, comes on top.
+A measurement takes a few seconds; kernels that are not compiled yet need additional time.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _LEAST_START = 0.3  # seconds
 
 
 def calibrate_gpu(number: int, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
-    """Measure CUDA device `number` with some workload types. Types that it cannot compute are left out with a warning.
+    """Measure the CUDA device `number` with the given workload types; types that it does not support are omitted with a warning.
 
     Raises
     ------
     DeviceError
-        The device failed.
+        If the device failed.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     began = time.perf_counter()
 
@@ -69,12 +69,12 @@ def calibrate_gpu(number: int, description: str, kinds: Sequence[str], progress:
 
 
 def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
-    """Measure the CPU with this number of threads and some workload types.
+    """Measure the CPU with a number of threads and the given workload types.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     cpu, began = processor(), time.perf_counter()
     device = Processor(threads)
@@ -87,7 +87,7 @@ def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) 
 def _with_kinds(
     measured: DeviceParameters, device: Device, shape: GpuShape | None, kinds: Sequence[str], began: float, progress: Progress
 ) -> DeviceParameters:
-    """Run samples of all types in turn as often as time allows; `began` is the start of measuring this device."""
+    """Add the costs of workload types: run samples of all types in turn as often as time allows, counted from `began`."""
     progress.stage(f"Measuring {device.name}", _FEWEST_TURNS * len(kinds))
     result = {name: KindSamples(name, device, shape) for name in kinds}
     turn, last = 0, 0.0
@@ -112,7 +112,7 @@ def _with_kinds(
 def _measured(
     device: Any, description: str, shape: GpuShape, memory_bytes: int, threads: int, check: Callable[[], None]
 ) -> DeviceParameters:
-    """Measure launches, memory and rates; `check` is called between them."""
+    """Measure launches, memory and rates of a device; `check` is called between the measurements."""
     analyses = backend_module(device, "analyses").Analyses(device)
     rates = {}
     for name in OPERATIONS:
@@ -137,21 +137,21 @@ def _measured(
 
 
 def _more(seconds: Callable[[int], float], repeats: int) -> float:
-    """Return the time of one repetition from runs of `repeats` and twice as many."""
+    """Return the time of one repetition, from the difference between runs of `repeats` and of twice as many repetitions."""
     once, twice = (_least(partial(seconds, times)) for times in (repeats, 2 * repeats))
     return max((twice - once) / repeats, 0.05 * twice / (2 * repeats), 1e-9)
 
 
 def _rate(analyses: Any, name: str) -> float:
-    """Return operations per second without the launch."""
+    """Return the rate of an inner operation per second, without the time of the launch."""
     count, _ = analyses.rate(name, _STEPS)
     return float(count / (_STEPS * _more(lambda steps: analyses.rate(name, steps)[1], _STEPS)))
 
 
 def _transfers(gpu: Any, every: NDArray[np.uint8]) -> TransferCosts:
-    """Measure transfers, each from another part of a large array, since in a search only small arrays are in CPU caches.
+    """Measure transfers from different sections of a large array, since the arrays of a search are rarely in CPU caches.
 
-    `every` has twice as many bytes as the largest transfer.
+    `every` is the array, which has twice as many bytes as the largest transfer.
     """
     stream, buffer = gpu.stream(), gpu.buffer(_SIZES_OF_TRANSFERS[-1])
 
@@ -181,7 +181,10 @@ def _transfers(gpu: Any, every: NDArray[np.uint8]) -> TransferCosts:
 
 
 def _combine(first: TransferCosts, second: TransferCosts) -> TransferCosts:
-    """Return the minimum of two measurements, and the maximum for new pages, which busy systems lack."""
+    """Return the minimum of two measurements of each transfer, but their maximum for the cost of new memory pages.
+
+    The system lacks new pages only when it is busy.
+    """
     out = zip(first.sizes, first.seconds_out, second.seconds_out, strict=True)
     return TransferCosts(
         sizes=first.sizes,
@@ -191,6 +194,6 @@ def _combine(first: TransferCosts, second: TransferCosts) -> TransferCosts:
 
 
 def _least(measure: Callable[[], float], repeats: int = _REPEATS) -> float:
-    """Return the minimum of several measurements in seconds, after one that is not counted."""
+    """Return the minimum of several measurements in seconds, after one measurement that is not counted."""
     measure()
     return float(min(measure() for _ in range(repeats)))

@@ -1,6 +1,7 @@
-"""Measurements of devices: calibrations, and speeds in earlier searches, in cost per second of each workload type.
+"""Stored measurements of devices: calibrations, and speeds of each workload type in earlier searches (cost per second).
 
-Calibrations of this machine are stored by UUID, driver and clock of a GPU, or by model and threads of the processor. Others ship.
+Calibrations of this machine are stored by UUID, driver and clock of a GPU, or by model and threads of the CPU. Calibrations of reference
+devices are delivered with the program.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ __all__ = [
 ]
 
 _FORMAT = 3
-"""Version of the numbers' meaning: workload types with other operation counts need another calibration."""
+"""Version of the stored numbers; it changes when workload types count operations differently, which requires new calibrations."""
 _SPEEDS: Facts[float] = Facts("speeds", Annotated[float, Field(gt=0, allow_inf_nan=False)], 256)
 _CALIBRATIONS: Facts[DeviceParameters] = Facts("calibrations", DeviceParameters, 16)
 
 
 def stored_calibration(device: Device, threads: int) -> DeviceParameters | None:
-    """Return the calibration of the processor with these threads, or of a GPU; None if it was not calibrated on this machine."""
+    """Return the calibration of a GPU, or of the CPU with a number of threads; None if it was not calibrated on this machine."""
     return _CALIBRATIONS.get(_key(device, threads))
 
 
 def calibrated_at(device: Device, threads: int) -> datetime | None:
-    """Return the time of a device's calibration, or None if it was not calibrated."""
+    """Return the time of a device's calibration; None if it was not calibrated."""
     return _CALIBRATIONS.stored_at(_key(device, threads))
 
 
@@ -55,7 +56,10 @@ def _key(device: Device, threads: int) -> str:
 
 
 def reference_parameters(device: Device, threads: int) -> DeviceParameters:
-    """Return the shipped parameters: an H200 for a GPU, another CPU with as many threads for the CPU."""
+    """Return the parameters delivered with the program.
+
+    Those of an H200 for any GPU, those of a reference CPU with `threads` for the CPU.
+    """
     if device.numbers:
         return _shipped("card")
     shipped = _shipped("processor")
@@ -73,7 +77,7 @@ def _shipped(name: str) -> DeviceParameters:
 
 
 def measured_speed(kind: str, device: str, threads: int) -> float | None:
-    """Return the speed of a device for a workload type, or None if it has done none.
+    """Return the speed of a device for a workload type in earlier searches; None if it has computed none.
 
     Parameters
     ----------
@@ -82,24 +86,24 @@ def measured_speed(kind: str, device: str, threads: int) -> float | None:
     device : str
         Name of the device.
     threads : int
-        Threads of the processor.
+        Number of CPU threads.
     """
     return _SPEEDS.get(f"{kind}: {_title(device, threads)}")
 
 
 def speeds_by_kind(device: str, threads: int) -> dict[str, float]:
-    """Return the speeds of a device, by workload type."""
+    """Return the speeds of a device in earlier searches, by workload type."""
     parts = {key.partition(": ")[::2]: speed for key, speed in _SPEEDS.all().items()}
     return {kind: speed for (kind, title), speed in parts.items() if title == _title(device, threads)}
 
 
 def store_speeds(kind: str, speeds: Mapping[str, float], threads: int) -> None:
-    """Store the speeds of devices, by name, for a workload type."""
+    """Store the speeds of devices, given by device name, for a workload type."""
     _SPEEDS.store({f"{kind}: {_title(device, threads)}": speed for device, speed in speeds.items()})
 
 
 def _title(device: str, threads: int) -> str:
-    """Return the description of a GPU, which names its driver, or that of the processor with its threads."""
+    """Return the key under which a device is stored: description and driver of a GPU, or description and threads of the CPU."""
     if device == "cpu":
         return f"{processor().description}, {threads} used"
     return next((gpu.description for gpu in gpus() if gpu.name == device), device)

@@ -1,7 +1,8 @@
 """Measurement of each workload type on a device with samples of a few sizes.
 
-No micro-benchmark shows how fast an inner loop is and how well it fills a GPU: the type's own kernels run on samples that grow until they
-take long enough. Disturbances only lengthen runs, and last for some: samples are repeated after those of other types, and the least counts.
+Micro-benchmarks do not show how fast an inner loop is and how well it uses a GPU. Therefore the kernels of the workload type run on samples
+whose size increases until they take long enough. Disturbances only lengthen runs, and may last for a while: samples are measured again
+after those of other types, and the minimum is used.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "meas
 
 _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
-"""Seconds of runs of a type after which no larger sample is made, beyond the required minimum."""
+"""Time of a type's samples, s, after which no larger sample is measured unless the minimum number of sizes is not reached."""
 _LONG = 0.045  # seconds: samples do not grow beyond this
 _AWAKE = 0.005  # seconds
 _FEWEST_SIZES = 3
@@ -35,9 +36,9 @@ _SEED = 20181
 
 @dataclass(frozen=True)
 class Run:
-    """Time of a sample: total seconds, in kernels, and in transfers without a concurrent kernel.
+    """Times of a sample: total seconds, seconds in kernels, and seconds in transfers without a concurrent kernel.
 
-    `is_noted` is True if kernels and transfers were separated; otherwise they are 0.
+    `is_noted` is True if kernels and transfers were recorded; otherwise their times are 0.
     """
 
     seconds: float
@@ -47,7 +48,7 @@ class Run:
 
     @property
     def host(self) -> float:
-        """Remaining seconds."""
+        """Seconds outside kernels and transfers."""
         return max(0.0, self.seconds - self.kernel - self.transfer)
 
 
@@ -57,7 +58,7 @@ def measure_workload(workload: Workload, states: Sequence[Any], gpu: GpuShape | 
     Raises
     ------
     ValueError
-        Its type, or what its type needs, is unknown.
+        If the workload type, or its requirements, are unknown.
     """
     kind = _predictable_type(workload)
     rounds = [kind.costs(workload, state) for state in states]
@@ -79,7 +80,7 @@ def _predictable_type(workload: Workload) -> PredictableWorkloadType:
 
 
 def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
-    """Open the workload on a device, run its rounds, and close it, separating kernels and transfers with `is_noted`.
+    """Open a workload on a device, run its rounds and close it; `is_noted` records kernels and transfers separately.
 
     Recording takes time; without it the seconds are those of a search.
     """
@@ -105,13 +106,13 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
 
 
 def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
-    """Run a sample on a GPU until it was busy for some seconds, since an idle GPU lowers its clock; `seconds` were busy already."""
+    """Run a sample on a GPU until the GPU was busy for a few seconds (including `seconds`), since an idle GPU lowers its clock."""
     while not device.is_processor and seconds < _AWAKE:
         seconds += run_sample(sample, device, is_noted=False).seconds
 
 
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
-    """Return a run with recording, and one without unless it is long, since its memory would already be allocated."""
+    """Return a run with recording and, unless that is long, one without (the second would be faster, since memory is already allocated)."""
     runs = [run_sample(sample, device)]
     if not device.is_processor and runs[0].seconds <= _UNDISTURBED:
         runs.append(run_sample(sample, device, is_noted=False))
@@ -119,9 +120,9 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
 
 
 def least_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
-    """Return the minimum seconds of each part of several runs of a sample, since interference only lengthens runs.
+    """Return the minimum of each time over several runs of a sample, since disturbances only lengthen runs.
 
-    The seconds are of runs without recording, or of runs so long that recording makes no difference.
+    Only runs without recording are used, or runs so long that recording makes no difference.
     """
     noted = [run for run in runs if run.is_noted]
     plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _UNDISTURBED] or noted
@@ -156,14 +157,14 @@ class KindSamples:
         self._runs: list[list[Run]] = []
 
     def grow(self, seconds: float, check: Callable[[], None]) -> None:
-        """Run samples, four times as large each time, until they take long or the seconds are over.
+        """Run samples, each four times as large as the previous one, until a run takes long or the time `seconds` is over.
 
         Raises
         ------
         DeviceError
-            The device failed, or cannot compute the samples.
+            If the device failed, or does not support the samples.
         Cancelled
-            `check`, which is called before each sample, raised it.
+            If `check`, which is called before each sample, raises it.
         """
         spent = last = 0.0
         for size in _SIZES:
@@ -174,7 +175,7 @@ class KindSamples:
                 break
 
     def _run_new(self, size: float, last: float) -> float:
-        """Run a sample of another size and return its seconds; `last` are those of a smaller one."""
+        """Run a sample of another size and return its seconds; `last` is the time of the previous, smaller sample."""
         sample, runs = self._kind.samples(size, _SEED + len(self._runs)), list[Run]()
         self._samples.append(sample)
         self._runs.append(runs)
@@ -192,7 +193,7 @@ class KindSamples:
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         """
         awaken(self._samples[0], self._device)
         for sample, runs in zip(self._samples, self._runs, strict=True):
@@ -226,7 +227,7 @@ class KindSamples:
 
 
 def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
-    """Return the coefficients, none negative, that give `values` from `rows` with the least sum of squared relative errors."""
+    """Return non-negative coefficients of the columns of `rows` that give `values` with the minimum sum of squared relative errors."""
     from scipy.optimize import nnls  # slow to import: only a calibration needs it
 
     weights = 1.0 / np.maximum(values, 1e-12)
@@ -238,7 +239,7 @@ def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[flo
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the points in ascending x, with the minimum y for equal x."""
+    """Return the points sorted by x; of points with equal x, the one with the minimum y."""
     result: dict[float, float] = {}
     for at, value in sorted(zip(x, y, strict=True)):
         result[at] = max(min(value, result.get(at, value)), 1e-7)

@@ -1,4 +1,4 @@
-"""Measured properties of a device: ATGPU parameters, rates of inner operations, and costs of each workload type."""
+"""Measured properties of a device: parameters of the ATGPU model, rates of inner operations, and costs of each workload type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.engine.execution.workload import GpuShape
 __all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize"]
 
 USUAL_START_SECONDS = 0.9
-"""Seconds of opening an uncalibrated GPU: importing CuPy and creating a context."""
+"""Assumed time to open a GPU that is not calibrated, s: importing CuPy and creating a context."""
 _WORD = 4
 _WARP = 32
 _THREADS_OF_BLOCK = 256
@@ -28,7 +28,7 @@ class _Measured(BaseModel):
 
 
 def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
-    """Interpolate linearly in logarithms; extrapolate the last segment."""
+    """Interpolate linearly between logarithms; extrapolate the last segment."""
     if at <= 0.0 or not x:
         return 0.0
     if len(x) == 1:
@@ -45,7 +45,7 @@ def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
 
 
 class TransferCosts(_Measured):
-    """Transfer times by direction: ascending bytes and seconds to and from the GPU; empty for the CPU."""
+    """Transfer times by direction: ascending numbers of bytes, and seconds to and from the GPU; empty for the CPU."""
 
     sizes: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
     seconds_in: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
@@ -60,22 +60,22 @@ class TransferCosts(_Measured):
         return self
 
     def seconds(self, n_bytes: float, is_inward: bool) -> float:
-        """Return the seconds of one transfer, at least those of the smallest measured one."""
+        """Return the seconds of a transfer, at least those of the smallest measured transfer."""
         seconds = self.seconds_in if is_inward else self.seconds_out
         return seconds[0] if seconds and n_bytes <= self.sizes[0] else _line(self.sizes, seconds, n_bytes)
 
     def alpha(self, is_inward: bool) -> float:
-        """Return the seconds to start a transfer, as of the smallest one measured."""
+        """Return the seconds to start a transfer: those of the smallest measured transfer."""
         return self.seconds(0.0, is_inward)
 
     def beta(self, is_inward: bool) -> float:
-        """Return the seconds per byte up to the second largest transfer; the largest uses new memory pages."""
+        """Return the seconds per byte, up to the second largest measured transfer; the largest uses new memory pages."""
         seconds = self.seconds_in if is_inward else self.seconds_out
         return (seconds[-2] - seconds[0]) / (self.sizes[-2] - self.sizes[0]) if len(self.sizes) > 2 else 0.0
 
 
 class WorkSize(NamedTuple):
-    """Size of a workload in the units of the model: operations of its type, resulting rows, bytes to and from the device, rounds."""
+    """Size of a workload in the units of the model: operations, result rows, bytes transferred to and from the device, and rounds."""
 
     operations: float
     items: int
@@ -85,20 +85,20 @@ class WorkSize(NamedTuple):
 
 
 class KindCosts(_Measured):
-    """Costs of a workload type on a device, from samples of several sizes, since no single rate describes how well a GPU is filled.
+    """Costs of a workload type on a device, measured on samples of several sizes, since the rate depends on how many threads a GPU has.
 
     Attributes
     ----------
     operations
-        Operations of the samples, ascending.
+        Numbers of operations of the samples, ascending.
     kernel
-        Kernel seconds of each (on the CPU all seconds).
+        Seconds in kernels of each sample (on the CPU, all seconds).
     moved, transfer
-        Ascending bytes, and seconds of transfers without a concurrent kernel.
+        Transferred bytes of the samples, ascending, and seconds of transfers without a concurrent kernel.
     host_fixed, host_item, host_byte
-        Other host seconds: opening and closing, per row, and per byte moved.
+        Host seconds outside kernels and transfers: for opening and closing, per row, and per transferred byte.
     host_over_line
-        Host seconds of the samples in `moved` beyond these three, since overlapping work is not linear.
+        Additional host seconds at the sizes `moved`, beyond the sum of the three components.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
@@ -120,15 +120,15 @@ class KindCosts(_Measured):
         return self
 
     def kernel_seconds(self, operations: float) -> float:
-        """Interpolate in logarithms between samples; beyond them use the rate of a full GPU."""
+        """Return kernel seconds by interpolation of logarithms between samples; beyond the largest sample, use its rate."""
         return _line(self.operations, self.kernel, operations)
 
     def transfer_seconds(self, n_bytes: float) -> float:
-        """Return the seconds of transfers of `n_bytes` during which no kernel runs, interpolated likewise."""
+        """Return the seconds of transfers of `n_bytes` during which no kernel runs, interpolated between samples."""
         return _line(self.moved, self.transfer, n_bytes)
 
     def host_seconds(self, items: int, n_bytes: float) -> float:
-        """Return other host seconds for numbers of rows and bytes."""
+        """Return the host seconds outside kernels and transfers, for given numbers of rows and bytes."""
         line = self.host_fixed + self.host_item * items + self.host_byte * n_bytes
         if not self.host_over_line or n_bytes <= 0.0:
             return line
@@ -145,15 +145,15 @@ class DeviceParameters(_Measured):
     threads
         Number of CPU threads; 0 for a GPU.
     multiprocessors, cores, shared_bytes, memory_bytes, capability
-        Properties of a GPU; on the CPU each thread counts as a multiprocessor.
+        Properties of a GPU; for the CPU, each thread counts as a multiprocessor.
     transfers
-        Times of transfers to and from pageable memory, which searches use.
+        Times of transfers between the GPU and pageable memory, which searches use.
     sigma, launch
-        Seconds of a launch with and without waiting for its end.
+        Seconds to launch a kernel, with and without waiting for its end.
     memory_bandwidth
-        Bytes per second, read and written by a kernel.
+        Memory bandwidth of kernels that read and write, bytes per second.
     rates
-        Inner operations per second, by name.
+        Number of inner operations per second, by name of the operation.
     start
         Seconds to open a GPU.
     kinds
@@ -182,13 +182,13 @@ class DeviceParameters(_Measured):
 
     @property
     def gpu(self) -> GpuShape | None:
-        """Properties for launch plans; None for the CPU."""
+        """Properties of a GPU for planning launches; None for the CPU."""
         return None if self.is_processor else GpuShape(self.multiprocessors, self.shared_bytes, self.capability)
 
     def machine(self, rate: str = "integer") -> Machine:
-        """Return the parameters of ATGPU(b, k', M, G) for an inner operation.
+        """Return the parameters of ATGPU(b, k', M, G) for an inner operation with the given rate.
 
-        The blocks of a multiprocessor share its rate; gamma is the rate of a block when all multiprocessors are full.
+        The blocks of a multiprocessor share the rate; gamma is the rate per block when all multiprocessors hold as many blocks as they can.
         """
         threads, resident = (1, 1) if self.is_processor else (_THREADS_OF_BLOCK, _RESIDENT_BLOCKS)
         gamma = self.rates[rate] / (self.multiprocessors * resident * threads)

@@ -1,4 +1,4 @@
-"""Predicted time of a workload on a device: transfers, kernels, synchronisation, and host work."""
+"""Predicted time of a workload on a device: transfers, kernels, synchronisation, and host operations."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkS
 __all__ = ["Bound", "Prediction", "find_bound", "predict_workload"]
 
 Bound = Literal["transfer", "memory", "compute", "host"]
-"""Limiting factor of a workload."""
+"""Component that limits the time of a workload."""
 
 
 class Prediction(NamedTuple):
-    """Seconds of a workload.
+    """Predicted seconds of a workload, by component.
 
-    `operations` run at the device's rate in the kernels' time; `memory` is the kernels' minimum time of moving the transferred bytes once
+    `operations` is the time of the kernels' operations at the measured rate; `memory` is the minimum time of moving the transferred bytes
+    once
     through device memory.
     """
 
@@ -27,17 +28,17 @@ class Prediction(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Sum of all parts."""
+        """Sum of all components, seconds."""
         return self.transfer + self.kernel + self.synchronisation + self.host
 
 
 def predict_workload(parameters: DeviceParameters, kind: str, size: WorkSize) -> Prediction:
-    """Return the seconds of a workload of this size on a device.
+    """Return the predicted seconds of a workload of the given size on a device.
 
     Raises
     ------
     KeyError
-        The workload type was not measured on the device.
+        If the workload type was not measured on the device.
     """
     costs, moved = parameters.kinds[kind], size.bytes_in + size.bytes_out
     kernel = costs.kernel_seconds(size.operations)
@@ -51,7 +52,7 @@ def predict_workload(parameters: DeviceParameters, kind: str, size: WorkSize) ->
 
 
 def find_bound(prediction: Prediction) -> Bound:
-    """Return the largest part: transfers, host work, or kernels, which are memory-bound if they do little else."""
+    """Return the largest component: transfers, host, or kernels, which are limited by memory or computation."""
     largest = max(prediction.transfer, prediction.kernel, prediction.host + prediction.synchronisation)
     if largest == prediction.kernel:
         return "memory" if prediction.memory > prediction.kernel / 2 else "compute"

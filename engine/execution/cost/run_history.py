@@ -1,8 +1,10 @@
 """Predicted and measured seconds of recent runs on this machine, which correct later predictions.
 
-A loaded machine only makes runs slower, so the fastest of the last few runs shows what the machine can do. Its measured seconds m and
-predicted seconds p correct a step of predicted seconds x along the line through (p, m) and (-a, -a), where a is `_SMALL`: x m / p for long
-steps, and x + m - p for short ones, whose difference is mostly a constant.
+Other load on the machine only makes runs slower, so the fastest of the last few runs is used. If it took m seconds in a step that was
+predicted
+to take p, the correction of a step with predicted x seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`: about x m / p
+for
+long steps, and x + m - p for short steps, whose error is mostly a constant.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _Seconds = dict[Annotated[str, Field(max_length=20)], Annotated[float, Field(ge=
 
 
 class _Run(BaseModel):
-    """Seconds of the steps of a run. `measured` has the steps of `predicted`."""
+    """Seconds of the steps of a run; `measured` has the same steps as `predicted`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,7 +39,7 @@ class _Run(BaseModel):
 
     @property
     def slowness(self) -> float:
-        """Measured over predicted seconds, of the whole run."""
+        """Ratio of measured to predicted seconds of the whole run."""
         return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
 
 
@@ -45,16 +47,16 @@ _HISTORIES: Facts[list[_Run]] = Facts("runs", Annotated[list[_Run], Field(max_le
 
 
 class StepHistory:
-    """The recent runs of one kind on one device.
+    """Recent runs of one kind on one device.
 
     Parameters
     ----------
     kind : str
         Kind of the runs.
     device : str
-        Title of the device.
+        Description of the device.
     threads : int
-        Threads of the processor.
+        Number of CPU threads.
     """
 
     def __init__(self, kind: str, device: str, threads: int) -> None:
@@ -62,14 +64,14 @@ class StepHistory:
         self._runs: Sequence[_Run] = _HISTORIES.get(self._key) or []
 
     def corrected(self, predicted: Mapping[str, float]) -> tuple[dict[str, float], int]:
-        """Return the predicted seconds of steps, corrected by recent runs of about this size, and the number of these runs."""
+        """Return the predicted seconds of steps, corrected by recent runs of similar size, and the number of these runs."""
         recent = _recent(self._runs, predicted)
         return _corrected(recent, predicted), len(recent)
 
     def typical_error(self, predicted: Mapping[str, float]) -> float | None:
-        """Return the median relative error with which earlier runs predicted the seconds of each recent run of about this size.
+        """Return the median relative error of the predictions for recent runs of similar size, each made from the runs before it.
 
-        None if there are fewer than two such predictions.
+        Return None if there are fewer than two such predictions.
         """
         errors = []
         for run in _recent(self._runs, predicted):
@@ -87,7 +89,7 @@ class StepHistory:
 
 
 def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
-    """Return the runs that are nearest in size; the latest of equally near ones."""
+    """Return the runs with the most similar size; of equally similar runs, the latest."""
     size = max(sum(predicted.values()), _LEAST)
 
     def distance(run: _Run) -> float:
@@ -98,7 +100,7 @@ def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
 
 
 def _corrected(recent: Sequence[_Run], predicted: Mapping[str, float]) -> dict[str, float]:
-    """Return the predicted seconds of steps, corrected by the fastest of these runs."""
+    """Return the predicted seconds of steps, corrected by the fastest of the given runs."""
     if not recent:
         return dict(predicted)
     fastest = min(recent, key=lambda run: run.slowness)
