@@ -68,16 +68,16 @@ def create_workload(
         Settings of the scoring kernels.
     form_mass : ndarray of float64, shape (f,)
         Masses of the peptidoforms, Da, ascending.
-    Numbers of the peptidoforms, in the order of `form_mass`.
-        Numbers of the peptidoforms.
+    form_number : ndarray of int64, shape (f,)
+        Numbers of the peptidoforms, in the order of `form_mass`.
     histogram_width : float
         Bin width of the score histograms.
-    Memory limit of the index on the CPU, bytes.
-        Maximum memory of the index on the CPU, bytes.
+    index_bytes : int
+        Memory limit of the index on the CPU, bytes.
     bytes_of_form : float
         Index memory per peptidoform, bytes.
-    Number of CPU threads that prepare the index.
-        CPU threads that prepare the index.
+    threads : int
+        Number of CPU threads that prepare the index.
     """
     return Workload(
         KIND,

@@ -114,8 +114,8 @@ class ScoringPass:
 
     Attributes
     ----------
-    Spectra that have the same set of ion series.
-        Spectra with one set of ion series.
+    index : SpectrumIndex
+        Spectra that have the same set of ion series.
     peptides : PeptideArrays
         Candidate peptides.
     modifications : ModificationArrays

@@ -1,10 +1,10 @@
-"""Amounts by sample, with reasons for missing ones, from ions to peptidoforms, peptides and proteins.
+"""Amounts (quantities) of peptidoforms, peptides and proteins by sample, computed from ions, with reasons for missing amounts.
 
-Amounts use pairwise medians of ion ratios: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
+Amounts are computed from pairwise medians of ion ratios: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
 
-For each pair of samples the median log ratio of shared ions is computed. The amounts of a group are those whose log ratios are closest to
-these by least squares, scaled to the sum of the ions' amounts. Samples that are not connected by shared ions have no ratio to each other:
-only the largest connected set of samples has amounts. Missing ions are not imputed.
+For each pair of samples, the median log ratio of the ions in both samples is computed. The amounts of a group (such as a protein) are those
+whose log ratios are closest to these medians by least squares, scaled to the sum of the ions' amounts. Samples that are not connected by
+shared ions have no ratio to each other: only the largest connected set of samples has amounts. Missing ions are not imputed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VALUES_OF_BATCH = 1 << 22
 
 
 class State(IntEnum):
-    """State of an amount; of several states, the smallest counts."""
+    """State of an amount; an amount from several states has the smallest of them."""
 
     MEASURED = 0
     TRANSFERRED = 1
@@ -67,7 +67,7 @@ class RawQuantities:
     value : ndarray of float64, shape (n, s)
         NaN if missing.
     state : ndarray of int8, shape (n, s)
-        `State`.
+        `State` of each amount.
     """
 
     value: NDArray[np.float64]
@@ -78,7 +78,7 @@ class RawQuantities:
 
     @classmethod
     def of(cls, value: NDArray[np.float64]) -> RawQuantities:
-        """Create amounts from values (n, s); NaN has the state not seen, other values are measured."""
+        """Create amounts from values (n, s); NaN has the state "not seen", other values are measured."""
         return cls(value, np.where(np.isnan(value), State.NOT_SEEN, State.MEASURED).astype(np.int8))
 
     def summed(self, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
@@ -97,34 +97,37 @@ class RawQuantities:
         return RawQuantities(result, state)
 
     def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> RawQuantities:
-        """Return amounts by sample instead of file; `sample` (s,) is the sample of each column, or -1. Fractions of a sample are added."""
+        """Return the amounts by sample instead of by file; fractions of a sample are added.
+
+        `sample` (s,) is the index of the sample of each column, or -1.
+        """
         turned = RawQuantities(self.value.T, self.state.T).summed(sample, n_samples)
         return RawQuantities(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 
     def of_columns(self, columns: NDArray[np.bool_]) -> RawQuantities:
-        """Return the amounts in the samples selected by the mask `columns`, (s,)."""
+        """Return the amounts in the samples that the mask `columns` (s,) selects."""
         return RawQuantities(self.value[:, columns], self.state[:, columns])
 
     @property
     def log2(self) -> NDArray[np.float64]:
-        """Logarithms to base 2, (n, s), NaN if missing."""
+        """log2 of the amounts, (n, s); NaN if missing."""
         result = np.full(self.value.shape, np.nan)
         np.log2(self.value, out=result, where=self.value > 0)
         return result
 
     def scaled(self, factor: NDArray[np.float64]) -> RawQuantities:
-        """Return the amounts multiplied by the factor of each sample, (s,)."""
+        """Return the amounts multiplied by `factor` (s,), one factor per sample."""
         return replace(self, value=self.value * factor)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Amounts of n ions in s samples, not normalised.
+    """Amounts of n ions in s samples before normalisation.
 
     Attributes
     ----------
     ions : RawQuantities
-        Amounts of the ions, n rows; for spectral counts, a row per peptidoform.
+        Amounts of the ions, n rows; for spectral counts, one row per peptidoform.
     form : ndarray of int64, shape (n,)
         Index of the peptidoform of each row.
     tables : mapping of str to pyarrow.Table
@@ -143,20 +146,21 @@ class Measured:
 
 
 def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return factors that make the median item equal in all samples.
+    """Return one factor per sample that makes the median ratio between samples equal to 1.
 
-    The factor of a sample is based on the median, over items that all samples have, of the ratios to the geometric mean over samples. If
-    fewer than three items are in all samples, the items in at least two samples are used.
+    The factor of a sample is based on the median, over rows with values in all samples, of the ratios to the geometric mean over samples.
+    If
+    fewer than three rows have values in all samples, the rows with values in at least two samples are used.
 
     Parameters
     ----------
     value : ndarray of float64, shape (n, s)
-        NaN if missing.
+        Amounts, NaN if missing.
 
     Returns
     -------
     ndarray of float64, shape (s,)
-        With a geometric mean of 1; 1 for samples without values.
+        Factors with a geometric mean of 1; 1 for samples without values.
 
     Examples
     --------
@@ -187,11 +191,11 @@ class Grouping(NamedTuple):
     Attributes
     ----------
     form : ndarray of int64, shape (ions,)
-        Peptidoform of each ion.
+        Index of the peptidoform of each ion.
     sequence : ndarray of int64, shape (forms,)
-        Peptide (sequence) of each peptidoform.
+        Index of the sequence (peptide) of each peptidoform.
     protein : ndarray of int64, shape (sequences,)
-        Protein of each sequence, -1 for none.
+        Index of the protein of each sequence, -1 for none.
     n_proteins : int
         Number of proteins.
     """
@@ -211,7 +215,7 @@ class Levels(NamedTuple):
 
 
 def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, plexes: NDArray[np.int64] | None = None) -> Levels:
-    """Return the amounts of all levels from those of ions; ratios between samples are those of shared ions.
+    """Return the amounts of peptidoforms, peptides and proteins, computed from the amounts of ions.
 
     Parameters
     ----------
@@ -220,9 +224,10 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
     grouping : Grouping
         Assignment of ions to peptidoforms, peptides and proteins.
     by : str
-        Method of protein amounts, see `QuantificationParameters`.
+        Method of computing protein amounts (see `QuantificationParameters`).
     plexes : ndarray of int64, shape (s,), or None
-        Plex of each sample; ratios are only computed within a plex (plexes are compared by a reference, or not at all). None computes
+        Index of each sample's plex; ratios are computed only within a plex (plexes are compared by a reference, or not at all). None
+        computes
         ratios between all samples.
 
     Returns
@@ -238,7 +243,7 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
 
 
 def _join_plexes(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
-    """Return the levels of several plexes with the columns in the order of the samples."""
+    """Return the levels of several plexes, with columns in the order of the samples."""
     place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
     return Levels(
         *(
@@ -249,21 +254,21 @@ def _join_plexes(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
 
 
 def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
-    """Return the amounts of groups of ions by their pairwise ratios.
+    """Return the amounts of groups of ions, computed from the pairwise ratios of ions.
 
     Parameters
     ----------
     ions : RawQuantities
-        n ions in s samples.
+        Amounts of n ions in s samples.
     group : ndarray of int64, shape (n,)
-        -1 for none.
+        Index of each ion's group, -1 for none.
     n_groups : int
         Number of groups.
 
     Returns
     -------
     RawQuantities, shape (n_groups, s)
-        A sample without a ratio to the largest connected set of samples has no amount, and the state `State.NO_SHARED_ION`.
+        Amounts; a sample without a ratio to the largest connected set of samples has none, and the state `State.NO_SHARED_ION`.
     """
     summed = ions.summed(group, n_groups)
     count = np.bincount(group[group >= 0], minlength=n_groups)
@@ -277,7 +282,7 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
 
 
 def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Grouping, by: ProteinQuantity) -> RawQuantities:
-    """Return the amounts of proteins, by the ratios of their ions or from the amounts of their peptides.
+    """Return the amounts of proteins, computed from the ratios of their ions or from the amounts of their peptides.
 
     Parameters
     ----------
@@ -288,7 +293,7 @@ def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Gro
     grouping : Grouping
         Assignment of ions to peptidoforms, peptides and proteins.
     by : str
-        See `QuantificationParameters`; the three most abundant peptides are those over all samples, the same in each sample.
+        Method (see `QuantificationParameters`); the three most abundant peptides are selected over all samples and used in each sample.
 
     Returns
     -------
@@ -313,9 +318,9 @@ def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Gro
 
 
 def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Return the medians of each column in each group, (n_groups, s) float64, NaN without values.
+    """Return the median of each column in each group, (n_groups, s) float64; NaN without values.
 
-    `value` is (n, s), `group` (n,).
+    `value` has shape (n, s), and `group` (n,) is the index of each row's group.
     """
     result = np.full((n_groups, value.shape[1]), np.nan)
     for column in range(value.shape[1]):
@@ -324,14 +329,14 @@ def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int)
 
 
 def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Return the median of the values of each group, (n_groups,) float64, NaN without values.
+    """Return the median of the values of each group, (n_groups,) float64; NaN without values.
 
     Parameters
     ----------
     value : ndarray of float64, shape (n,)
-        NaN is ignored.
+        Values; NaN is ignored.
     group : ndarray of int64, shape (n,)
-        Group of each row.
+        Index of each value's group.
     n_groups : int
         Number of groups.
 
@@ -352,20 +357,21 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
 
 
 def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the amounts of groups of ions, such as proteins, peptides or peptidoforms.
+    """Return the amounts of groups of ions (such as proteins, peptides or peptidoforms) from pairwise ratios.
 
     Parameters
     ----------
     value : ndarray of float64, shape (n, s)
-        Amounts of ions in samples, NaN if missing, ordered by group.
+        Amounts of ions in samples, NaN if missing, sorted by group.
     offsets : ndarray of int64, shape (p + 1,)
         The ions of group i are the rows `offsets[i]:offsets[i + 1]`.
 
     Returns
     -------
     ndarray of float64, shape (p, s)
-        NaN for groups without ions, and for samples without a ratio to the largest set of samples that are connected by shared ions (of
-        equally large sets, the most abundant).
+        Amounts; NaN for groups without ions, and for samples without a ratio to the largest set of samples that are connected by shared
+        ions
+            (of equally large sets, the most abundant).
     """
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     result = np.full((n_proteins, n_samples), np.nan)
@@ -409,7 +415,7 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
 
 
 def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return for each group size the groups (g,) and their rows (g, size), so that groups of equal size are sorted together."""
+    """Return, for each group size, the groups (g,) of this size and their rows (g, size)."""
     size = np.diff(offsets)
     result = []
     for n in np.unique(size[size > 0]).tolist():
@@ -421,7 +427,7 @@ def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], N
 def _medians_by_size(
     value: NDArray[np.float64], of_sizes: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_groups: int
 ) -> NDArray[np.float64]:
-    """Return the median of the values of each group, (n_groups,) float64, NaN without values."""
+    """Return the median of the values of each group, (n_groups,) float64; NaN without values; `of_sizes` is a result of `_rows_by_size`."""
     result = np.full(n_groups, np.nan)
     for groups, rows in of_sizes:
         values = np.sort(value[rows], axis=1)  # NaN last
@@ -433,7 +439,10 @@ def _medians_by_size(
 
 
 def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return True for samples in the largest connected component, (p, s); of equally large ones the most abundant, then the first."""
+    """Return True for samples in the largest connected component, (p, s).
+
+    Of equally large components, the most abundant, then the first.
+    """
     has_any = total > 0
     size = np.where(has_any, (same * has_any[:, None, :]).sum(axis=2), 0.0)
     is_largest = has_any & (size == size.max(axis=1, keepdims=True))
@@ -448,7 +457,7 @@ def _components(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
     Parameters
     ----------
     edges : ndarray of bool, shape (p, s, s)
-        True for each pair of connected samples.
+        True for each pair of samples that is connected.
     """
     n = edges.shape[1]
     reach = edges | np.eye(n, dtype=np.bool_)

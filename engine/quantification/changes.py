@@ -1,9 +1,9 @@
 """Protein changes between conditions: moderated t-tests as in limma, and Benjamini-Hochberg correction.
 
-A linear model of conditions and blocks is fitted to the log2 quantities of each protein. Its residual variance is shrunk towards a prior
+A linear model of conditions and blocks is fitted to the log2 quantities of each protein. The residual variance is shrunk towards a prior
 common to all proteins (Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3:3), and t is computed with the shrunk variance. A test needs two
-measured values in each condition. Missing quantities stay missing unless imputation is on: then two measured values in one condition are
-compared with imputed values in the other, which contribute to the difference but not to the variance.
+measured values in each condition. Missing quantities are not used unless imputation is on: two or more measured values in one condition
+are then compared with imputed values in the other, which contribute to the difference but not to the variance.
 """
 
 from __future__ import annotations
@@ -34,40 +34,43 @@ __all__ = [
 
 _INTERVAL = 0.95
 _LOW_PERCENT, _LESS_LOW_PERCENT = 1.0, 2.0
-"""Percentile of a sample's proteins used as imputed value, and a higher percentile whose distance from it is the error of imputed values.
+"""Percentile of a sample's proteins used as imputed value; and a higher percentile, whose distance from it is the assumed error.
 
-The error reflects that a missing quantity may be just below the limit of detection.
+The error accounts for missing quantities that are just below the limit of detection.
 """
 _FEWEST_VARIANCES = 3
 _FEWEST_VALUES = 2
-"""Minimum number of measured values per condition.
+"""Minimum number of measured values per condition for a test.
 
-With one value, the variance would be that of other proteins only, and a wrong identification would appear as a large change.
+With one value, the variance would be based on other proteins only, and a wrong identification would appear as a large change.
 """
 
 
 class VariancePrior(NamedTuple):
-    """Common prior of the variances of all proteins: scaled inverse chi-square, with degrees of freedom and location."""
+    """Prior of the variances of all proteins: a scaled inverse chi-square distribution, given by its degrees of freedom and location."""
 
     degrees: float
     variance: float
 
 
 def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float64]) -> tuple[NDArray[np.float64], VariancePrior]:
-    """Return variances shrunk towards a common prior, which is fitted to the moments of their logarithms (Smyth 2004, section 6.2).
+    """Return variances shrunk towards a common prior, and the prior.
+
+    The prior is fitted to the moments of the logarithms of the variances (Smyth 2004, section 6.2).
 
     Parameters
     ----------
     variance : ndarray of float64, shape (n,)
         Residual variances, at least 0.
     degrees : ndarray of float64, shape (n,)
-        Degrees of freedom; rows with 0 are not used.
+        Degrees of freedom of each variance; variances with 0 are not used.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        NaN without degrees of freedom.
+        Shrunk variances; NaN without degrees of freedom.
     VariancePrior
+        Fitted prior.
     """
     from scipy.special import digamma, polygamma  # slow to import: loaded after the files are read
 
@@ -91,7 +94,10 @@ def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Return x with trigamma(x) = `value` > 0, by Newton's method on 1 / trigamma, which is nearly linear (Smyth 2004, appendix)."""
+    """Return x with trigamma(x) = `value` > 0.
+
+    Newton's method is applied to 1 / trigamma, which is nearly linear (Smyth 2004, appendix).
+    """
     from scipy.special import polygamma  # slow to import: loaded after the files are read
 
     if value > 1e7:
@@ -110,24 +116,24 @@ def _inverse_trigamma(value: float) -> float:
 
 @dataclass(frozen=True)
 class Changes:
-    """Comparison of p proteins between a condition and the condition of reference.
+    """Comparison of p proteins between a condition and the reference condition.
 
     Attributes
     ----------
     name : str
-        Both conditions.
+        Names of both conditions.
     log2_fold_change : ndarray of float64, shape (p,)
-        NaN if it cannot be estimated, as all of the following.
+        log2 of the ratio of the condition to the reference; NaN if it cannot be estimated, like all following columns.
     low, high : ndarray of float64, shape (p,)
-        95 % confidence interval.
+        Limits of the 95 % confidence interval of the log2 fold change.
     t, p_value, q_value : ndarray of float64, shape (p,)
         t statistic, p-value and q-value of each protein.
     outcome : ndarray of str, shape (p,)
         Outcome of the test of each protein.
     n_first, n_second : ndarray of int64, shape (p,)
-        Number of samples with a measured value in the condition, and in the condition of reference.
+        Number of samples with a measured value, in the condition and in the reference condition.
     n_too_low, n_not_seen, n_imputed : ndarray of int64, shape (p,)
-        Number of samples of both conditions.
+        Number of samples, in both conditions, whose quantity is too low, not seen, or imputed.
     """
 
     name: str
@@ -151,12 +157,12 @@ class Changes:
 
     @property
     def n_changed(self) -> int:
-        """Number of proteins that change at the requested false discovery rate."""
+        """Number of proteins that changed at the requested false discovery rate."""
         return int((self.outcome == "changed").sum())
 
 
 def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
-    """Return the fit of a model with moderated variances and their degrees of freedom.
+    """Return the fit of a linear model, with moderated variances and their degrees of freedom.
 
     Parameters
     ----------
@@ -172,12 +178,12 @@ def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
 
 
 def protein_changes(proteins: RawQuantities, model: ComparisonModel | None, parameters: QuantificationParameters) -> list[Changes]:
-    """Compare each further condition of a model with the first; return an empty list without a model.
+    """Compare each further condition of a model with the first; return an empty list if there is no model.
 
     Parameters
     ----------
     proteins : RawQuantities, shape (p, s)
-        Normalised amounts in all samples of the design.
+        Normalised amounts of proteins in all samples of the design.
     model : ComparisonModel or None
         Model of the compared conditions; None if nothing is compared.
     parameters : QuantificationParameters
@@ -231,7 +237,7 @@ def _sample(
 
 
 def _without_ratio(proteins: RawQuantities, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
-    """Return True for proteins that one of the two conditions has only in samples without a shared ion."""
+    """Return True for proteins without values in one of the two conditions because its samples have no ion in common with others."""
     result = np.zeros(len(proteins), np.bool_)
     for k in (0, i):
         state = proteins.state[:, model.columns[model.condition == k]]
@@ -240,22 +246,22 @@ def _without_ratio(proteins: RawQuantities, model: ComparisonModel, number: NDAr
 
 
 class _Sample(NamedTuple):
-    """Values of p proteins in two conditions.
+    """Values of p proteins in two conditions, for a test.
 
     Attributes
     ----------
     difference : ndarray of float64, shape (p,)
         Difference of mean log2 quantities.
     factor : ndarray of float64, shape (p,)
-        Variance of the difference, relative to the residual variance.
+        Variance of the difference divided by the residual variance.
     n_first, n_second : ndarray of int64, shape (p,)
-        Number of measured values.
+        Number of measured values in the condition and in the reference condition.
     is_imputed : ndarray of bool, shape (p,)
-        True if values of a condition are imputed.
+        True if the values of one condition are imputed.
     imputed_error : ndarray of float64, shape (p,)
-        Error of imputed values, log2.
+        Error of imputed values, in log2 units.
     is_apart : ndarray of bool, shape (p,)
-        True if amounts of one condition have no ratio to those of the other.
+        True if the amounts of one condition have no ratio to those of the other condition.
     """
 
     difference: NDArray[np.float64]
@@ -270,9 +276,9 @@ class _Sample(NamedTuple):
 def _imputed(
     logs: NDArray[np.float64], model: ComparisonModel, number: NDArray[np.int64], i: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
-    """Return the log2 quantities including imputed values, True for imputed values, and the error of imputed values of each protein.
+    """Return the log2 quantities with imputed values, True for imputed values, and the error of each protein's imputed values.
 
-    If a condition has no values and the other has at least two, its samples get their first percentile.
+    If a protein has no value in one condition and at least two in the other, the imputed value of a sample is its first percentile.
     """
     result, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
     for lacking, other in ((i, 0), (0, i)):
@@ -287,7 +293,7 @@ def _imputed(
 
 
 def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
-    """Return interval, t, p-value, q-value and outcome of each protein."""
+    """Return the confidence interval of the log2 fold change, t, p-value, q-value and outcome of each protein."""
     from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
     from scipy.stats import t as students  # slow to import: loaded after the files are read
 
@@ -313,7 +319,7 @@ def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
 
 
 def changes_table(changes: Sequence[Changes], proteins: Proteins) -> pa.Table:
-    """Return all comparisons as one table, each ordered by p-value."""
+    """Return all comparisons as one table; the rows of each comparison are sorted by p-value."""
     orders = [np.lexsort((-np.abs(np.nan_to_num(change.t)), np.where(np.isnan(change.p_value), 2.0, change.p_value))) for change in changes]
     if not changes:
         return CHANGES.schema().empty_table()

@@ -1,4 +1,4 @@
-"""Recalculation of peptidoform, peptide and protein quantities and of changes after manual correction of integration limits."""
+"""Recalculation of quantities and changes after manual correction of the integration limits of ion traces."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from proteoscope.engine.results.reader import read_stored
 __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
 
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
-"""Columns of an ion trace that a correction replaces: all values measured between its limits, except the width."""
+"""Columns of an ion trace that a correction replaces: all values measured between the limits, except the width."""
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
-"""Values of the other columns in the row of a manually corrected trace."""
+"""Values of other columns of a manually corrected ion trace."""
 _AGAIN = "Quantify again"
 
 
@@ -60,14 +60,14 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
 def corrected_tables(
     tables: Mapping[str, pa.Table], corrections: Mapping[int, Mapping[str, float]], parameters: QuantificationParameters
 ) -> dict[str, pa.Table]:
-    """Return the tables of a run recalculated with corrected ion traces.
+    """Return the tables of a run after recalculation with corrected ion traces.
 
     Parameters
     ----------
     tables : mapping of str to pyarrow.Table
         Tables of the run, by name.
     corrections : mapping of int to mapping of str to float
-        Values of `CORRECTED` by row of the ion trace table; incomplete corrections are ignored.
+        New values of the columns `CORRECTED`, by row of the ion trace table; incomplete corrections are ignored.
     parameters : QuantificationParameters
         Parameters of the quantification.
 
@@ -122,7 +122,7 @@ def _replace_columns(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, float]]) -> pa.Table:
-    """Return the traces with manual corrections, which are neither transferred nor refused."""
+    """Return the traces with manual corrections; corrected traces count as neither transferred nor refused."""
     columns = {name: traces[name].to_pylist() for name in (*CORRECTED, *_BY_HAND)}
     for row, correction in corrections.items():
         for name, values in columns.items():
@@ -131,7 +131,7 @@ def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, f
 
 
 def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
-    """Return True if each protein, peptide or peptidoform has one row per sample, in sample order."""
+    """Return True if each protein, peptide or peptidoform has one row per sample, in the order of the samples."""
     n = len(samples)
     if not n or len(table) % n or len(samples.unique()) != n:
         return False
@@ -144,13 +144,13 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
 
 
 def _first_by_item(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
-    """Return a text column with one value per item, from a table with one row per item and sample."""
+    """Return the text of each protein, peptide or peptidoform, from a column with one row per sample."""
     result: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
     return result
 
 
 def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[NDArray[np.int64], RawQuantities]:
-    """Return the peptidoform of each ion, and amounts of ions by sample (not normalised, files of a sample added)."""
+    """Return the peptidoform of each ion, and the amounts of ions by sample, before normalisation and with fractions added."""
     samples, long = tables[SAMPLES.name], tables[PEPTIDOFORMS.name]
     n_samples = len(samples)
     of_file: dict[str, int] = {}
@@ -179,7 +179,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
 
 
 def _model(samples: pa.Table, parameters: QuantificationParameters) -> ComparisonModel | None:
-    """Return the model with which the run compared its conditions, or None."""
+    """Return the model with which the run compared its conditions; None if it compared none."""
     columns = [samples[name].to_pylist() for name in ("sample", "condition", "replicate", *BLOCKS)]
     design = Design(
         tuple(Sample(row[0], row[1] or "", row[2] or 0, *(value or "" for value in row[3:])) for row in zip(*columns, strict=True)), ()

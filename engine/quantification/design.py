@@ -21,7 +21,7 @@ from proteoscope.engine.quantification.separated_rows import separated_rows
 __all__ = ["BLOCKS", "Design", "DesignRow", "Sample", "design_of_files", "planned_design", "read_design"]
 
 BLOCKS = ("plex", "batch", "subject")
-"""Columns of a design whose levels are blocks of the comparison."""
+"""Columns of a design that are blocking factors of the comparison."""
 _COLUMNS = ("file", "sample", "condition", "replicate")
 _MAXIMUM_REPLICATE, _MAXIMUM_CHARACTERS = 1_000_000, 1000
 _REMEDY = "Write a tab-separated table with the columns file, sample, condition and replicate"
@@ -37,11 +37,11 @@ class Sample(NamedTuple):
     name : str
         Name of the sample.
     condition : str
-        Condition, '' if none.
+        Name of the condition; '' if none.
     replicate : int
-        Number of the replicate within the condition, 0 without a condition.
+        Number of the replicate within the condition; 0 without a condition.
     plex, batch, subject : str
-        Level of each block, '' if none.
+        Level of each blocking factor; '' if none.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Sample(NamedTuple):
 
 
 class DesignRow(NamedTuple):
-    """File, or channel of a file, assigned to a sample; all fields are indices, and the channel is -1 without a label."""
+    """File, or label channel of a file, that is assigned to a sample: indices of file, channel (-1 without a label) and sample."""
 
     file: int
     sample: int
@@ -62,7 +62,7 @@ class DesignRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """Samples with their files or label channels; several files of one sample are fractions, which are added.
+    """Samples with their files or label channels; several files of one sample are fractions, whose amounts are added.
 
     Attributes
     ----------
@@ -71,9 +71,9 @@ class Design:
     parts : tuple of DesignRow
         Files or channels with their samples.
     left_out : tuple of str
-        Names of files of the identification that are missing in the design.
+        Names of files of the identification that the design does not contain.
     unused : tuple of str
-        Names of columns that are not used.
+        Names of columns of the table that are not used.
     """
 
     samples: tuple[Sample, ...]
@@ -90,7 +90,7 @@ class Design:
     def plexes(self) -> NDArray[np.int64]:
         """Plex index of each sample, (samples,) int64.
 
-        Samples that share files are in one plex. Without labels, each sample is its own plex.
+        Samples that share files are in one plex. Without labels, each sample is a separate plex.
         """
         result = np.arange(len(self.samples))
         for file in {part.file for part in self.parts}:
@@ -111,26 +111,26 @@ class Design:
         return tuple(result)
 
     def members(self, n_files: int) -> NDArray[np.int64]:
-        """Return 1 for samples in each file, otherwise 0, (n_files, samples) int64."""
+        """Return 1 for the samples in each file and 0 for other samples, (n_files, samples) int64."""
         result = np.zeros((n_files, len(self.samples)), np.int64)
         for part in self.parts:
             result[part.file, part.sample] = 1
         return result
 
     def groups(self, requested: Sequence[str], reference: str = "") -> tuple[str, ...]:
-        """Return the conditions to compare, or an empty tuple if there are fewer than two.
+        """Return the conditions to compare; an empty tuple if there are fewer than two.
 
         Parameters
         ----------
         requested : sequence of str
-            Conditions; if empty, all with at least two samples except `reference`.
+            Names of conditions; if empty, all conditions with at least two samples except `reference`.
         reference : str
-            Condition by which plexes are scaled.
+            Name of the condition by which plexes are scaled.
 
         Raises
         ------
         ParameterError
-            If a requested condition is not in the design, has only one sample, or is the only one.
+            If a requested condition is not in the design or has only one sample, or only one condition is requested.
         """
         count = {name: sum(sample.condition == name for sample in self.samples) for name in self.conditions}
         for name in requested:
@@ -155,16 +155,16 @@ def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
 
 
 def read_design(path: Path, files: Sequence[str], label: Label | None = None, copies: Mapping[str, str] | None = None) -> Design:
-    """Read a design.
+    """Read the design of an experiment from a table.
 
     Parameters
     ----------
     path : Path
-        Tab-separated table.
+        Tab-separated table of samples.
     files : sequence of str
-        Paths of the files of the identification; the design names them by path or name, with or without suffix.
+        Paths of the spectrum files of the identification; the design contains their paths or names, with or without suffix.
     label : Label or None
-        Isobaric label whose channels are named in a separate column.
+        Isobaric label with channels that a column of the design names; None without a label.
     copies : mapping of str to str, optional
         Paths of further files of the identification with the same content as one of `files`, mapped to the path of that file.
 
@@ -175,8 +175,9 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     Raises
     ------
     InputError
-        If the table is invalid; names a missing file; names a file, a channel of a file or a replicate of a condition twice; gives a sample
-        two conditions or two channels of a file; or gives the files of a plex different samples. The message names the line.
+        If the table is invalid; contains an unknown file; contains a file, a channel of a file or a replicate of a condition twice; gives a
+        sample
+        two conditions, or two channels of a file; or gives the files of a plex different samples. The message contains the line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip().lower() for cell in rows[0]]
@@ -226,18 +227,18 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
 def planned_design(
     path: Path | None, files: Sequence[str], copies: Mapping[str, str], parameters: QuantificationParameters, progress: Progress
 ) -> Design:
-    """Return the design in a file, or without one a design of the files of the identification, and warn about unused parts.
+    """Return the design in a file, or, without a file, a design of the identification's spectrum files; warn about unused information.
 
     Parameters
     ----------
     path : Path or None
-        Design file.
+        Table of samples, or None.
     files, copies
         See `read_design`.
     parameters : QuantificationParameters
         Parameters of the quantification.
     progress : Progress
-        Receives the warnings.
+        Progress, which receives the warnings.
 
     Returns
     -------
@@ -248,7 +249,7 @@ def planned_design(
     InputError
         If the file is not a valid design (see `read_design`).
     ParameterError
-        If a plex lacks the reference.
+        If a plex lacks the reference condition.
     """
     kit = label(parameters.label) if parameters.method == "tmt" else None
     design = design_of_files(files, kit) if path is None else read_design(path, files, kit, copies)
@@ -273,7 +274,7 @@ def planned_design(
 
 
 def _check_reference(design: Design, reference: str) -> None:
-    """Raise `ParameterError` if a plex lacks the reference."""
+    """Raise `ParameterError` if a plex lacks the reference condition."""
     if reference not in design.conditions:
         raise ParameterError(
             f"reference = '{shortened(reference)}': the design has the conditions {', '.join(design.conditions) or 'none'}"
@@ -285,12 +286,12 @@ def _check_reference(design: Design, reference: str) -> None:
 
 
 def _with_plexes(path: Path, design: Design) -> Design:
-    """Return the design with the plex of each sample, derived from the files unless a column names it.
+    """Return the design with the plex of each sample: from a column if there is one, otherwise derived from the files.
 
     Raises
     ------
     InputError
-        If the column separates samples of one plex, or combines several plexes.
+        If the column puts samples of one plex in several, or combines several plexes.
     """
     plexes = design.plexes
     if plexes.max(initial=0) == 0 and not any(sample.plex for sample in design.samples):
@@ -310,7 +311,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
 
 
 def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
-    """Return a mapping from the names of copies to the name of the original file, without names of other files."""
+    """Return a mapping from the names of copies to the name of the original file, without names that other files have."""
     numbers = _index_names(files)
     result: dict[str, str] = {}
     for path, original in copies.items():
@@ -321,7 +322,7 @@ def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, st
 
 
 def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str, int]:
-    """Return the indices of the columns by name."""
+    """Return the indices of the table's columns by name."""
     names = _COLUMNS if label is None else (*_COLUMNS, "channel")
     for name in names:
         if header.count(name) != 1:
@@ -382,7 +383,7 @@ def _channel(path: Path, name: str, label: Label, place: str) -> int:
 
 
 def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Sample], files: Sequence[str]) -> None:
-    """Check that files that share a sample have the same samples in the same channels, as fractions of one plex."""
+    """Raise an error unless files that have a sample in common have the same samples in the same channels (fractions of one plex)."""
     channels_of_file: dict[int, dict[int, int]] = {}
     first: dict[int, int] = {}
     for part in parts:
@@ -426,7 +427,7 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def _index_names(files: Sequence[str]) -> dict[str, int]:
-    """Return the index of each file by all its names; -2 for names of several files."""
+    """Return the index of each file by all its possible names; -2 for names of several files."""
     result: dict[str, int] = {}
     for number, file in enumerate(files):
         for name in dict.fromkeys((file, PurePath(file).name, _stem(file))):
@@ -443,7 +444,7 @@ def _stem(file: str) -> str:
 
 
 def _make_distinct(names: Sequence[str]) -> list[str]:
-    """Return the names, made distinct by a number at the end of repeated names."""
+    """Return the names with a number added to repeated names, so that all are distinct."""
     taken_names: set[str] = set()
     result = []
     for name in names:

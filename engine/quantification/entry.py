@@ -1,4 +1,4 @@
-"""Entry of quantification in the list of searches."""
+"""Entry of quantification in the registry of searches."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ _PSMS = (
 )
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
 _SHIFTED = frozenset({"modified"})
-"""Kinds of runs that identify peptides with unlisted modifications."""
+"""Kinds of runs that identify peptides with modifications that are not listed beforehand."""
 QUANTIFIED_TOO = _SHIFTED | {EXPLAIN}
-"""Kinds of runs other than identifications that can be quantified."""
+"""Kinds of runs that can be quantified in addition to identifications."""
 _EXPLAINED = ("spectrum", "peptide", "charge", "q_value", "kind")
 _OF_SPECTRA = ("spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz")
 _OF_PEPTIDES = ("sequence", "proteins", "calculated_mass", "modification_names", "modification_masses")
@@ -73,7 +73,7 @@ _AVERAGINE_MASS = 111.1254
 
 
 class SourceFile(NamedTuple):
-    """A spectrum file of an identification: path, and SHA-256 and size (bytes) at that time."""
+    """Spectrum file of an identification: path, SHA-256, and size in bytes at the time of the identification."""
 
     path: str
     sha256: str
@@ -81,7 +81,7 @@ class SourceFile(NamedTuple):
 
     @property
     def content(self) -> str:
-        """Identity of the content, equal for copies of a file."""
+        """Identity of the file's content, equal for copies of a file."""
         return self.sha256 or self.path
 
 
@@ -112,7 +112,7 @@ class Sources(NamedTuple):
     copies: Mapping[str, str]
 
     def inputs(self, *, with_spectra: bool) -> dict[str, list[str | Path]]:
-        """Return the files to read, by kind: tables of the identifications, and spectra if `with_spectra`."""
+        """Return the files to read, by kind: tables of the identifications and, if `with_spectra`, spectra."""
         return {
             "project_psms": [run.psms for run in self.runs],
             "project_proteins": list(self.proteins),
@@ -120,7 +120,7 @@ class Sources(NamedTuple):
         }
 
     def check_sizes(self) -> None:
-        """Check that spectrum files have the recorded sizes before any is read, since a manipulated record may name any file.
+        """Raise an error unless the spectrum files have the recorded sizes; a manipulated record could name any file.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Sources(NamedTuple):
                 raise _changed(file)
 
     def check_digests(self, digests: Sequence[str]) -> None:
-        """Check that spectrum files have not changed since the identification; `digests` are SHA-256 values, or empty to skip the check.
+        """Raise an error if a spectrum file has changed since the identification; `digests` are SHA-256 values, or empty to skip the check.
 
         Raises
         ------
@@ -150,18 +150,18 @@ class Sources(NamedTuple):
 
 @dataclass(frozen=True)
 class Forms:
-    """Peptidoforms (m).
+    """Peptidoforms (m in total).
 
     Attributes
     ----------
     peptide : list of str, length m
-        ProForma.
+        Peptidoforms in ProForma.
     sequence : ndarray of int64, shape (m,)
         Index into `Identified.sequences`.
     mass : ndarray of float64, shape (m,)
-        Neutral mass, Da.
+        Neutral monoisotopic mass, Da.
     elements : ndarray of float64, shape (m, elements)
-        Number of atoms of each of `proteoscope.engine.chemistry.isotopes.ELEMENTS`.
+        Number of atoms of each element in `proteoscope.engine.chemistry.isotopes.ELEMENTS`.
     """
 
     peptide: list[str]
@@ -180,19 +180,19 @@ class Matches:
     Attributes
     ----------
     form : ndarray of int64, shape (n,)
-        Peptidoform.
+        Index of the peptidoform.
     charge : ndarray of int64, shape (n,)
         Charge of each precursor.
     file : ndarray of int64, shape (n,)
-        Index into `Identified.files`.
+        Index of the file in `Identified.files`.
     run : ndarray of int64, shape (n,)
         Index of the run.
     retention_time : ndarray of float64, shape (n,)
-        Seconds, NaN if unknown.
+        Retention time in seconds, NaN if unknown.
     precursor_mz : ndarray of float64, shape (n,)
-        Th.
+        Measured m/z of the precursor, Th.
     row : ndarray of int64, shape (n,)
-        Row in the run's table of spectra.
+        Row in the table of spectra of the run.
     index : ndarray of int64, shape (n,)
         Index of the spectrum in its file, from 0.
     scan : ndarray of int64, shape (n,)
@@ -218,18 +218,18 @@ class Matches:
 
 @dataclass(frozen=True)
 class Proteins:
-    """Protein groups (p), named by their first protein.
+    """Protein groups (p), named by their first member.
 
     Attributes
     ----------
     accession : list of str, length p
-        Accession of the first protein.
+        Accession of the first member.
     others : list of list of str, length p
-        Accessions of the other members.
+        Accessions of the further members.
     description : list of str, length p
-        Description of each protein.
+        Description of the first member.
     length : ndarray of int64, shape (p,)
-        Residues of the first protein, 0 if unknown.
+        Number of residues of the first member, 0 if unknown.
     """
 
     accession: list[str]
@@ -248,7 +248,7 @@ class Proteins:
 
 @dataclass(frozen=True)
 class Identified:
-    """Peptides to quantify.
+    """Peptides to quantify, with their spectra and proteins.
 
     Attributes
     ----------
@@ -259,17 +259,17 @@ class Identified:
     matches : Matches
         Identified spectra.
     sequences : list of str, length s
-        Unmodified peptides.
+        Sequences without modifications.
     proteins : Proteins
         Protein groups.
     protein : ndarray of int64, shape (s,)
-        Protein group to which each sequence is assigned, or -1.
+        Index of the protein group to which each sequence is assigned, or -1.
     peptide_q_value : ndarray of float64, shape (forms,)
         q-value of each peptidoform over all runs (see `_experiment_q_values`), NaN if unknown.
     has_protein : ndarray of bool, shape (s,)
-        True for sequences of an accepted protein, shared or not.
+        True for sequences of an accepted protein group, shared or not.
     unrated : tuple of str
-        Runs without protein error rates; all their proteins with accepted matches are used.
+        Runs without protein error rates, whose proteins with accepted matches are all used.
     """
 
     files: tuple[SourceFile, ...]
@@ -313,7 +313,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
-    """Return the spectrum files that a run records, otherwise the files of the run that it builds on; empty if there are none."""
+    """Return the spectrum files recorded by a run, or else those recorded by the run that it builds on; empty if there are none."""
     left = {run.id for run in project.runs()}
     # An explanation reads the spectrum table of an identification, so start from that.
     before: object = explained_run(project, run)[0]
@@ -333,7 +333,7 @@ def _changed(file: SourceFile) -> InputError:
 
 
 def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
-    """Return the peptidoforms of rank 1 target matches, with the accepted proteins.
+    """Return the peptidoforms of rank 1 target matches, with the accepted protein groups.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
     protein_fdr : float
         Maximum q-value of protein groups.
     uses_razor : bool
-        True assigns a shared peptide to the protein with most peptides, False to none.
+        True assigns a shared peptide to the protein group with most peptides; False assigns it to none.
 
     Returns
     -------
@@ -380,7 +380,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
 
 
 def warn_of_identified(quantified: Identified, method: str, progress: Progress) -> None:
-    """Warn about unread isobaric labels, and about runs without protein error rates."""
+    """Warn about isobaric labels that are not quantified, and about runs without protein error rates."""
     labelled = None if method == "tmt" else labels_of_peptides(quantified.forms.peptide)
     if labelled is not None:
         name, kits, n_forms = labelled
@@ -397,17 +397,18 @@ def warn_of_identified(quantified: Identified, method: str, progress: Progress) 
 
 
 def _donor_columns(table: pa.Table, file_of_row: NDArray[np.int64]) -> pa.Table:
-    """Return peptide, file and peptide q-value of matches."""
+    """Return the columns peptide, file and peptide q-value of matches."""
     return table.select(["peptide", "peptide_q_value"]).append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()]))
 
 
 def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> dict[str, float]:
-    """Return the q-value of each target peptidoform over all files, NaN if unknown.
+    """Return the q-value of each target peptidoform over all files; NaN if unknown.
 
-    It is at least the lowest q-value in the runs times the number of runs: false peptidoforms of all runs add up, while correct ones are
-    mostly the same in all runs, so the lowest value itself is too low. It is also at least the q-value among peptidoforms found in equally
-    many files (one, or several), because false ones accumulate among those of one file and would then be searched in all others. Without
-    decoys, only the first limit applies.
+    The q-value is the larger of two values. The first is the lowest q-value in the runs times the number of runs: correct peptidoforms are
+    mostly the same in all runs, but false ones add up. The second is the q-value among the peptidoforms that are found in equally many
+    files
+    (one, or several): false peptidoforms accumulate among those in one file and would then be searched in all others. Without decoys, only
+    the first is used.
     """
     parts = [_by_peptide(table) for table in (targets, decoys)]
     names, best, n_files = (np.concatenate([part[k] for part in parts]) for k in range(3))
@@ -421,16 +422,16 @@ def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> di
 
 
 def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64]]:
-    """Return distinct peptidoforms, their lowest peptide q-value, and the number of files of each."""
+    """Return the distinct peptidoforms, the lowest peptide q-value of each, and the number of files with each."""
     result = table.group_by("peptide").aggregate([("peptide_q_value", "min"), ("file", "count_distinct")])
     best = pa.compute.fill_null(result["peptide_q_value_min"].cast(pa.float64()), float("nan")).to_numpy()
     return np.array(result["peptide"].to_pylist(), np.object_), best, result["file_count_distinct"].to_numpy().astype(np.int64)
 
 
 def _explained_rows(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
-    """Return explained spectra that resemble an identified peptide of the same mass, as rows like `psms`.
+    """Return explained spectra that resemble an identified peptide of the same mass, as rows with the columns of `psms`.
 
-    Spectra explained by another mass belong to a peptidoform with an unknown modification and are not quantified.
+    Spectra that resemble a peptide of another mass belong to a peptidoform with an unknown modification and are not quantified.
     """
     with TableFile(run.spectra, SPECTRA, _OF_SPECTRA, remedy=_REMEDY) as source:
         spectra = source.read(_OF_SPECTRA)
@@ -451,7 +452,7 @@ def _explained_rows(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value:
 
 
 def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
-    """Return the file index of each row of a run's table of spectra."""
+    """Return the index of the spectrum file of each row of a run's table of spectra."""
     with TableFile(run.spectra, SPECTRA, ("spectrum_file",), remedy=_REMEDY) as source:
         table = source.read(("spectrum_file",))
         # Spectra are ordered by file. Recorded file names may be relative to another folder, so compare by order instead of by name.
@@ -462,7 +463,7 @@ def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
-    """Return the row of the best match of each spectrum; several runs may have identified it."""
+    """Return the row of the best match of each spectrum, which several runs may have identified."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
     is_first = np.ones(len(order), np.bool_)
@@ -471,9 +472,9 @@ def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
 
 
 class _Groups(NamedTuple):
-    """Protein groups of several runs, combined if they share a protein, and runs without protein error rates.
+    """Protein groups of several runs, merged if they have a protein in common, and runs without protein error rates.
 
-    `number_of` is the group of each accession; `length` is that of the first protein, 0 if unknown.
+    `number_of` is the index of the group by accession; `length` is the number of residues of the first protein, 0 if unknown.
     """
 
     number_of: dict[str, int]
@@ -484,7 +485,10 @@ class _Groups(NamedTuple):
 
 
 def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
-    """Return the protein groups up to a q-value; without q-values, the groups of `matched`, the proteins of accepted matches by run."""
+    """Return the protein groups up to a q-value, or, for runs without q-values, those with an accepted match.
+
+    `matched` contains the proteins of accepted matches by run.
+    """
     groups = _Groups({}, [], [], [], [])
     for run, path, of_matches in zip(sources.runs, sources.proteins, matched, strict=True):
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
@@ -546,7 +550,7 @@ def _columns(
 
 
 def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
-    """Return the atoms added by the modifications of each row: Unimod's composition, or average residues of the same mass."""
+    """Return the atoms that the modifications of each row add: the composition in Unimod, or that of average residues of the same mass."""
     names, masses = in_one(table["modification_names"]), in_one(table["modification_masses"])
     counts = np.diff(names.offsets.to_numpy())
     owner = np.repeat(np.arange(len(table)), counts)
@@ -567,7 +571,7 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
 
 
 def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the protein to which each row's sequence is assigned (-1 for none), and True for rows with an accepted protein."""
+    """Return the protein group to which the sequence of each row is assigned (-1 for none), and True for rows with an accepted protein."""
     lists = in_one(table["proteins"])
     text = lists.flatten().dictionary_encode()
     number = np.array([groups.number_of.get(name, -1) for name in text.dictionary.to_pylist()], np.int64)

@@ -1,4 +1,4 @@
-"""Isotope impurities of isobaric labels: the table of a kit, and correction of reporter intensities."""
+"""Isotope impurities of isobaric labels: the table that comes with a kit, and the correction of reporter intensities."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _REMEDY = (
 _CARBON, _NITROGEN = 1.0033548, 0.9970349
 """Mass differences of 13C and 15N, Da."""
 _NEAR = 0.0015
-"""m/z tolerance, Th; 13C and 15N are 0.0063 apart."""
+"""Tolerance of m/z, Th; shifts by 13C and 15N differ by 0.0063."""
 _SHIFT = re.compile(r"([+-])(?:(\d)(?:X|\*)?)?(13C|15N|C|N)")
 _MAXIMUM_SPILT = 90.0
 
 
 def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
-    """Read the fraction of each label that appears in each channel, (k, k) float64; rows are channels, columns labels.
+    """Read the fraction of each label that appears in each channel, (k, k) float64; rows are channels, columns are labels.
 
-    A row of the file is a channel. Its columns are shifts (numbers mean 13C) or channels, in percent of the label. Signal shifted to m/z
-    without a channel is lost. Without a column for the channel itself, it has the remainder to 100 %.
+    A row of the file is a label, named by its channel. The columns are shifts (numbers mean 13C) or channels, with values in percent of the
+    label. Signal that is shifted to an m/z without a channel is lost. If there is no column for the channel itself, it has the remainder.
 
     Raises
     ------
     InputError
-        If the table is invalid for this kit, or impurities are too large to correct. The message names the line.
+        If the table is invalid for the kit, or the impurities are too large to correct. The message contains the line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip() for cell in rows[0]]
@@ -75,7 +75,7 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
 
 
 def _targets(path: Path, header: str, label: Label) -> list[int]:
-    """Return the channel to which the shift of a column moves each channel, -1 if there is none."""
+    """Return the channel to which the shift in a column's header moves each channel; -1 if there is no such channel."""
     channel = label.number(header)
     if channel >= 0:
         return [channel] * len(label)
@@ -110,9 +110,9 @@ def _percent(path: Path, text: str, place: str) -> float:
 
 
 def corrected(intensity: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return reporter intensities (n, k) without impurities, by non-negative least squares.
+    """Return the reporter intensities (n, k) after correction of impurities, by non-negative least squares.
 
-    Channels without a peak, or with nothing left, are NaN.
+    Channels without a peak, or without intensity after the correction, are NaN.
     """
     result = nonnegative_least_squares(matrix, np.nan_to_num(intensity))
     return np.where(np.isnan(intensity) | (result <= 0), np.nan, result)

@@ -1,4 +1,4 @@
-"""Traces of ions in the MS1 spectra of a file, extracted in one pass over the peaks, and their measurement."""
+"""Extraction of the traces of ions from the MS1 spectra of a file, in one pass over the peaks, and measurement of the traces."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["TraceQuery", "is_low", "measured_traces"]
 
 _PEAKS_OF_BLOCK = 1 << 21
 _CELLS_OF_PART = 1 << 26
-"""Maximum number of cells of a section of the ions, 256 MB."""
+"""Maximum number of cells (ion, isotope and spectrum) of a batch of ions, 256 MB."""
 _LOWEST, _VALLEY = 0.15, 0.6
-"""Fraction of the apex height at which a trace ends, and fraction of the lower of two summits below which a valley separates them.
+"""Fractions of heights: of the apex, at which a trace ends; of the lower of two summits, below which a valley separates them.
 
-95 % of the area of a Gaussian is above the first. Lower limits lose small amounts, but not large ones, in noise, which distorts their
-ratio. Smoothed noise within a summit is seldom below the second.
+The first value retains 95 % of the area of a Gaussian peak. With a lower limit, noise reduces small areas but not large ones, which
+distorts their ratio. Smoothed noise within a peak is seldom below the second value.
 """
 
 _ABOVE_LOWEST, _LOWEST_PERCENT, _SAMPLED_SPECTRA = 2.0, 1.0, 200
@@ -40,7 +40,7 @@ _ABOVE_LOWEST, _LOWEST_PERCENT, _SAMPLED_SPECTRA = 2.0, 1.0, 200
 
 @dataclass(frozen=True)
 class TraceQuery:
-    """Ions (n) whose traces are to be extracted from a file.
+    """Ions (n) whose traces are extracted from a file.
 
     Attributes
     ----------
@@ -49,15 +49,15 @@ class TraceQuery:
     charge : ndarray of int64, shape (n,)
         Charge of each ion.
     pattern : ndarray of float64, shape (n, isotopes)
-        Isotope pattern.
+        Fraction of the ion in each isotope peak.
     anchor_offsets : ndarray of int64, shape (n + 1,)
-        Start of each ion in `anchors`, and the end of the last.
+        Start of each ion in `anchors`, followed by the length of `anchors`.
     anchors : ndarray of float64
-        Times at which each ion is known or expected, s.
+        Retention times at which each ion was identified or is expected (anchors), s.
     reach : ndarray of float64, shape (n,)
-        Maximum distance of the apex from these times, s; 0 climbs from them to the apex.
+        Maximum distance of the apex from the anchors, s; 0 means that the apex is the summit above the anchors.
     window : float
-        Time before the first and after the last anchor that the trace covers, s.
+        Time range of the trace before the first and after the last anchor, s.
     voltage : float
         FAIMS compensation voltage of the MS1 spectra; NaN for spectra without one.
     """
@@ -75,7 +75,7 @@ class TraceQuery:
         return len(self.mz)
 
     def nearest_anchor(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the distance of each ion's nearest anchor from a time, (n,), s."""
+        """Return the distance of each ion's nearest anchor from a given time, (n,), s."""
         if not len(self):
             return np.zeros(0)
         apart = np.abs(self.anchors - np.repeat(times, np.diff(self.anchor_offsets)))
@@ -100,9 +100,9 @@ class TraceQuery:
 def measured_traces(
     ms1_spectra: Ms1Spectra, query: TraceQuery, parameters: QuantificationParameters, resources: Resources
 ) -> NDArray[np.float64]:
-    """Measure each ion; every ion needs at least one anchor.
+    """Measure the trace of each ion; every ion needs at least one anchor.
 
-    Memory is limited to a batch of ions and a block of peaks.
+    Memory is limited by processing batches of ions and blocks of peaks.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def measured_traces(
     Returns
     -------
     ndarray of float64, shape (n, N_VALUES)
-        The columns of `proteoscope.kernels.cpu.elution`, 0 without a signal.
+        Columns of `proteoscope.kernels.cpu.elution`; 0 without a signal.
 
     Raises
     ------
@@ -146,9 +146,9 @@ def measured_traces(
 
 
 def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectra: Ms1Spectra) -> NDArray[np.bool_]:
-    """Return True for ions whose peak is visible only in less than its upper half, too little to measure the area, (n,).
+    """Return True for ions with less than the upper half of their peak above the detection limit, (n,).
 
-    The lowest visible intensity of a run is the first percentile of its peaks.
+    Their area cannot be measured. The detection limit of a run is the first percentile of its peak intensities.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectr
 
 
 def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the range of MS1 spectra (at the voltage) of each ion's trace, start and end, at least one spectrum."""
+    """Return the range of MS1 spectra of each ion's trace: start and end (exclusive), at least one spectrum."""
     starts = query.anchor_offsets[:-1]
     low = np.searchsorted(times, np.minimum.reduceat(query.anchors, starts) - query.window)
     high = np.searchsorted(times, np.maximum.reduceat(query.anchors, starts) + query.window, side="right")
@@ -175,7 +175,7 @@ def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.in
 
 
 def _ion_ranges(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int, int]]:
-    """Yield ranges of ions whose cells fit memory."""
+    """Yield ranges of ions whose cells fit the memory limit."""
     if not len(query):
         return
     low, high = _spans(times, query)
@@ -196,9 +196,9 @@ def _cut_cells(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Traces:
-    """Return the cells of ions in the MS1 spectra at their voltage.
+    """Return the traces of ions in the MS1 spectra at their FAIMS voltage.
 
-    `times` are the retention times of these spectra; `places` is the index of each MS1 spectrum among them, or -1.
+    `times` are the retention times of these spectra; `places` is the index of each MS1 spectrum of the file among them, or -1.
     """
     n_isotopes = query.pattern.shape[1]
     low, high = _spans(times, query)
@@ -238,7 +238,7 @@ def _blocks(ms1_spectra: Ms1Spectra) -> Iterator[tuple[int, int]]:
 
 
 def _sorted_peaks(ms1_spectra: Ms1Spectra, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
-    """Return the peaks of the MS1 spectra `first:last` at the voltage, ordered by m/z."""
+    """Return the peaks of the MS1 spectra `first:last` at the FAIMS voltage, sorted by m/z."""
     rows = slice(ms1_spectra.offsets[first], ms1_spectra.offsets[last])
     mz, intensity = np.asarray(ms1_spectra.mz[rows]), np.asarray(ms1_spectra.intensity[rows])
     spectrum = np.repeat(places[first:last].astype(np.int32), np.diff(ms1_spectra.offsets[first : last + 1]))
@@ -249,7 +249,7 @@ def _sorted_peaks(ms1_spectra: Ms1Spectra, places: NDArray[np.int64], first: int
 
 
 def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32], resources: Resources) -> None:
-    """Set the cells to the highest peaks in their windows, on a GPU or, if there is none or it fails, on the CPU."""
+    """Set each cell to the highest peak in its m/z window, on a GPU or, if there is none or it fails, on the CPU."""
 
     def extract(device: Device) -> None:
         with closing(backend_module(device, "traces").extract_traces(device, peaks, windows, cells)) as extracting:

@@ -1,7 +1,7 @@
 """Ions of identifications (peptidoforms with a charge), their isotope patterns, and ions that share a trace.
 
-Two ions that are not separated by m/z and elute together have one apex in their traces. It is assigned to the ion whose identified spectra
-are nearest, or whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion has no quantity.
+Two ions that are separated neither by m/z nor by time have one apex in their traces. It is assigned to the ion whose identified spectra are
+nearest, or whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion has no quantity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from proteoscope.kernels.cpu.elution import APEX, TIME, WIDTH
 __all__ = ["Ions", "ion_keys", "ions_of", "traces_of_others"]
 
 _ALL_ISOTOPES = 8
-"""Number of isotopes; of a peptide of 3,000 Da, less than 0.2 % lies beyond."""
+"""Number of isotope peaks; in a peptide of 3,000 Da, less than 0.2 % of the ion has a higher mass."""
 _SHARE = 0.5  # minimum fraction of the apex height that the other ion explains
 _APART = 0.5  # two apexes nearer than this fraction of the greater width are one
 _MOST = 200  # maximum number of ions of similar m/z that are compared with one
@@ -29,12 +29,12 @@ _MOST = 200  # maximum number of ions of similar m/z that are compared with one
 
 @dataclass(frozen=True)
 class Ions:
-    """Peptidoforms with a charge (n).
+    """Ions (n): peptidoforms with a charge.
 
     Attributes
     ----------
     form, charge : ndarray of int64, shape (n,)
-        Peptidoform and charge of each ion.
+        Index of the peptidoform, and charge of each ion.
     mz : ndarray of float64, shape (n,)
         Monoisotopic m/z, Th.
     isotopes : ndarray of float64, shape (n, 8)
@@ -44,7 +44,7 @@ class Ions:
     is_donor : ndarray of bool, shape (n,)
         True for ions that may be transferred to other files.
     of_match : ndarray of int64, shape (matches,)
-        Ion of each identified spectrum.
+        Index of the ion of each identified spectrum.
     voltage : ndarray of float64, shape (n,)
         FAIMS voltage at which the ion is traced, NaN without one.
     """
@@ -60,7 +60,7 @@ class Ions:
 
     @property
     def pattern(self) -> NDArray[np.float64]:
-        """Isotope pattern of the traced peaks, (n, n_isotopes) float64."""
+        """Fraction of the ion in each traced isotope peak, (n, n_isotopes) float64."""
         return self.isotopes[:, : self.n_isotopes]
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class Ions:
         )
 
     def at_voltage(self, voltage: float) -> Ions:
-        """Return the ions at a FAIMS voltage."""
+        """Return the ions that are traced at a FAIMS voltage."""
         return replace(self, voltage=np.full(len(self), voltage))
 
 
@@ -122,18 +122,18 @@ def traces_of_others(
     from_spectra: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.bool_]:
-    """Return True for ions of a file whose trace belongs to another ion with another sequence, (n,).
+    """Return True for ions of a file whose trace belongs to another ion, with another sequence, (n,).
 
     Parameters
     ----------
     ions : Ions
         The n measured ions.
     sequence : ndarray of int64, shape (n,)
-        Sequence of each ion; peptidoforms of one sequence may share a trace.
+        Index of each ion's sequence; peptidoforms of one sequence may share a trace.
     values : ndarray of float64, shape (n, N_VALUES)
-        Measurements (`proteoscope.kernels.cpu.elution`).
+        Measured values of the traces (`proteoscope.kernels.cpu.elution`).
     from_spectra : ndarray of float64, shape (n,)
-        Distance of each ion's nearest spectrum from its apex, s.
+        Distance of the apex from the nearest spectrum that identified the ion, s.
     parameters : QuantificationParameters
         Parameters of the quantification.
     """

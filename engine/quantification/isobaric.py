@@ -1,7 +1,7 @@
 """Quantities by isobaric labels: reporter ions of identified spectra, and amounts of ions by sample.
 
-This includes the peak of each channel in each spectrum, the detection of a wrong kit by shifted reporter ions, the MS3 spectrum with the
-reporter ions of an MS2 spectrum, and the interference by other ions in the isolation window.
+The module finds the peak of each channel in each spectrum, detects a wrong kit by shifted reporter ions, finds the MS3 spectrum with the
+reporter ions of an MS2 spectrum, and measures the interference by other ions in the isolation window.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ __all__ = [
 ]
 
 _USUAL_WIDTH = 2.0
-"""Width of isolation windows that the file does not state, Th."""
+"""Assumed width of isolation windows if the file does not state it, Th."""
 SEARCHED = 0.012
-"""Distance on both sides of a channel in which its reporter ion is searched, Da; 13C and 15N differ by 0.0063."""
+"""Distance from the m/z of a channel within which its reporter ion is searched, Th; 13C and 15N differ by 0.0063."""
 _LEAST_SHIFTED = 0.5
 _SAME_ION = 0.01
-"""Maximum m/z difference between the precursor of an MS2 spectrum and that in its MS3 spectrum, Th."""
+"""Maximum m/z difference between the precursor of an MS2 spectrum and the same precursor in its MS3 spectrum, Th."""
 _MOST_IONS = 100
-"""Maximum number of compared precursors of an MS3 spectrum; instruments select about 20."""
+"""Maximum number of precursors of an MS3 spectrum that are compared; instruments select about 20."""
 _LOOKED_BACK = 500
-"""Number of preceding MS2 spectra that are compared, more than in any cycle."""
+"""Number of preceding MS2 spectra that are compared; an acquisition cycle has fewer."""
 _REFUSED = ("", "no reporter ion", "too much interference", "too near the noise", "no spectrum of MS3")
 _NOTHING, _MIXED, _NOISY, _NO_THIRD = 1, 2, 3, 4
 
 
 class ReporterPeaks(NamedTuple):
-    """Intensity, m/z and signal-to-noise ratio of the peaks of n spectra and k channels, each (n, k) float64.
+    """Peaks in n spectra and k channels: intensity, m/z and signal-to-noise ratio, each (n, k) float64.
 
-    NaN without a peak; the ratio is also NaN if the file has no noise values.
+    Values are NaN without a peak; the ratio is also NaN if the file has no noise values.
     """
 
     intensity: NDArray[np.float64]
@@ -74,16 +74,16 @@ def reporter_peaks(
     tolerance: Tolerance,
     by: Literal["most-intense", "nearest"],
 ) -> ReporterPeaks:
-    """Return the most intense or the nearest peak of each channel within the tolerance; of equal ones the first.
+    """Return the most intense or the nearest peak of each channel within the tolerance; of equal peaks, the first.
 
     Parameters
     ----------
     regions : ReporterRegions
-        Peaks of all spectra.
+        Peaks of all spectra in the m/z range of the reporter ions.
     rows : ndarray of int64, shape (n,)
-        Spectra.
+        Indices of the spectra.
     channels : ndarray of float64, shape (k,)
-        m/z, Th.
+        m/z of the channels, Th.
     tolerance : Tolerance
         Tolerance of m/z.
     by : {"most-intense", "nearest"}
@@ -112,18 +112,18 @@ def reporter_peaks(
 
 
 def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Label, tolerance: Tolerance) -> NDArray[np.float64]:
-    """Return the m/z shift of the most intense peak near each channel, (n, k) float64, Th; NaN without one.
+    """Return the difference of the most intense peak near each channel from the channel's m/z, (n, k) float64, Th; NaN without a peak.
 
-    Peaks of another channel are excluded.
+    Peaks within the tolerance of another channel are excluded.
 
     Parameters
     ----------
     regions : ReporterRegions
-        Peaks of all spectra.
+        Peaks of all spectra in the m/z range of the reporter ions.
     rows : ndarray of int64, shape (n,)
-        Spectra.
+        Indices of the spectra.
     kit : Label
-        Labelling kit.
+        Labelling kit with the channels.
     tolerance : Tolerance
         Tolerance of m/z.
     """
@@ -138,7 +138,7 @@ def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Labe
 
 
 def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance) -> str:
-    """Return a sentence that names channels whose peaks are outside the tolerance in most spectra, and the kit that fits; '' if all fit."""
+    """Return a sentence that names channels whose peaks are outside the tolerance in most spectra, and a kit that fits; '' for none."""
     outside = np.abs(shifts) > tolerance.width(kit.mz)
     n_peaks = (~np.isnan(shifts)).sum(axis=0)
     share = outside.sum(axis=0) / max(1, len(shifts))
@@ -163,10 +163,11 @@ def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance)
 
 
 def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.int64]:
-    """Return the row of the MS3 spectrum of each MS2 spectrum, (n,) int64; the first of several, or -1.
+    """Return the index of the MS3 spectrum of each MS2 spectrum, (n,) int64; the first of several, or -1.
 
-    MS3 spectra are acquired by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum is the one
-    that the MS3 spectrum names or, if the file lacks it, the nearest earlier one with one of its precursors.
+    MS3 spectra are acquired by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum of an MS3
+    spectrum is the one
+    that the file names or, if it names none, the nearest earlier one whose precursor is among the precursors of the MS3 spectrum.
     """
     row_of = {name: row for row, name in enumerate(second.identifier)}
     place = np.searchsorted(second.index, third.index)
@@ -194,8 +195,8 @@ def interference(
     """Return the fraction of the ion current in each spectrum's isolation window that does not belong to its precursor.
 
     Peaks at the precursor m/z and at whole isotope distances from it belong to the precursor. The fraction is the mean over the MS1 spectra
-    before and after, weighted by inverse time distance. If one of them is missing or has no peak in the window, the other is used. With
-    FAIMS, the MS1 spectrum after is the next one with the voltage of the one before.
+    before and after, weighted by inverse time distance. If one of these is missing or has no peak in the window, the other is used. With
+    FAIMS, the MS1 spectrum after is the next one with the voltage of the MS1 spectrum before.
 
     Parameters
     ----------
@@ -210,12 +211,12 @@ def interference(
     width : ndarray of float64, shape (n,)
         Width of the isolation window, Th; NaN if the file does not state it.
     tolerance : Tolerance
-        Tolerance of the precursor's peaks.
+        Tolerance of the m/z of the precursor's isotope peaks.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        From 0 to 1, NaN if unknown.
+        Fractions from 0 to 1; NaN if unknown.
     """
     next_row = np.searchsorted(ms1_spectra.retention_time, time, side="right")
     before = np.where(np.isfinite(time) & (next_row > 0), next_row - 1, -1)
@@ -232,7 +233,7 @@ def interference(
 
 
 def _next_of_voltage(ms1_spectra: Ms1Spectra) -> NDArray[np.int64]:
-    """Return the next MS1 spectrum with the same FAIMS voltage after each; the number of spectra if there is none."""
+    """Return, for each MS1 spectrum, the next one with the same FAIMS voltage; the number of spectra if there is none."""
     result = np.full(len(ms1_spectra), len(ms1_spectra), np.int64)
     for voltage in ms1_spectra.voltages:
         rows = np.flatnonzero(ms1_spectra.at_voltage(voltage))
@@ -248,7 +249,10 @@ def _foreign_fractions(
     half: NDArray[np.float64],
     tolerance: Tolerance,
 ) -> NDArray[np.float64]:
-    """Return the foreign fraction of the window in the MS1 spectrum `spectrum_row` (-1 for none); NaN for an empty window."""
+    """Return the fraction of other ions in each isolation window in the MS1 spectrum `spectrum_row` (-1 for none).
+
+    The fraction is NaN for an empty window.
+    """
     n = len(mz)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
     order = np.argsort(spectrum_row, kind="stable")
@@ -281,15 +285,15 @@ class _Reporters:
     measured : ndarray of float64, shape (n, k)
         Measured intensities, NaN without a peak.
     mz : ndarray of float64, shape (n, k)
-        NaN without a peak.
+        Measured m/z of the reporter ions; NaN without a peak.
     signal_to_noise : ndarray of float64, shape (n, k)
-        NaN without a peak or if the noise is unknown.
+        Signal-to-noise ratio of the reporter ions; NaN without a peak or if the noise is unknown.
     corrected : ndarray of float64, shape (n, k)
-        Intensities corrected for impurities.
+        Intensities after correction of impurities.
     foreign : ndarray of float64, shape (n,)
-        Foreign fraction of the isolation window, NaN if unknown.
+        Fraction of other ions in the isolation window; NaN if unknown.
     refused : ndarray of int8, shape (n,)
-        Index into `_REFUSED`.
+        Reason for refusing the spectrum, as an index into `_REFUSED`.
     level : ndarray of int8, shape (n,)
         MS level of the reporter ions, 2 or 3.
     shift : str
@@ -410,7 +414,7 @@ def _find_reporter_spectra(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> tuple[ReporterRegions, NDArray[np.int64], int]:
-    """Return the spectra with the reporter ions of MS2 spectra, the row of each there (-1 for none), and their MS level."""
+    """Return spectra with reporter ions, the index among them of each MS2 spectrum (-1 for none), and the MS level of each."""
     wanted, name = parameters.reporter_level, PurePath(path).name
     if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
         return regions, place, 2
@@ -427,7 +431,7 @@ def _find_reporter_spectra(
 
 
 def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
-    """Return the mean signal-to-noise ratio over channels, (n,), with 0 for missing peaks; NaN if the noise is unknown."""
+    """Return the mean signal-to-noise ratio over the channels, (n,), counting missing peaks as 0; NaN if the noise is unknown."""
     has_noise = ~np.isnan(peaks.signal_to_noise).all(axis=1)
     return np.where(has_noise, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
@@ -437,7 +441,7 @@ def _amounts_by_ion(
 ) -> tuple[NDArray[np.int64], RawQuantities]:
     """Return the peptidoform of each ion, and the amounts of ions by sample.
 
-    An amount is the sum or median over the ion's spectra in the files of the sample, in its channel.
+    An amount is the sum or median over the ion's spectra in the files of the sample, in the channel of the sample.
     """
     matches, n_samples = identified.matches, len(design.samples)
     keys, of_match = ion_keys(matches)

@@ -1,14 +1,17 @@
 """Label-free quantities: areas of the ion traces of identified peptidoforms, in the identifying file and optionally in others.
 
-With FAIMS, an ion is only in the MS1 spectra of a few voltages, in different proportions. It is traced in the spectra of one voltage, and
-counts as a separate ion at each voltage at which any file identified it, so that ratios are always within one voltage.
+With FAIMS, an ion is only in the MS1 spectra of a few voltages, in different proportions. It is traced in the spectra of one voltage. An
+ion that several files identified at different voltages is treated as a separate ion at each voltage, so that ratios are within one voltage.
 
-Match between runs: ions identified in one file are measured in others at their aligned times, with an estimated rate of false transfers.
-Donors are ions of peptides accepted over the whole experiment, with an accepted protein: a wrong identification would be found in other
-files as readily as a correct one, and no decoy counts it. Each transfer has a decoy: the same ion at the same time, at an m/z where no
-isotope or modification of it lies, but typical of a peptide of its charge. Signals found there are due to chance, and estimate how many
-signals at the ions' own m/z are. Transfers are ranked by the time difference, the agreement of isotopes with the formula, and the
-difference of the area from that in other files.
+Match between runs: ions identified in one file are measured in other files at their aligned times, with an estimated rate of false
+transfers.
+The transferred ions belong to peptides accepted over the whole experiment, with an accepted protein: a wrong identification would be found
+in
+other files as often as a correct one, and no decoy would show this. Each transfer has a decoy: the same ion at the same time, at an m/z
+that is typical of peptides of this charge, but where no isotope or modification of the ion is expected. Signals of decoys are due to
+chance,
+and their number estimates how many signals of transfers are. Transfers are ranked by time difference, agreement of the isotope pattern with
+the formula, and difference of the area from that in other files.
 """
 
 from __future__ import annotations
@@ -53,12 +56,12 @@ _REASONS = (
 _NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE, _LOW = range(1, 8)
 _STATES = (State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW)
 STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
-"""State of an ion by the reason for refusing its trace."""
+"""State of an amount by the reason for refusing the ion's trace."""
 _REACH = 5.0  # search range, in standard deviations of the alignments
 _DECOY_STEP, _FEWEST_STEPS, _MOST_STEPS = 1.000476, 5, 14
-"""Mass step of decoys, Da, and minimum and maximum number of steps.
+"""Mass difference of a decoy step, Da, and minimum and maximum number of steps.
 
-Masses of peptides lie near multiples of the step (Wolski et al. 2006, BMC Bioinformatics 7:203).
+Masses of peptides are near multiples of the step (Wolski et al. 2006, BMC Bioinformatics 7:203).
 """
 _AREA_SPREAD = 1.0  # standard deviation of ln(area) between files
 _DISAGREEMENT = 0.01  # scale of 1 - cosine
@@ -114,17 +117,17 @@ class _Traces(NamedTuple):
     place : int
         Index of the file in the design.
     voltage : float
-        FAIMS voltage, NaN without one.
+        FAIMS voltage, NaN without FAIMS.
     rows : ndarray of int64, shape (k,)
-        Ions.
+        Indices of the ions.
     values : ndarray of float64, shape (k, N_VALUES)
-        Measurements.
+        Measured values of the traces.
     reason : ndarray of int8, shape (k,)
         Reason for refusing the trace, 0 if it has a quantity.
     from_spectra : ndarray of float64, shape (k,)
-        Distance of the nearest spectrum from the apex, s.
+        Distance of the apex from the nearest spectrum that identified the ion, s.
     without : ndarray of int64
-        Ions of the file without a retention time.
+        Ions of the file that have no retention time.
     identified : ndarray of int64
         Ions identified by spectra at the voltage.
     """
@@ -148,7 +151,7 @@ def _traces_at(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Traces:
-    """Measure the ions identified in a file in its MS1 spectra of one voltage; `at` is the index in the design and the file index."""
+    """Measure the ions that a file identified, in its MS1 spectra of one voltage; `at` is the index in the design and the file index."""
     (place, file), ions = at, all_ions.at_voltage(voltage)
     rows, query, without, is_at = _query(identified, ions, file, ms1_spectra, parameters)
     values = measured_traces(ms1_spectra, query, parameters, resources)
@@ -169,10 +172,10 @@ def _traces_at(
 def _join_files(
     traces: Sequence[_Traces], ions: Ions, n_files: int
 ) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
-    """Return n ions, one per voltage at which any file identified it, ordered by ion and voltage, with their measurements.
+    """Return the ions of all files, one per ion and voltage at which any file identified it, with their measurements.
 
-    The measurements are values (files, n, N_VALUES), reasons (files, n), -1 if the file did not identify the ion, and distances from
-    spectra (files, n), s.
+    The n ions are sorted by ion and voltage. The measurements are values (files, n, N_VALUES), reasons (files, n), -1 if the file did not
+    identify the ion, and distances of the apex from the nearest identifying spectrum (files, n), s.
     """
     voltages = np.unique([trace.voltage for trace in traces])  # NaN is last
     column = [int(np.searchsorted(voltages, trace.voltage)) for trace in traces]
@@ -199,7 +202,7 @@ def _join_files(
 def _query(
     identified: Identified, ions: Ions, file: int, ms1_spectra: Ms1Spectra, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ions identified in a file, their query, those without a time, and those identified at the ions' voltage."""
+    """Return the ions that a file identified, their query, those without a time, and those identified at the voltage of the ions."""
     matches = identified.matches
     of_file = np.flatnonzero(matches.file == file)
     timed = of_file[np.isfinite(matches.retention_time[of_file])]
@@ -221,7 +224,7 @@ def _query(
 
 
 def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: QuantificationParameters) -> NDArray[np.int8]:
-    """Return the reason for refusing each trace, 0 if it has a quantity."""
+    """Return the reason for refusing each trace; 0 for a trace with a quantity."""
     result = np.zeros(len(values), np.int8)
     result[low] = _LOW
     result[values[:, AGREEMENT] < parameters.minimum_agreement] = _DISAGREES
@@ -241,7 +244,7 @@ def _amounts_by_sample(
     counts: dict[str, int],
     resources: Resources,
 ) -> Measured:
-    """Return amounts of ions by sample; files of a sample are added."""
+    """Return the amounts of ions by sample; the files of a sample are added."""
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
     state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
     area = np.where(reason == 0, values[:, :, AREA], np.nan)
@@ -296,7 +299,7 @@ def _table(
 
 @dataclass(frozen=True)
 class Transfers:
-    """Accepted transfers (t).
+    """Accepted transfers (t) of ions to files that did not identify them.
 
     Attributes
     ----------
@@ -305,7 +308,7 @@ class Transfers:
     ion : ndarray of int64, shape (t,)
         Index of each transferred ion.
     values : ndarray of float64, shape (t, N_VALUES)
-        Measurements.
+        Measured values of the traces.
     q_value : ndarray of float64, shape (t,)
         q-value of each transfer.
     """
@@ -318,7 +321,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class _TriedTransfers:
-    """Results of k expected ions and their decoys in a file."""
+    """Measurements of k expected ions and of their decoys in a file."""
 
     file: int
     ion: NDArray[np.int64]
@@ -336,20 +339,20 @@ def transferred(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Transfers:
-    """Measure ions in files that did not identify them, up to a rate of false transfers.
+    """Measure ions in files that did not identify them, up to an estimated rate of false transfers.
 
     Parameters
     ----------
     ions : Ions
         Ions of the identifications.
     values : ndarray of float64, shape (files, ions, N_VALUES)
-        Measurements.
+        Measured values of the traces.
     reason : ndarray of int8, shape (files, ions)
-        0 for measured areas, -1 if the file did not identify the ion.
+        0 for traces with an area, -1 if the file did not identify the ion, otherwise the reason for refusal.
     files : list of int
-        File indices.
+        Indices of the files.
     read_file : callable
-        Returns the MS1 spectra of a file.
+        Function that returns the MS1 spectra of a file.
     parameters : QuantificationParameters
         Parameters of the quantification.
     resources : Resources
@@ -391,9 +394,9 @@ def _try_transfers(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _TriedTransfers:
-    """Search all ions that other files measured and this file did not identify.
+    """Measure all ions that other files measured and this file did not identify, with decoys.
 
-    `alignments` are that of this file, and those of the others by index.
+    `alignments` are the alignment of this file, and those of the other files by index.
     """
     of_file, others = alignments
     expected = np.full((len(ions), len(others)), np.nan)
@@ -415,7 +418,7 @@ def _try_transfers(
 
 
 def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the m/z shift of each ion's decoy, Th: a random number of mass steps, up or down, large enough to avoid related ions."""
+    """Return the m/z shift of each ion's decoy, Th: a random number of mass steps, up or down, that avoids related ions."""
     rng = np.random.default_rng(0)
     steps = rng.integers(_FEWEST_STEPS, _MOST_STEPS + 1, len(rows)) * rng.choice([-1, 1], len(rows))
     return steps * _DECOY_STEP / ions.charge[rows]
@@ -452,7 +455,7 @@ def _traced(
 
 
 def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return ln of the area expected for each ion, from the areas in other files, scaled by ions in both files."""
+    """Return ln of the expected area of each ion, from its areas in other files, scaled by the ions that both files measured."""
     logs = np.log(np.where(reason == 0, area, np.nan))
     scaled = []
     for i in range(len(logs)):
@@ -473,7 +476,7 @@ def _scores(
     area: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.float64]:
-    """Return how well traces match expectations, higher is better; -inf without a trace."""
+    """Return scores for the agreement of traces with the expectations, higher is better; -inf without a trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     result = np.full(len(values), -np.inf)
     some = values[is_there]
@@ -487,7 +490,7 @@ def _scores(
 
 
 def _accepted(tried: list[_TriedTransfers], parameters: QuantificationParameters, resources: Resources) -> Transfers:
-    """Return the transfers accepted at the requested rate, estimated over all files."""
+    """Return the transfers accepted at the requested rate of false transfers, estimated over all files."""
     score = np.concatenate([np.zeros(0), *(part.score for part in tried)])
     decoy = np.concatenate([np.zeros(0), *(part.decoy_score for part in tried)])
     is_there, decoys = np.isfinite(score), decoy[np.isfinite(decoy)]

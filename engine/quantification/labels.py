@@ -19,7 +19,7 @@ LabelName = Literal["tmt-6", "tmt-6-older", "tmt-10", "tmt-11", "tmt-16", "tmt-1
 
 @dataclass(frozen=True)
 class Label:
-    """Labelling kit with k channels.
+    """Isobaric labelling kit with k channels.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Label:
         return len(self.channels)
 
     def number(self, channel: str) -> int:
-        """Return the index of a channel by its name, such as ``127N`` or ``127n``, optionally after the kit name; -1 if there is none.
+        """Return the index of a channel by its name, such as ``127N`` or ``127n``, optionally after the kit name; -1 if unknown.
 
         Examples
         --------
@@ -74,12 +74,12 @@ _KITS_OF_LABELS: dict[str, tuple[LabelName, ...]] = {
     "iTRAQ4plex": ("itraq-4",),
     "iTRAQ8plex": ("itraq-8",),
 }
-"""Kits by the Unimod names of their labels."""
+"""Kits by the Unimod names of the modifications that they attach."""
 _LEAST_LABELLED = 0.5
 
 
 def labels_of_peptides(peptides: Sequence[str]) -> tuple[str, tuple[LabelName, ...], int] | None:
-    """Return the isobaric label carried by most peptidoforms, its kits, and the number of labelled peptidoforms; None without a label.
+    """Return the isobaric label of most peptidoforms, its kits, and the number of labelled peptidoforms; None without a label.
 
     Examples
     --------

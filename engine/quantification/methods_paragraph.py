@@ -73,7 +73,7 @@ def _comparison(facts: RunFacts) -> str:
 
 
 def _centres(facts: RunFacts) -> str:
-    """Return how conditions were centred, as part of a sentence, or ''."""
+    """Return how conditions were centred, as the end of a sentence, or ''."""
     shifts = facts.record.get("centre_shifts")
     if not isinstance(shifts, dict) or not shifts:
         return ""

@@ -1,7 +1,7 @@
-"""Linear models of compared conditions with blocks, fitted to each protein by least squares over the samples with a quantity.
+"""Linear models of compared conditions with blocking factors, fitted to each protein by least squares over samples with a quantity.
 
-A model has a mean for each condition and a shift for each level of a block (plex, batch or subject). Effects of a block are then not
-mistaken for changes, and differences between the subjects of a paired design do not count as error (Smyth 2004, Stat. Appl. Genet. Mol.
+A model has a mean for each condition and a shift for each level of a blocking factor (plex, batch or subject). Effects of a block are then
+not mistaken for changes, and differences between the subjects of a paired design do not count as error (Smyth 2004, Stat. Appl. Genet. Mol.
 Biol. 3:3; limma user's guide, sections 9.4 and 9.7).
 """
 
@@ -21,28 +21,28 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 __all__ = ["ComparisonModel", "Fit", "comparison_model", "fit", "planned_model"]
 
 _ZERO = 1e-8
-"""Eigenvalues below this fraction of the largest one are 0; entries of the matrices are sums of zeros and ones."""
+"""Relative limit below which eigenvalues are treated as 0; entries of the matrices are sums of zeros and ones."""
 _VALUES_OF_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
 class ComparisonModel:
-    """Samples (s) of c compared conditions, and the linear model of their log quantities.
+    """Linear model of the log quantities in the s samples of c compared conditions.
 
     Attributes
     ----------
     groups : tuple of str, length c
-        Conditions; the others are compared with the first.
+        Names of the conditions; the first is compared with each other one.
     columns : ndarray of int64, shape (s,)
         Indices of the samples in the design.
     condition : ndarray of int64, shape (s,)
         Index of each sample's condition.
     matrix : ndarray of float64, shape (s, k)
-        Model matrix: c columns of conditions, followed by those of blocks.
+        Model matrix: c columns of conditions, followed by the columns of blocking factors.
     blocks : tuple of str
-        Blocks in the model.
+        Names of the blocking factors in the model.
     messages : tuple of str
-        Messages to the user about blocks that are not in the model.
+        Messages for the user about blocking factors that are not in the model.
     """
 
     groups: tuple[str, ...]
@@ -54,7 +54,7 @@ class ComparisonModel:
 
     @property
     def contrasts(self) -> NDArray[np.float64]:
-        """Each condition minus the first, (c - 1, k) float64."""
+        """Contrasts of each further condition with the first, (c - 1, k) float64."""
         n = len(self.groups)
         result = np.zeros((n - 1, self.matrix.shape[1]))
         result[np.arange(n - 1), np.arange(1, n)] = 1
@@ -63,12 +63,12 @@ class ComparisonModel:
 
 
 class Fit(NamedTuple):
-    """Least-squares fit of p proteins.
+    """Least-squares fit of a model to p proteins.
 
     Attributes
     ----------
     estimate : ndarray of float64, shape (p, contrasts)
-        NaN if the samples of the protein cannot separate the conditions.
+        Estimated contrasts; NaN if the samples with the protein cannot separate the conditions.
     factor : ndarray of float64, shape (p, contrasts)
         Variance of the estimate relative to the residual variance.
     variance : ndarray of float64, shape (p,)
@@ -89,7 +89,7 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
     Parameters
     ----------
     logs : ndarray of float64, shape (p, s)
-        NaN if missing.
+        log quantities, NaN if missing.
     matrix : ndarray of float64, shape (s, k)
         Model matrix.
     contrasts : ndarray of float64, shape (c, k)
@@ -144,16 +144,16 @@ def _pseudo_inverses(normal: NDArray[np.float64]) -> tuple[NDArray[np.float64], 
 
 
 def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "") -> ComparisonModel:
-    """Return the model that compares conditions of a design, with its blocks.
+    """Return the model that compares conditions of a design, including blocking factors.
 
     Parameters
     ----------
     design : Design
         Samples and their files.
     groups : tuple of str
-        Conditions.
+        Names of the conditions.
     reference : str
-        Condition by which plexes are scaled; if set, plexes that cannot be separated from conditions are not a block.
+        Condition by which plexes are scaled; if given, plexes that cannot be separated from conditions are not a blocking factor.
 
     Returns
     -------
@@ -162,8 +162,8 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     Raises
     ------
     ParameterError
-        If a block cannot be separated from the conditions, only part of the samples have a level of it, or nothing is left to estimate
-        errors.
+        If a blocking factor cannot be separated from the conditions, some samples have no level of it, or no degrees of freedom remain to
+            estimate errors.
     """
     columns = np.array([i for i, sample in enumerate(design.samples) if sample.condition in groups], np.int64)
     condition = np.array([groups.index(design.samples[i].condition) for i in columns.tolist()], np.int64)
@@ -199,7 +199,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
 
 
 def planned_model(design: Design, parameters: QuantificationParameters, progress: Progress) -> ComparisonModel | None:
-    """Return the model that compares the conditions of a design, or None if nothing is compared, and report what is not compared.
+    """Return the model that compares the conditions of a design; None if nothing is compared. Report what is not compared.
 
     Raises
     ------
@@ -231,14 +231,14 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
 
 
 def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
-    """Return the block level of each sample, and a message if the block cannot be used.
+    """Return the level of a blocking factor in each sample, and a message if the factor cannot be used.
 
     The levels are None if all are equal or all are different.
 
     Raises
     ------
     ParameterError
-        If only part of the samples have a level.
+        If only some of the samples have a level.
     """
     texts = [getattr(design.samples[i], name) for i in columns.tolist()]
     if not any(texts):
@@ -255,7 +255,7 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
 
 
 def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[str]:
-    """Return the conditions whose change relative to the first cannot be separated from the blocks."""
+    """Return the conditions whose difference from the first cannot be separated from the blocking factors."""
     result = fit(np.zeros((1, len(matrix))), matrix, replace(model, matrix=matrix).contrasts)
     return [name for name, is_lost in zip(model.groups[1:], np.isnan(result.estimate[0]).tolist(), strict=True) if is_lost]
 

@@ -1,6 +1,6 @@
 """Export of quantities for MSstats and MSstatsTMT (Choi 2014, Bioinformatics 30:2524; Huang 2020, Mol. Cell. Proteomics 19:1706).
 
-There is one row per ion and file, or per spectrum and channel, with values that are not normalised, which these programs do themselves.
+There is one row per ion and file, or per spectrum and channel, with values before normalisation, which these programs do themselves.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _LABELLED = (
 
 
 def export_msstats(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export MSstats input from ion traces, or MSstatsTMT input from reporter ions, without ions lacking a protein.
+    """Write input of MSstats from ion traces, or of MSstatsTMT from reporter ions; ions without a protein are omitted.
 
     See `proteoscope.engine.entry.Search.export`.
 
     Raises
     ------
     ParameterError
-        If the run has neither traces nor reporter ions, or no conditions, or two files of one name.
+        If the run has neither traces nor reporter ions, or no conditions, or two files with the same name.
     StorageError
         If writing fails.
     """
@@ -84,7 +84,7 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
     """Return the ion traces as rows; the files of a sample are its fractions.
 
-    Ions that a file did not identify have no row; MSstats adds these rows.
+    Ions that were not identified in a file have no row; MSstats adds these rows.
     """
     traces = tables[ION_TRACES.name]
     at: dict[str, tuple[int, int]] = {}
@@ -116,7 +116,7 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
 
 
 def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
-    """Return reporter ions; samples with the same files are a mixture. Refused spectra have no intensity."""
+    """Return the reporter ions as rows; samples with the same files are a mixture, and refused spectra have no intensity."""
     ions = tables[REPORTER_IONS.name]
     name = in_one(ions["sample"]).dictionary_encode()
     number_of = {sample["sample"]: number for number, sample in enumerate(samples)}
@@ -148,7 +148,7 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
 
 
 def _sample_columns(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
-    """Return the condition of each row's sample, and its subject or, without one, its name."""
+    """Return the condition of each row's sample, and the subject of the sample or, without a subject, the name of the sample."""
     texts = {
         "Condition": [sample["condition"] for sample in samples],
         "BioReplicate": [sample["subject"] or sample["sample"] for sample in samples],
@@ -157,12 +157,12 @@ def _sample_columns(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> di
 
 
 def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
-    """Return the FAIMS voltage of each trace, or NA, in the column of fragments, since an ion has one row per voltage."""
+    """Return the FAIMS voltage of each trace, or NA; it is written in the column of fragments, since an ion has a row per voltage."""
     return pa.array(["NA" if value is None else f"CV{value:g}" for value in voltage.to_pylist()], pa.string())
 
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
-    """Return the protein to which each peptidoform is assigned, or null."""
+    """Return the protein to which each peptidoform is assigned; null for none."""
     forms = tables[PEPTIDOFORMS.name]
     owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
     text = in_one(peptide).dictionary_encode()

@@ -1,6 +1,7 @@
 """Export of quantities as mzTab 1.0 (HUPO-PSI; Griss et al. 2014, Mol. Cell. Proteomics 13:2765): proteins and peptidoforms.
 
-Assays are samples. Study variables are conditions (or samples without conditions), with means, standard deviations and standard errors over
+Assays are samples. Study variables are conditions (or samples without a condition), with means, standard deviations and standard errors
+over
 assays.
 """
 
@@ -35,7 +36,7 @@ from proteoscope.engine.version import VERSION
 __all__ = ["export_mztab", "write_mztab"]
 
 _DIALECT = replace(TRIMMED, has_quotes=False)
-"""Text format without quoting: mzTab treats a quote as an ordinary character."""
+"""Format of texts, without quoting, since quotes are ordinary characters in mzTab."""
 _METHODS = {
     "label-free": "[MS, MS:1001834, LC-MS label-free quantitation analysis, ]",
     "counts": "[MS, MS:1001836, spectral counting quantitation analysis, ]",
@@ -57,7 +58,7 @@ def export_mztab(project: Project, request: ExportRequest, progress: Progress) -
 
 
 def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress) -> None:
-    """Write proteins and peptidoforms.
+    """Write the quantities of proteins and peptidoforms as mzTab.
 
     Parameters
     ----------
@@ -105,12 +106,12 @@ def _plain(text: str) -> str:
 
 
 def _parameter(text: str) -> str:
-    """Return a user-defined name as a value within a parameter, quoted if it contains commas."""
+    """Return a user-defined name as a value within an mzTab parameter, in quotes if it contains commas."""
     return '"' + text.replace('"', "'") + '"' if "," in text else text
 
 
 def _names(peptides: Sequence[str]) -> list[str]:
-    """Return the names of the modifications of peptidoforms."""
+    """Return the names of the modifications in peptidoforms."""
     return sorted({name for peptide in peptides for name in _BRACKET.findall(peptide)})
 
 
@@ -158,7 +159,7 @@ def _metadata(
 
 
 def _fixed_lines(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Return the lines of fixed modifications, with their residues or termini."""
+    """Return the lines of the file on fixed modifications, with their residues or termini."""
     if fixed is None:
         return [("fixed_mod[1]", "[, , Fixed modifications are not known, ]")]
     lines = []
@@ -179,14 +180,14 @@ def _modification_title(text: str) -> str:
 
 
 def _term(name: str) -> str:
-    """Return a modification as a parameter, from Unimod if possible."""
+    """Return a modification as an mzTab parameter, from Unimod if possible."""
     if name in unimod():
         return f"[UNIMOD, {unimod().by_name(name).accession}, {_parameter(name)}, ]"
     return f"[CHEMMOD, CHEMMOD:{name if re.fullmatch(r'[+-][0-9.]+', name) else _parameter(name)}, , ]"
 
 
 def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int, what: str) -> dict[str, NDArray[np.float64]]:
-    """Return the columns of assays, and of study variables: mean, standard deviation and standard error of the mean."""
+    """Return the columns of assays, and those of study variables: mean, standard deviation and standard error of the mean."""
     result = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
     for number in range(n):
         values = value[:, variable == number]
@@ -203,7 +204,7 @@ def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int,
 def _section(
     head: str, kind: str, texts: Mapping[str, Any], numbers: Mapping[str, NDArray[np.float64]]
 ) -> tuple[pa.Table, tuple[Column, ...]]:
-    """Return a section as a table; `head` starts its header line and `kind` its other lines."""
+    """Return a section of the file as a table; `head` starts its header line, and `kind` its other lines."""
     n = len(next(iter(numbers.values())))
     table = {head: pa.array([kind], pa.string()).take(pa.array(np.zeros(n, np.int64)))}
     for name, value in texts.items():
@@ -216,7 +217,7 @@ def _section(
 
 
 def _rows_by_item(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
-    """Return one row per item, and its quantities by sample, (items, samples)."""
+    """Return one row per protein or peptidoform, and the quantities by sample, (rows, samples)."""
     n = len(variable)
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     return table.take(pa.array(np.arange(0, len(table), n))), value
@@ -272,7 +273,7 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _placed(peptide: str) -> str | None:
-    """Return the modifications of a peptidoform (ProForma) with their positions: 0 is the N-terminus, length + 1 the C-terminus."""
+    """Return the modifications of a ProForma peptidoform with positions: 0 for the N-terminus, length + 1 for the C-terminus."""
     result, place = [], 0
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):
@@ -289,7 +290,7 @@ def _placed(peptide: str) -> str | None:
 
 
 def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
-    """Return the fixed modifications of the quantified identifications, or None if one does not name them."""
+    """Return the fixed modifications of the quantified identifications; None if an identification does not record them."""
     # For an import, only fixed modifications named by the user are known.
     runs = {run.id: run for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
     sources = project.record(run_id).get("source_runs")

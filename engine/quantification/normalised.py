@@ -1,11 +1,11 @@
-"""Normalised amounts: plexes scaled by their reference, samples by their median ion, conditions centred on unchanged proteins.
+"""Normalisation of amounts: plexes are scaled by a reference, samples by their median ion, conditions by unchanged proteins.
 
-Differences of proteins are modelled as a mixture: those at the centre, displaced only by their error, and others at any distance. The
-mixture is fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat. Soc. B 39:1) from several starts; the centre with the
-largest fraction of proteins is used.
+The log ratios of proteins between two conditions are modelled as a mixture: unchanged proteins, which differ from a centre only by their
+error, and changed proteins at any distance. The mixture is fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat. Soc. B
+39:1) from several starts; the centre with the largest fraction of proteins is used.
 
-Changes that are small relative to a protein's error cannot be separated from the centre, and move it if most are in one direction. They
-cause an excess of proteins near the centre on that side without others farther away; balanced changes do not.
+Changes that are small relative to the error of a protein cannot be separated from the centre, and shift it if most have the same direction.
+They cause an excess of proteins near the centre on one side, without others farther away; balanced changes do not.
 """
 
 from __future__ import annotations
@@ -30,37 +30,38 @@ from proteoscope.engine.quantification.spectral_counts import abundance_factors,
 __all__ = ["Centre", "Normalised", "Quantities", "normalised_levels", "quantities_of", "unchanged_centre", "warn_of_quantities"]
 
 _FEWEST = 20
-"""Minimum number of proteins for a mixture."""
+"""Minimum number of proteins for fitting a mixture."""
 _OFFSETS = np.array([2.2, 4.0, 6.0, 9.0, 13.0])
-"""Distances of changed proteins from the centre, in errors, starting with the smallest distinguishable one.
+"""Distances of changed proteins from the centre, in units of the error, starting with the smallest that can be distinguished.
 
-`_WIDTH` is the standard deviation of each component. Larger distances belong to a uniform component.
+`_WIDTH` is the standard deviation of each component. Larger distances are covered by a uniform component.
 """
 _WIDTH = 1.1
 _STARTS = (0.1, 0.25, 0.5, 0.75, 0.9)
 _MAXIMUM_ITERATIONS, _CONVERGED = 60, 1e-5
 _LEAST_SHARE, _NEARLY = 0.5, 0.7
 _EXCESS, _EXCESS_OF_FEW = 0.065, 2.0
-"""Minimum excess of proteins (as a fraction) on one side of the centre that indicates small changes in one direction.
+"""Minimum excess (fraction of proteins) on one side of the centre that indicates small changes in one direction.
 
-The value was chosen with ten simulated tables of 2,000 proteins. With n proteins it is at least the second number divided by the square
-root of n.
+The value was chosen with ten simulated tables of 2,000 proteins. With n proteins, the minimum is at least the second number divided by
+the square root of n.
 """
 
 
 class Centre(NamedTuple):
-    """Centre of the log ratios of a comparison.
+    """Centre of the log2 ratios of a comparison: that of unchanged proteins.
 
     Attributes
     ----------
     shift : float
-        log2; 0 with too few proteins.
+        log2 ratio of unchanged proteins; 0 with too few proteins.
     share : float
         Fraction of proteins at the centre; NaN with too few proteins.
     other : float
-        log2 of another centre with nearly as many proteins; NaN without one.
+        log2 ratio of another centre with nearly as many proteins; NaN if there is no other centre.
     excess : float
-        Fraction of proteins just above the centre minus that just below, if it indicates small changes in one direction, otherwise 0.
+        Fraction of proteins just above the centre minus the fraction just below, if it indicates small changes in one direction; otherwise
+        0.
     """
 
     shift: float
@@ -70,19 +71,19 @@ class Centre(NamedTuple):
 
     @property
     def is_determined(self) -> bool:
-        """True if most proteins are at the centre, no other centre is similar, and both sides are balanced."""
+        """True if most proteins are at the centre, no other centre has nearly as many, and both sides are balanced."""
         return self.share >= _LEAST_SHARE and bool(np.isnan(self.other)) and not self.excess
 
 
 def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]) -> Centre:
-    """Return the centre of differences.
+    """Return the centre of the log2 ratios of unchanged proteins.
 
     Parameters
     ----------
     difference : ndarray of float64, shape (p,)
-        log2, NaN if missing.
+        log2 ratios, NaN if missing.
     error : ndarray of float64, shape (p,)
-        Standard errors, above 0.
+        Standard errors of the log2 ratios, above 0.
 
     Returns
     -------
@@ -107,16 +108,16 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
 
 
 def _excess(shares: NDArray[np.float64], n_proteins: int) -> float:
-    """Return the excess of proteins near the centre on one side; 0 if it is small or smaller than the fraction of distant proteins."""
+    """Return the excess of proteins near the centre on one side; 0 if it is small, or smaller than the fraction of distant proteins."""
     below, above = shares[len(_OFFSETS)], shares[len(_OFFSETS) + 1]
     excess, n_far = float(above - below), float(shares[1:].sum() - above - below)
     return excess if abs(excess) > max(_EXCESS, _EXCESS_OF_FEW / np.sqrt(n_proteins), n_far) else 0.0
 
 
 def _fitted(d: NDArray[np.float64], e: NDArray[np.float64], centre: float) -> tuple[float, NDArray[np.float64]]:
-    """Return the centre and the fractions of the mixture's components after fitting from a start.
+    """Return the centre, and the fractions of the mixture's components, after fitting from the start value `centre`.
 
-    The components are the centre, the offsets in ascending order, and the uniform component.
+    The components are the centre, the distances in ascending order, and the uniform component.
     """
     scale = float(np.median(e))
     offsets = np.concatenate([-_OFFSETS[::-1], _OFFSETS]) * scale
@@ -148,7 +149,7 @@ class Normalised(NamedTuple):
     factor : ndarray of float64, shape (s,)
         Factor by which the amounts of each sample were multiplied.
     centres : tuple of Centre
-        Centre of each comparison, in the order of the model; empty without centring.
+        Centre of each comparison, in the order of the model; empty if conditions are not centred.
     """
 
     levels: Levels
@@ -158,7 +159,7 @@ class Normalised(NamedTuple):
 
 @dataclass(frozen=True)
 class Quantities:
-    """Normalised amounts of m peptidoforms, their sequences and p proteins in s samples, with spectral counts.
+    """Normalised amounts of m peptidoforms, of their sequences and of p proteins in s samples, with spectral counts.
 
     Attributes
     ----------
@@ -182,7 +183,7 @@ class Quantities:
 
     @property
     def proteins(self) -> RawQuantities:
-        """Amounts of proteins."""
+        """Normalised amounts of proteins."""
         return self.normalised.levels.proteins
 
 
@@ -234,12 +235,12 @@ def normalised_levels(
     plexes: NDArray[np.int64] | None = None,
     scaled: Callable[[RawQuantities], RawQuantities] = lambda amounts: amounts,
 ) -> Normalised:
-    """Return the normalised amounts of all levels.
+    """Return the normalised amounts of peptidoforms, peptides and proteins.
 
     Parameters
     ----------
     ions : RawQuantities
-        n ions in s samples, not normalised.
+        Amounts of n ions in s samples before normalisation.
     grouping : Grouping
         Assignment of ions to peptidoforms, peptides and proteins.
     model : ComparisonModel or None
@@ -247,9 +248,9 @@ def normalised_levels(
     parameters : QuantificationParameters
         Parameters of the quantification.
     plexes : ndarray of int64, shape (s,), or None
-        See `level_amounts`.
+        Index of each sample's plex (see `level_amounts`).
     scaled : callable
-        Scales plexes to a common reference, at each level.
+        Function that scales the plexes of a level to a common reference.
 
     Returns
     -------
@@ -276,10 +277,10 @@ def normalised_levels(
 
 
 def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str) -> RawQuantities:
-    """Scale each plex, item by item, so that its reference is equal in all plexes.
+    """Return amounts in which each plex is scaled, row by row, such that its reference is equal in all plexes.
 
-    The common value is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al.
-    2017, Mol. Cell. Proteomics 16:873). An item that the reference of a plex lacks is missing in all samples of that plex.
+    The common value is the geometric mean, over plexes, of the mean of the reference channels (internal reference scaling; Plubell et al.
+    2017, Mol. Cell. Proteomics 16:873). A row without a value in the reference of a plex is missing in all samples of the plex.
     """
     plexes, is_reference = design.plexes, np.array([sample.condition == reference for sample in design.samples])
     pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
@@ -293,7 +294,7 @@ def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str)
 
 
 def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of each row's available values, NaN without values."""
+    """Return the mean of each row's values, ignoring NaN; NaN without values."""
     count = (~np.isnan(values)).sum(axis=1)
     return np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan)
 
@@ -301,7 +302,7 @@ def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def warn_of_quantities(
     quantities: Quantities, model: ComparisonModel | None, parameters: QuantificationParameters, progress: Progress
 ) -> None:
-    """Report empty samples, amounts without a ratio to other samples, plexes without a reference, and the centres of comparisons."""
+    """Warn about empty samples, amounts without a ratio to other samples, and plexes without a reference; report the centres."""
     proteins, design = quantities.proteins, quantities.design
     for number in np.flatnonzero(np.isnan(proteins.value).all(axis=0)).tolist():
         progress.message(f"Sample {design.samples[number].name} has no quantity of any protein", "warning")

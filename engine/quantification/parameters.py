@@ -1,4 +1,4 @@
-"""Parameters of quantification: the one place where each exists."""
+"""Parameters of quantification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAXIMUM_NAMES = 1000
 
 
 class QuantificationParameters(SearchParameters):
-    """Parameters that, with identification and design, determine the quantities."""
+    """Parameters that, together with identification and design, determine the quantities."""
 
     run: tuple[str, ...] = parameter(
         (),

@@ -1,4 +1,4 @@
-"""Quantities as tables: with one row per item and sample, and with one column per sample."""
+"""Tables of quantities: with one row per protein (or peptide) and sample, and with one column per sample."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KEYS = ("accession", "other_accessions", "description", "peptide", "sequence", 
 
 
 def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return all tables of a run by name.
+    """Return all result tables of a quantification by name.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
     changes : sequence of Changes
         Tested changes of proteins.
     measured : mapping of str to pyarrow.Table
-        Tables of the underlying measurements; the tables of other methods are empty.
+        Tables of the underlying measurements; the tables of methods that were not used are empty.
     """
     identified, design, levels = quantities.identified, quantities.design, quantities.normalised.levels
     proteins, of_form = identified.proteins, identified.forms.sequence
@@ -74,9 +74,9 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
 
 
 def _table_by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
-    """Return a table with one row per item and sample.
+    """Return a table with one row per protein (or peptide) and sample.
 
-    `keys` are columns that identify items, `values` columns of all rows.
+    `keys` are the columns that identify proteins or peptides, and `values` are the columns of all rows.
     """
     schema, n_samples = table.schema(), len(design.samples)
     n = len(values["n_psms"]) // n_samples
@@ -108,7 +108,7 @@ def _samples(quantities: Quantities) -> pa.Table:
 
 
 def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
-    """Return the columns of amounts in tables with one row per item and sample."""
+    """Return the columns of amounts for tables with one row per protein (or peptide) and sample."""
     states = taken([state.text for state in State], amounts.state.ravel().astype(np.int64))
     return {"quantity": or_null(amounts.value), "log2_quantity": or_null(amounts.log2), "state": states}
 
@@ -116,7 +116,7 @@ def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
 def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
     """Return the number of quantified peptides of each protein in each sample, flattened to one column.
 
-    `protein` is the protein of each peptide, or -1.
+    `protein` is the index of each peptide's protein, or -1.
     """
     result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
     np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row collects peptides without a protein
@@ -124,7 +124,7 @@ def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_prote
 
 
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Return the number of quantified items of each sample, by level, and its normalisation factor."""
+    """Return the number of quantified peptidoforms, peptides and proteins of each sample, and its normalisation factor."""
     has = [~np.isnan(level.value) for level in levels]
     counts = {name: is_there.sum(axis=0) for name, is_there in zip(("n_peptidoforms", "n_peptides", "n_proteins"), has, strict=True)}
     is_transferred = (levels.forms.state == State.TRANSFERRED) & has[0]
@@ -132,7 +132,7 @@ def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDAr
 
 
 def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> list[str]:
-    """Write the tables of a run, also as text, and the protein table to `out` if it is not None; return the names of the text files.
+    """Write the tables of a run, also as text, and the protein table to `out` if given; return the names of the text files.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
 
 
 def _widen(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
-    """Return a table with one row per item, and quantities in one column per sample."""
+    """Return a table with one row per protein (or peptide) and one column of quantities per sample."""
     keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))

@@ -1,8 +1,8 @@
-"""Alignment of the retention times of runs by shared ions, and detection of ions at another time than in other runs.
+"""Alignment of the retention times of files by shared ions, and detection of ions at another time than in other files.
 
 An alignment is a monotone curve that is robust against a few wrong ions. If a more abundant signal with the m/z and isotope pattern of an
-ion elutes shortly before or after it, the two have one apex, and climbing from the ion's spectra leads to the wrong one. A single run
-cannot reveal this, but other runs in which the ion is more abundant do.
+ion elutes shortly before or after the ion, both have one apex, and the summit above the ion's spectra is that of the wrong signal. A single
+file cannot show this error, but other files in which the ion is more abundant do.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _LEAST_SPREAD = 1.0  # s: MS1 spectra do not resolve times below this
 _WIDEST, _NARROWEST = 101, 11  # maximum and minimum number of ions in a running median
 _MAD = 1.4826
 _SPREADS = 4.0
-"""Minimum difference of two times that are not equal, in standard deviations of the alignments."""
+"""Minimum difference of two times that are considered different, in standard deviations of the alignments."""
 _FEWEST_COMPARED = 50
-"""Minimum number of ions that a file shares with the reference: a curve through fewer may be wrong, especially at its ends."""
+"""Minimum number of ions in both a file and the reference: a curve through fewer may be wrong, especially at its ends."""
 _PART_OF_WIDTH = 0.25
-"""Times within this fraction of the narrower peak's width are equal, since times of wide peaks are less precise."""
+"""Fraction of the narrower peak's width within which times are considered equal, since times of wide peaks are less precise."""
 
 
 class Alignment(NamedTuple):
-    """Alignment of a run's times to the reference: linear interpolation between knots, and a constant shift beyond them.
+    """Alignment of a file's times to the reference: linear interpolation between knots, and a constant shift outside them.
 
     Attributes
     ----------
     times, reference : ndarray of float64, shape (k,)
-        Times of the knots in the run and in the reference, s, both ascending.
+        Times of the knots in the file and in the reference, s, both ascending.
     spread : float
         Robust standard deviation of the residuals, s.
     n_shared : int
-        Number of ions used.
+        Number of ions to which the alignment was fitted.
     """
 
     times: NDArray[np.float64]
@@ -45,11 +45,11 @@ class Alignment(NamedTuple):
     n_shared: int
 
     def to_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert times of the run to times of the reference, s."""
+        """Convert retention times of the file to times of the reference, both in seconds."""
         return _mapped(times, self.times, self.reference)
 
     def from_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert retention times of the reference to retention times of the run, both in seconds."""
+        """Convert retention times of the reference to times of the file, both in seconds."""
         return _mapped(times, self.reference, self.times)
 
 
@@ -58,7 +58,7 @@ def _mapped(times: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.fl
 
 
 def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
-    """Return the alignment of each run to the run with most ions; None for runs that share too few ions with it.
+    """Return the alignment of each file to the file with most ions; None for files that have too few ions in common with it.
 
     The shift of each shared ion is replaced by the running median over neighbouring times, and the curve is made monotone by isotonic
     regression.
@@ -66,7 +66,7 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
     Parameters
     ----------
     times : ndarray of float64, shape (ions, runs)
-        Retention times, s, NaN if missing.
+        Retention times of each ion in each file (run), s, NaN if missing.
 
     Returns
     -------
@@ -96,20 +96,20 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
 
 
 def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return True for measured ions at another time than in most files, (ions, files).
+    """Return True for measured ions that have another time than in most files, (ions, files).
 
-    After alignment, the time of an ion is the one that most files share; of several, the one nearest to the spectra that identified the
-    ion. Other times differ from it by more than the error of alignments and by more than a quarter of the narrower peak's width. Files that
-    share few ions are not compared.
+    The time of an ion, after alignment, is the one that most files agree on; if there are several, the one nearest to the spectra that
+    identified the ion. Another time differs from it by more than the error of the alignments and by more than a quarter of the narrower
+    peak's width. Files with too few common ions are not compared.
 
     Parameters
     ----------
     times : ndarray of float64, shape (ions, files)
-        Times of the apexes, s, NaN if missing.
+        Retention times of the apexes, s, NaN if missing.
     widths : ndarray of float64, shape (ions, files)
-        Widths at half height, s.
+        Widths of the peaks at half height, s.
     from_spectra : ndarray of float64, shape (ions, files)
-        Distance of the nearest spectrum of the ion from its apex, s.
+        Distance of the apex from the nearest spectrum that identified the ion, s.
     """
     there = ~np.isnan(times)
     result = np.zeros(times.shape, np.bool_)
@@ -131,7 +131,7 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
 
     def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return True for times that differ from the time in `file`, one file per ion."""
+        """Return True for times that differ from the time in the file `file` (one index per ion)."""
         own_times, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
         return np.abs(common - own_times[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
 

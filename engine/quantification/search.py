@@ -1,4 +1,4 @@
-"""Quantification of identifications, from a project to a further run: read -> index -> plan -> score -> report."""
+"""Quantification of identifications, from a project to another run: read, index, plan, score, report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DECIDING = {
     "label-free": "psm_fdr, precursor_tolerance and minimum_agreement",
     "counts": "psm_fdr",
 }
-"""Parameters that decide if an item has a quantity."""
+"""Parameters that decide if a quantity is missing, by method."""
 
 
 def quantify(request: SearchRequest, progress: Progress | None = None) -> QuantificationSummary:
@@ -45,9 +45,9 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
     ----------
     request : SearchRequest
         Input ``project`` (folder of a project with identifications), with `QuantificationParameters`. Options: ``design``, a table of
-        samples; ``impurities``, a table of the impurities of an isobaric label; ``report``, a folder for tables and pages.
+            samples; ``impurities``, a table of the impurities of an isobaric label; ``report``, a folder for tables and pages.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress of the quantification.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
 
 def _spec(request: SearchRequest, sources: Sources, parameters: QuantificationParameters) -> RunSpec:
-    """Return the specification of the run, with the files that it reads and writes."""
+    """Return the specification of the run, with the files to read and to write."""
     options = {name: request.path(name) for name in ("design", "impurities")}
     inputs = sources.inputs(with_spectra=parameters.method != "counts") | {
         name: [] if path is None else [path] for name, path in options.items()
@@ -109,7 +109,7 @@ def _measured(
     resources: Resources,
     spool: Path | None,
 ) -> Measured:
-    """Return amounts of ions by the method in the parameters."""
+    """Return the amounts of ions, measured by the method in the parameters."""
     if parameters.method == "label-free":
         return measure_label_free(matches, design, parameters, resources, spool)
     if parameters.method == "counts":

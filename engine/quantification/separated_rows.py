@@ -24,7 +24,7 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
     path : Path
         File to read.
     remedy : str
-        What the user should do if the table is invalid.
+        Advice to the user if the table is invalid.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _cells(path: Path, line: str, number: int, remedy: str) -> list[str]:
-    """Return the cells of a line, including quoted ones; cells do not span lines."""
+    """Return the cells of a line, which may be in quotes; a cell does not contain line breaks."""
     try:
         return next(csv.reader([line], delimiter="\t", strict=True), [])
     except csv.Error as error:

@@ -13,9 +13,9 @@ __all__ = ["abundance_factors", "measure_counts", "spectra_by_sample"]
 
 
 def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int64]:
-    """Return the number of identified spectra of each item in each sample, (n_things, samples) int64.
+    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_things, samples) int64.
 
-    `thing` is the item of each spectrum, (n,), or -1.
+    `thing` is the index of the protein (or peptide) of each spectrum, (n,), or -1.
     """
     n_files, is_counted = len(identified.files), thing >= 0
     counts = np.bincount(thing[is_counted] * n_files + identified.matches.file[is_counted], minlength=n_things * n_files)
@@ -23,7 +23,7 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
 
 
 def measure_counts(identified: Identified, design: Design) -> Measured:
-    """Return spectral counts as amounts; a count of 0 is missing."""
+    """Return the spectral counts as amounts; a count of 0 is a missing amount."""
     counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
     return Measured(RawQuantities.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
 
@@ -36,12 +36,12 @@ def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> N
     counts : ndarray of int64, shape (p, s)
         Spectral counts.
     length : ndarray of int64, shape (p,)
-        Residues; proteins of unknown length (0) are excluded.
+        Number of residues; proteins of unknown length (0) are excluded.
 
     Returns
     -------
     ndarray of float64, shape (p, s)
-        NaN for proteins of unknown length, and for samples without spectra.
+        Abundance factors; NaN for proteins of unknown length, and for samples without spectra.
 
     Examples
     --------

@@ -17,15 +17,15 @@ class QuantificationSummary(Summary):
     Attributes
     ----------
     source_runs : tuple of str
-        The identifications.
+        Identifiers of the quantified identifications.
     n_transferred : int
-        Ions measured in files that did not identify them.
+        Number of ions measured in files that did not identify them.
     n_refused : int
-        Traces or spectra without a quantity.
+        Number of traces or spectra without a quantity.
     n_tested, n_changed : int
-        Tested and changed proteins, over all comparisons.
+        Numbers of tested and of changed proteins, over all comparisons.
     n_imputed : int
-        Imputed quantities, over all comparisons.
+        Number of imputed quantities, over all comparisons.
     """
 
     source_runs: tuple[str, ...]
@@ -51,7 +51,7 @@ class QuantificationSummary(Summary):
         return [*result, changed] if self.n_tested else result
 
     def lines(self) -> list[str]:
-        """Return lines about what was quantified and compared."""
+        """Return lines of text on what was quantified and compared."""
         runs = ", ".join(self.source_runs)
         result = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"

@@ -398,7 +398,7 @@ SAMPLES = Table.of(
 )
 
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
-"""All tables, from proteins to measurements."""
+"""All tables of a quantification, from proteins to measurements."""
 STORED = (REPORTER_IONS,)
 """Tables that are not shown in lists of results."""
 RESULT_TABLES = tuple(table for table in TABLES if table not in STORED)
@@ -407,10 +407,10 @@ BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 
 
 def file_of(table: Table) -> str:
-    """Return the file name of a table as text."""
+    """Return the file name of a table in text format."""
     return f"{table.name}.tsv"
 
 
 def wide_file_of(table: Table) -> str:
-    """Return the file name of a table with one column per sample."""
+    """Return the file name of a table with one column of quantities per sample."""
     return f"{table.name}_by_sample.tsv"

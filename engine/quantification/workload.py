@@ -1,4 +1,4 @@
-"""Estimated workload of a quantification, from the project's records and file sizes."""
+"""Estimated workload of a quantification, computed from the project's records and file sizes."""
 
 from __future__ import annotations
 

@@ -337,8 +337,8 @@ def stored_table(
 
     Raises
     ------
-    If the run does not have the table, or the table is invalid.
-        If the run has no such table, or the table is invalid.
+    InputError
+        If the run does not have the table, or the table is invalid.
     StorageError
         If the file is missing, or differs from the registered file.
     """

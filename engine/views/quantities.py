@@ -192,6 +192,7 @@ class Volcano:
     fold_change : (m,) float64
         log2 fold changes.
     p_value, q_value : ndarray of float64, shape (m,)
+        p-value and q-value of each protein.
     label : tuple of str
         Display names: genes, otherwise accessions.
     """

@@ -140,8 +140,8 @@ class StructurePair(AlignedPair):
             Values of the hit by column.
         chains
             Both chains from their files, or None.
-        Reason why the chains are missing, or ''.
-            Why the chains are missing, or ''.
+        note
+            Reason why the chains are missing, or ''.
         """
         of_query, of_target = expand_cigar(cigar)
         symbols = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]

@@ -181,9 +181,9 @@ def _transfers(gpu: Any, every: NDArray[np.uint8]) -> TransferCosts:
 
 
 def _combine(first: TransferCosts, second: TransferCosts) -> TransferCosts:
-    """Return the minimum of two measurements of each transfer, but their maximum for the cost of new memory pages.
+    """Return the minimum of two measurements of each transfer; for transfers to the host that need new memory pages, the maximum.
 
-    The system lacks new pages only when it is busy.
+    Busy systems have few free pages.
     """
     out = zip(first.sizes, first.seconds_out, second.seconds_out, strict=True)
     return TransferCosts(

@@ -50,8 +50,8 @@ def count_ions(
         Spectra of the run.
     tolerance : Tolerance
         Fragment tolerance.
-    Symbols of ion series, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
-        Symbols, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
+    ion_series : str
+        Symbols of ion series, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
     maximum_charge : int
         Maximum fragment charge; fragments have at least one charge less than the precursor.
     progress : Progress
