@@ -1,6 +1,6 @@
-"""Search of sequences.
+"""Search of protein sequences in a database.
 
-The entry is imported first, because it registers the workload types.
+The module `entry` is imported first, because it registers the workload types.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Export of the hits of a run to the formats of other programs, as the search itself writes them."""
+"""Export of the hits of a run in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _ROWS = 4096  # maximum rows of a table in memory
 
 
 def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the hits of a run as the search itself writes them (see `proteoscope.engine.entry.Search.export`).
+    """Export the hits of a run in the way in which the search writes them (see `proteoscope.engine.entry.Search.export`).
 
     Rows are read in batches, so that memory does not grow with the number of hits.
 
     Raises
     ------
     ParameterError
-        If the requested query does not exist, or several queries have hits and the format holds a single query.
+        If the requested query does not exist, or several queries have hits and a file of the format can contain only one query.
     """
     run_id, n_queries = request.run_id, 0
     with hit_writer(request.target, request.format, progress, spreadsheet_safe=request.spreadsheet_safe) as writer:
@@ -49,7 +49,7 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
 
 
 def _select_query(query_hits: QueryHits, name: str) -> Iterator[QueryHits]:
-    """Yield the queries of the given name with their hits."""
+    """Yield the queries called `name` with their hits."""
     for place, accession in enumerate(query_hits.accessions.strings()):
         if accession == name:
             yield query_hits.part(slice(place, place + 1))
@@ -80,14 +80,14 @@ def _read_hits(project: Project, run_id: str) -> Iterator[QueryHits]:
 
 
 class _Rows:
-    """Reader of the rows of a table of hits in batches of any size."""
+    """Reader of consecutive rows of a table of hits, in batches of any size."""
 
     def __init__(self, source: TableFile) -> None:
         self._batches = source.batches(list(HITS.by_name), _ROWS)
         self._held = HITS.schema().empty_table()
 
     def take(self, n: int) -> Hits | None:
-        """Return the next `n` rows, or None if fewer remain."""
+        """Return the next `n` rows as hits, or None if fewer remain."""
         parts, n_held = [self._held], len(self._held)
         while n_held < n:
             batch = next(self._batches, None)

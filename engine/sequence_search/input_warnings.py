@@ -1,4 +1,4 @@
-"""Warnings of sequences and scoring schemes for which hits are unreliable."""
+"""Warnings about sequences and scoring schemes whose hits are unreliable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["warn_of_unusual_input"]
 def warn_of_unusual_input(
     queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress, *, is_adjusted: bool
 ) -> None:
-    """Warn of nucleotides, empty sequences, repeated names, unsuitable matrices and queries of low complexity.
+    """Warn about nucleotides, empty sequences, repeated names, unsuitable matrices and queries of low complexity.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def warn_of_unusual_input(
     scheme : ScoringScheme
         Matrix and gap costs.
     progress : Progress
-        Progress that shows the warnings.
+        Progress, which receives the warnings.
     is_adjusted : bool
         True if E-values are adjusted for composition, with segments of low complexity masked.
     """
@@ -41,7 +41,7 @@ def warn_of_unusual_input(
 
 
 def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_each_meant: bool) -> None:
-    """Warn of nucleotides, empty sequences and repeated names; `is_each_meant` is True if the user chose each sequence."""
+    """Warn about nucleotides, empty sequences and repeated names; `is_each_meant` is True if the user selected each sequence."""
     if are_nucleotides_suspicious(sequences.n_nucleotides, len(sequences), is_each_meant=is_each_meant):
         n = sequences.n_nucleotides
         which = name if n == len(sequences) else f"{n:,} of {len(sequences):,} {name.removeprefix('The ')}"
@@ -56,7 +56,7 @@ def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progres
 
 
 def _warn_of_low_complexity(queries: SequenceDatabase, progress: Progress) -> None:
-    """Warn of queries whose E-values depend on less than half of their residues."""
+    """Warn about queries whose E-values are based on less than half of their residues."""
     masked, _ = masked_sequences(queries.residues, queries.offsets)
     n_masked = np.diff(np.concatenate(([0], np.cumsum(masked != queries.residues)))[queries.offsets])
     if n := int((2 * n_masked > queries.lengths).sum()):

@@ -1,4 +1,4 @@
-"""Packed sequences of the database files of a run."""
+"""Packed sequences (columns of residue codes) of the files of a run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["packed_database"]
 
 
 def packed_database(run: SearchRun[Any], kind: str, translation: Translation | None = None) -> SequenceDatabase:
-    """Return the packed sequences of the run's files, cached if possible and otherwise in memory.
+    """Return the packed sequences of the run's files, cached if possible, otherwise in memory.
 
     Parameters
     ----------
     run : SearchRun
         Run with the files.
     kind : str
-        Name of the input.
+        Kind of the input files: ``queries`` or ``database``.
     translation : Translation, optional
-        Translation of nucleotides.
+        Translation of nucleotides to protein sequences; None for proteins.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Parameters of a protein sequence search: the one place where each exists."""
+"""Parameters of a protein sequence search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAXIMUM_COST = 1_000_000_000
 
 
 class SequenceSearchParameters(SearchParameters):
-    """Parameters that, with queries and database, determine the result of a sequence search."""
+    """Parameters that, together with queries and database, determine the result of a sequence search."""
 
     matrix: str = parameter(
         "BLOSUM62",
@@ -86,7 +86,7 @@ class SequenceSearchParameters(SearchParameters):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the gap costs recommended by NCBI for a changed matrix."""
+        """Return the gap costs that NCBI recommends for a changed matrix."""
         if "matrix" not in changes:
             return {}
 

@@ -35,7 +35,7 @@ class ReportedHits:
     query_hits : QueryHits
         Queries with their hits.
     scores : ndarray of int32, shape (queries, subjects)
-        Scores of all pairs, in the order of the database.
+        Scores of all pairs, with subjects in the order of the database.
     statistics : SearchStatistics
         Statistics of the E-values.
     """
@@ -47,14 +47,14 @@ class ReportedHits:
 
 @dataclass
 class HitTotals:
-    """Counts of the hits of a search, and its best hits.
+    """Number of hits of a search, and its best hits.
 
     Attributes
     ----------
     n_hits, n_queries_with_hits : int
         Number of hits, and of queries with hits.
     best : list of tuple
-        Query, subject, E-value and description of the hits with the lowest E-values, at most one per query.
+        Query, subject, E-value and description of the hits with the lowest E-values, at most one hit per query.
     """
 
     n_hits: int = 0
@@ -85,7 +85,7 @@ def reported_hits(
     progress: Progress,
     n_writers: int = 0,
 ) -> Iterator[ReportedHits]:
-    """Yield the hits of a batch of queries with their alignments, in sections that fit into memory.
+    """Yield the hits of a batch of queries with their alignments, in groups that fit into memory.
 
     Parameters
     ----------
@@ -96,17 +96,17 @@ def reported_hits(
     batch : QueryBatch
         Indices of the queries.
     scores : ndarray of int32, shape (queries, subjects)
-        Scores of the batch.
+        Scores of the batch with all subjects.
     statistics : SearchStatistics
         Statistics of the E-values.
     parameters : SequenceSearchParameters
         Parameters of the search.
     threads : int
-        Number of threads that align.
+        Number of aligning threads.
     progress : Progress
         Progress of the run.
     n_writers : int
-        Number of writers that advance the progress by one step per hit.
+        Number of writers; each advances the progress by one step per hit.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _select_significant(
     parameters: SequenceSearchParameters,
     progress: Progress,
 ) -> SignificantHits:
-    """Return the hits of a query, best first."""
+    """Return the hits of a query, with the lowest E-value first."""
     progress.check()
     hits = significant_hits(statistics.scores, statistics.adjustment, database, query, scores, parameters.maximum_e_value)
     order = np.lexsort((database.file_index[hits.subjects], -scores[hits.subjects], hits.e_values))
@@ -154,7 +154,7 @@ def _align_hits(
     threads: int,
     progress: Progress,
 ) -> QueryHits:
-    """Return the queries with the given indices, with their hits and alignments."""
+    """Return the queries with the indices `numbers`, with their hits and alignments."""
     offsets = run_offsets(np.array([len(hits.subjects) for hits in significant]))
     query = np.repeat(np.arange(len(numbers)), np.diff(offsets))
     columns = ((hits.subjects, hits.e_values, hits.bit_scores) for hits in significant)
@@ -168,7 +168,7 @@ def _align_hits(
 
 
 def _entries(database: SequenceDatabase, numbers: NDArray[np.int64]) -> SequenceEntries:
-    """Return the entries of the sequences with the given indices."""
+    """Return the names, descriptions and lengths of the sequences with the given indices."""
     names = Texts(database.accession_bytes, database.accession_offsets).take(numbers)
     descriptions = Texts(database.description_bytes, database.description_offsets).take(numbers)
     return SequenceEntries(names, descriptions, database.file_index[numbers].astype(np.int64), database.lengths[numbers])

@@ -36,14 +36,14 @@ _HITS_PER_GROUP = 1 << 13  # small groups, because the window reads the alignmen
 def hit_writers(
     queries: SequenceDatabase, database: SequenceDatabase, request: SearchRequest, format: str, run: Run | None, progress: Progress
 ) -> Iterator[list[HitWriter]]:
-    """Open the writers of a request; their files appear when the block ends without an error.
+    """Open the requested writers of hits; their files appear when the ``with`` block ends without an error.
 
     Parameters
     ----------
     queries, database : SequenceDatabase
         Sequences of the search.
     request : SearchRequest
-        Request with the output files.
+        Request of the search, with the paths of the output files.
     format : str
         Format of the file of hits.
     run : Run or None
@@ -54,7 +54,7 @@ def hit_writers(
     Yields
     ------
     list of HitWriter
-        Functions to call with each section of hits.
+        Functions to call with each group of hits.
     """
     all_scores = request.path("all_scores")
     with ExitStack() as stack:
@@ -72,7 +72,7 @@ def hit_writers(
 
 @contextmanager
 def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter]:
-    """Open a writer of hits in a format; a format that cannot be empty is replaced by a message if there are no hits."""
+    """Open a writer of hits in a format; if there are no hits and the format has no empty files, a message is written instead."""
     try:
         with hit_writer(path, format, progress) as writer:
 
@@ -88,7 +88,7 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter
 
 @contextmanager
 def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
-    """Open a writer of all scores as one array, in the order of the files."""
+    """Open a writer of all scores as one array, with sequences in the order of the files."""
     with atomic_file(path) as file:
         shape = (len(queries), len(database))
         np.lib.format.write_array_header_1_0(file, {"descr": "<i4", "fortran_order": False, "shape": shape})
@@ -107,8 +107,8 @@ def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabas
 def _project_tables(run: Run, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
     """Open a writer of the tables ``hits``, ``queries``, ``score_counts``, ``score_expectations`` and ``features`` of a run.
 
-    ``score_counts`` contains the number of subjects with each score and query, ``score_expectations`` the number expected by chance.
-    ``features`` contains the features of the queries and of the subjects of hits, if the files describe any.
+    ``score_counts`` contains the number of subjects with each score, by query, and ``score_expectations`` the number expected by chance.
+    ``features`` contains the features of the queries and of the subjects of hits, if the files contain any.
     """
     is_hit = np.zeros(len(database), np.bool_)
     with (
@@ -146,7 +146,7 @@ def _lengths(query_hits: QueryHits) -> NDArray[np.int64]:
 
 
 def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table:
-    """Return the table of queries, a row for each."""
+    """Return the table of queries, with one row per query."""
     n, n_hits = len(query_hits), np.diff(query_hits.offsets)
     best = np.full(n, np.nan)
     best[n_hits > 0] = query_hits.hits.e_value[query_hits.offsets[:-1][n_hits > 0]]
@@ -166,7 +166,7 @@ def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table
 
 
 def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
-    """Return the features of the given sequences; of several sequences with the same name, only the features of the first."""
+    """Return the features of the given sequences; if several have the same name, only those of the first."""
     accessions: list[str] = []
     parts = []
     for database, numbers in chosen:

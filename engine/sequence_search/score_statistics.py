@@ -1,4 +1,4 @@
-"""Statistics of the scores of a search: from the tables of NCBI, or fitted to the scores of the search or of random sequences."""
+"""Statistics of the scores of a search, from the tables of NCBI, or fitted to scores of the search or of random sequences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_STATISTICS = ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
 
 @dataclass(frozen=True, eq=False)
 class SearchStatistics:
-    """Statistics of a search.
+    """Statistics of the scores of a search.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SearchStatistics:
     adjustment : CompositionAdjustment or None
         Adjustment of scores for composition.
     is_doubtful : bool
-        True if E-values are unreliable, about which the user was warned.
+        True if E-values are unreliable; the user was warned.
     """
 
     scores: ScoreStatistics
@@ -52,16 +52,16 @@ def search_statistics(
     threads: int,
     progress: Progress,
 ) -> SearchStatistics:
-    """Return the statistics of a search, and report fitted constants.
+    """Return the statistics of a search, and report fitted constants to the user.
 
     Parameters
     ----------
     scores : ndarray of int32, shape (queries, subjects)
         Scores of the first batch of queries.
     lengths : ndarray of int64, shape (queries,)
-        Lengths of these queries.
+        Lengths of the queries of the batch, in residues.
     database : SequenceDatabase
-        Sequences to search in.
+        Sequences of the searched database.
     scheme : ScoringScheme
         Matrix and gap costs.
     parameters : SequenceSearchParameters
@@ -69,7 +69,7 @@ def search_statistics(
     threads : int
         Number of threads.
     progress : Progress
-        Progress that shows the messages.
+        Progress, which receives the messages.
     """
     is_doubtful = ungapped_lambda(scheme.matrix) is None
     statistics = tabulated(scheme) if parameters.statistics == "automatic" else None
@@ -92,7 +92,7 @@ def _fit_statistics(
     *,
     is_chosen: bool,
 ) -> tuple[ScoreStatistics, bool]:
-    """Return fitted statistics, and True if their E-values are unreliable; `is_chosen` is True if the user chose to fit them."""
+    """Return fitted statistics, and True if the E-values are unreliable; `is_chosen` is True if the user requested the fit."""
     ungapped = ungapped_lambda(scheme.matrix)
     reasons = [] if is_chosen else [f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"]
     statistics = fit(scores, lengths, database.lengths, scheme, "fitted to the scores of this search")

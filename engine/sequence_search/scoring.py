@@ -43,7 +43,7 @@ __all__ = [
 
 KIND = "sequences"
 STEP_CELLS = 1_000_000
-"""Number of matrix cells per step of the progress."""
+"""Number of cells of alignment matrices per step of the progress."""
 _SECONDS_OF_SHARED, _SECONDS_OF_PARTITION = 0.25, 1.0  # duration of a section, with other devices that can take over work, and without
 # Without GPUs, long sections are better, because threads wait for each other at the end of each. There are still
 # several sections, so that a cancelled run can be resumed.
@@ -51,7 +51,7 @@ SECONDS_ON_THREADS = 10.0
 _FIRST_CELLS = {True: 8e9, False: 1e11}  # cells of the first section, on the CPU (True) and on a GPU
 FIRST_SECONDS_ON_THREADS = 5.0  # duration of the first section; the speed is `_FIRST_CELLS[True]` cells per second and thread
 QueryBatch = NewType("QueryBatch", NDArray[np.int64])
-"""Indices of queries that are scored together, in the order of their files."""
+"""Indices of queries that are scored together, in the order of the query files."""
 
 _MAXIMUM_SCORES = 64_000_000  # maximum scores of a batch, 256 MB
 _SUBJECTS, _QUERIES = 60_000, 20
@@ -60,7 +60,7 @@ _RESIDUES = 20
 
 
 def build_workload(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Workload:
-    """Return the workload of a database.
+    """Return the workload of scoring queries against a database.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def score_all(
     threads: int,
     progress: Progress,
 ) -> NDArray[np.int32]:
-    """Return the scores of `score_queries`, computed on the CPU, for a database that is searched once.
+    """Return the scores that `score_queries` describes, computed on the CPU; suitable for a database that is searched once.
 
     Raises
     ------
@@ -126,23 +126,23 @@ def score_all(
 
 
 class SequencesAgainstSequences:
-    """Workload type whose items are the subjects and whose state of a round are the queries.
+    """Workload type with one item per subject; the state of a round consists of the queries.
 
-    The rows of the results have a column for each item.
+    Each row of results has one score per subject.
     """
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about the given size."""
+        """Return a synthetic workload of approximately the given size."""
         return sample_sequences(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the number of matrix cells of each subject with all queries."""
+        """Return the number of matrix cells of each subject, summed over the queries."""
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
     def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the operations (see `PredictableWorkloadType`): cells on the CPU, cycles of the plan on a GPU."""
+        """Return the number of operations (see `PredictableWorkloadType`): matrix cells on the CPU, cycles of the plan on a GPU."""
         if gpu is None:
             return float(self.costs(work, state).sum())
 
@@ -156,7 +156,7 @@ class SequencesAgainstSequences:
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the database on the device."""
+        """Load the database to the device."""
         database = work.sources["database"]
         search = backend_module(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
         alone = SECONDS_ON_THREADS if device.is_processor else _SECONDS_OF_PARTITION
@@ -172,7 +172,7 @@ class SequencesAgainstSequences:
 
 
 class _Computation:
-    """Database on a device."""
+    """Scoring of queries against a database on one device."""
 
     def __init__(self, work: Workload, search: AlignmentSearch, device: Device, seconds: float) -> None:
         self._search, self._seconds = search, seconds
@@ -192,7 +192,7 @@ class _Computation:
         self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # memory is allocated only where it is written to
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Score the subjects `first:last`, and yield their scores in sections of about equal time."""
+        """Score the subjects `first:last`; yield the scores of consecutive subjects, in groups of about equal time."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
             reach = self._offsets[first] + self._cells_of_partition / residues
@@ -208,7 +208,7 @@ class _Computation:
 
 
 def query_batches(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme) -> list[QueryBatch]:
-    """Return the queries in the order of their files, in batches whose scores with all subjects fit into memory.
+    """Return the queries in the order of their files, in batches whose scores fit into memory.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def query_batches(queries: SequenceDatabase, database: SequenceDatabase, scheme:
 def score_batch(
     session: Session, queries: SequenceDatabase, batch: QueryBatch, database: SequenceDatabase, progress: Progress
 ) -> NDArray[np.int32]:
-    """Return the Smith-Waterman scores of a batch of queries with all subjects, int32 of shape (queries, subjects).
+    """Return the Smith-Waterman scores of a batch of queries with all subjects, (queries, subjects) int32.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Exhaustive search of a protein database with Smith-Waterman: read -> index -> plan -> score -> report."""
+"""Exhaustive Smith-Waterman search of a protein database: read, index, plan, score, report."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSp
 def _warn_of_doubtful_e_values(
     statistics: SearchStatistics | None, totals: HitTotals, parameters: SequenceSearchParameters, progress: Progress
 ) -> None:
-    """Advise to raise the maximum E-value if E-values are unreliable and there are no hits."""
+    """Advise to increase the maximum E-value if there are no hits and E-values are unreliable."""
     if statistics is not None and statistics.is_doubtful and not totals.n_hits:
         least = f"No hit has an E-value up to {parameters.maximum_e_value:g}"
         progress.message(f"{least}: raise the largest E-value (maximum_e_value) to see the best scores", "warning")

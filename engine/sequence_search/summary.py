@@ -19,11 +19,11 @@ class DeviceShare:
     device : str
         Name of the device.
     share : float
-        Fraction of the cells that it computed, from 0 to 1.
+        Fraction of the matrix cells that the device computed, from 0 to 1.
     gcups : float
-        Speed while it computed, in 10^9 cells per second.
+        Speed while the device computed, in 10^9 matrix cells per second.
     with_start : bool
-        True if the workload was too small to exclude initial work of the device, such as compiling.
+        True if the speed includes initial operations of the device, such as compiling, because the workload was too small to exclude them.
     """
 
     device: str
@@ -47,7 +47,7 @@ class SequenceSearchSummary(Summary):
     lambda_, K : float
         Constants of the extreme-value distribution.
     statistics : str
-        Source of these constants.
+        Source of the constants.
     best : tuple
         Query, subject, E-value and description of the best hits.
     shares : tuple of DeviceShare
@@ -73,7 +73,7 @@ class SequenceSearchSummary(Summary):
         return [hits, with_hits] if self.n_queries > 1 else [hits]
 
     def lines(self) -> list[str]:
-        """Return lines with the searched data, the number of hits, their statistics, and the best hits."""
+        """Return lines of text on the searched data, the number of hits, the statistics, and the best hits."""
         searched = f"{counted(self.n_queries, 'query', 'queries')} against {counted(self.n_subjects, 'sequence')}"
         result = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
         return [
@@ -84,7 +84,7 @@ class SequenceSearchSummary(Summary):
 
 
 def hit_counts(n_queries: int, n_hits: int, n_queries_with_hits: int) -> str:
-    """Return the numbers of hits as text: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
+    """Return the numbers of hits as text: ``29 hits`` for one query, ``3,139 hits; 20 of 21 queries with hits`` for several."""
     if not n_hits:
         return "no hits"
     hits = counted(n_hits, "hit")

@@ -60,6 +60,6 @@ EXPECTATIONS = Table.of(
 )
 
 TABLES = (QUERIES, HITS)
-"""Tables from queries to hits."""
+"""Result tables shown in the window, from queries to hits."""
 STORED = (SCORES, EXPECTATIONS, FEATURES)
-"""Additional stored tables: observed and expected numbers of subjects by score and query, and features."""
+"""Result tables that are not shown: observed and expected numbers of subjects by score and query, and features."""

@@ -1,4 +1,4 @@
-"""Estimated workload of a sequence search, from its request."""
+"""Estimated workload of a sequence search, computed from its request."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CELL = 2e-9  # seconds per cell of an alignment
 
 
 def sample_lengths(size: InputSize) -> np.ndarray:
-    """Return at most `_MOST_LENGTHS` sorted lengths, distributed as at the beginning of the files."""
+    """Return at most `_MOST_LENGTHS` sorted sequence lengths, distributed as at the beginning of the files."""
     n = int(min(_MOST_LENGTHS, max(1.0, size.records)))
     return np.sort(np.resize(np.array(size.lengths or (max(1, round(size.mean_length)),), np.int64), n))
 
 
 def estimate_scoring(queries: InputSize, database: InputSize) -> ExpectedWork:
-    """Return the workload of scoring every query against every subject."""
+    """Return the estimated workload of scoring every query against every subject."""
     pairs = queries.records * database.records
 
     def size(gpu: GpuShape | None) -> WorkSize:
@@ -53,7 +53,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 
 def expectation(queries: InputSize, database: InputSize) -> Expectation:
-    """Return the estimated workload for inputs of the given sizes."""
+    """Return the estimated workload, given the sizes of queries and database."""
     pairs = queries.records * database.records
     aligned = queries.records * min(_HITS, database.records)
     host = {

@@ -1,4 +1,4 @@
-"""Packed sequence databases, and the scoring, alignment and output of sequences."""
+"""Packed sequence databases (columns of residue codes); scoring, alignment and output of sequences."""
 
 import lazy_loader
 

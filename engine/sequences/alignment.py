@@ -1,6 +1,6 @@
-"""Compute the alignments of hits by trace-back on the CPU, in memory that grows linearly with the sequence lengths.
+"""Alignments of hits, computed by trace-back on the CPU in memory that grows linearly with the sequence lengths.
 
-The matrix is computed row by row of the query. If it fits into memory, the origin of each cell is stored, and many such pairs are
+The alignment matrix is computed row by row of the query. If it fits into memory, the origin of each cell is stored, and many such pairs are
 aligned in one call. For a larger matrix, some rows are stored, and the rows between them are recomputed when the trace reaches them.
 """
 
@@ -49,7 +49,7 @@ class Alignment:
     query_start, subject_start : int
         Indices of the first aligned residues, from 0.
     query, subject : ndarray of int8, shape (c,)
-        Residue code in each column, -1 for a gap.
+        Residue code in each of the c columns, -1 for a gap.
     is_positive : ndarray of bool, shape (c,)
         True for residue pairs with a positive score.
     """
@@ -76,7 +76,7 @@ class Alignment:
 
     @property
     def identities(self) -> int:
-        """Number of columns with identical residues."""
+        """Number of columns with two identical residues."""
         return int(((self.query == self.subject) & (self.query >= 0)).sum())
 
     @property
@@ -86,12 +86,12 @@ class Alignment:
 
     @property
     def positives(self) -> int:
-        """Number of columns with a positive score."""
+        """Number of columns with two residues whose score is positive."""
         return int(self.is_positive.sum())
 
     @cached_property
     def runs(self) -> tuple[tuple[int, str], ...]:
-        """Lengths and operations of the CIGAR: M two residues, I residue of the query only, D residue of the subject only."""
+        """Numbers of columns and operations of the CIGAR: M two residues, I residue of the query only, D residue of the subject only."""
         if not len(self):
             return ()
         steps = np.where(self.subject < 0, _QUERY_ONLY, np.where(self.query < 0, _SUBJECT_ONLY, _PAIR))
@@ -124,9 +124,9 @@ def align_pair(
     score: int = -1,
     stored_cells: int = _STORED_CELLS,
 ) -> Alignment:
-    """Return the alignment of two sequences with the best score.
+    """Return an alignment of two sequences with the best score.
 
-    Of several alignments with this score, the one that ends first in the query, then in the subject, is returned.
+    Of several alignments with the best score, the one that ends first in the query, then first in the subject, is returned.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ def align_pair(
     scheme : ScoringScheme
         Matrix and gap costs.
     progress : Progress
-        Polled for cancellation.
+        Progress, which is checked for cancellation.
     score : int
-        Best score if known, which avoids computing rows after the end of the alignment; else -1.
+        Best score if known, which avoids computing rows after the end of the alignment; otherwise -1.
     stored_cells : int
         Maximum number of matrix cells in memory, in addition to about the square root of m times n.
 
@@ -160,7 +160,7 @@ def align_pair(
 def _traced(
     query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, stored_cells: int
 ) -> tuple[int, int, int, NDArray[np.uint8]]:
-    """Return the score, the start indices in query and subject, and the steps in reverse order, of the alignment of `align_pair`."""
+    """Return the score, start indices in query and subject, and the steps of the alignment in reverse order (see `align_pair`)."""
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(stored_cells // max(n, 1), int(np.sqrt(m)))))
     fits = rows >= m
@@ -207,7 +207,7 @@ def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> 
 
 
 def _substitution(scheme: ScoringScheme) -> kernels.cpu.substitution.Substitution:
-    """Return a scoring scheme as an argument of CPU kernels."""
+    """Return a scoring scheme as an argument of the CPU kernels."""
     return kernels.cpu.substitution.Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
 
 
@@ -219,7 +219,7 @@ def _maximum_of_16_bits(scheme: ScoringScheme) -> int:
 
 @dataclass(frozen=True)
 class AlignedPairs:
-    """Local alignments of n pairs as columns.
+    """Local alignments of n pairs of sequences, as columns.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class AlignedPairs:
     query_end, subject_end : ndarray of int64, shape (n,)
         End indices (exclusive).
     identities, mismatches, positives, gap_openings : ndarray of int64, shape (n,)
-        Counts, as in `Alignment`.
+        Counts of the columns of each alignment, as in `Alignment`.
     cigars : Texts
         CIGARs, such as ``57M2D14M``.
     query, middle, subject : Texts
@@ -251,7 +251,7 @@ class AlignedPairs:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of sequences to align, n of them.
+    """Pairs (n) of sequences to align.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ class Pairs:
         return self.query_places[:, 1] - self.query_places[:, 0], self.subject_places[:, 1] - self.subject_places[:, 0]
 
     def with_places(self, query_places: NDArray[np.int64], subject_places: NDArray[np.int64]) -> Pairs:
-        """Return the same pairs with other ranges of the sequences.
+        """Return the same pairs with other ranges of their sequences.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class Pairs:
 def align_pairs(
     pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress, *, stored_cells: int = _STORED_CELLS
 ) -> AlignedPairs:
-    """Return the alignments of many pairs, as `align_pair` defines them, computed in several threads.
+    """Return the alignments of many pairs, as defined by `align_pair`, computed in several threads.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def align_pairs(
     threads : int
         Number of threads.
     progress : Progress
-        Advances by one per pair; polled for cancellation.
+        Progress, which advances by one step per pair, and is checked for cancellation.
     stored_cells : int
         Maximum number of matrix cells of a pair that is aligned in a batch; larger pairs are aligned one by one, as in `align_pair`.
 
@@ -353,9 +353,9 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
 
 
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
-    """Return the pairs without the residues before and after all alignments with the best score, if this is faster than aligning.
+    """Return the pairs without residues outside all alignments with the best score, if this is faster than aligning.
 
-    The result of `align_pair` is unchanged: no alignment of the remaining residues has a higher score, and the best score is the same.
+    The result of `align_pair` is the same: the remaining residues have the same best score.
     """
     query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
 
@@ -380,9 +380,9 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return groups of pairs with the same query whose ends are found in parallel lanes, the largest groups first.
+    """Return groups of pairs with the same query, whose alignment ends are found in parallel lanes, with the largest groups first.
 
-    Each group is a tuple of the number of bits of a score and the indices of its pairs.
+    Each group consists of the number of bits of a score and the indices of its pairs.
     """
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
@@ -403,7 +403,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
 
 
 def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return residues and offsets of ranges of sequences, forwards or, with `step` -1, reversed."""
+    """Return residues and offsets of ranges of sequences, reversed if `step` is -1."""
     lengths = places[:, 1] - places[:, 0]
     offsets = run_offsets(lengths)
     first = places[:, 0] if step > 0 else places[:, 1] - 1
@@ -413,7 +413,9 @@ def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) ->
 def _ends(
     pairs: Pairs, bits: int, group: NDArray[np.int64], rows: NDArray[np.int64], places: NDArray[np.int64], scheme: ScoringScheme, step: int
 ) -> NDArray[np.int64]:
-    """Return the ends from `proteoscope.kernels.cpu.traceback.find_ends` for pairs with the same query, one per lane.
+    """Return the ends of the alignments of pairs with the same query, one pair per lane.
+
+    See `proteoscope.kernels.cpu.traceback.find_ends`.
 
     Parameters
     ----------
@@ -461,7 +463,7 @@ def _ends(
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray, ...]:
-    """Return starts, counts, CIGARs and lines of the alignments of pairs from `proteoscope.kernels.cpu.traceback.draw_pairs`."""
+    """Return starts, counts, CIGARs and lines of the alignments of pairs (see `proteoscope.kernels.cpu.traceback.draw_pairs`)."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = run_offsets(query_lengths + subject_lengths)
     steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
@@ -494,7 +496,7 @@ def _sequences(pairs: Pairs) -> kernels.cpu.traceback.PairedSequences:
 
 
 def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:
-    """Align the `chosen` pairs with integers of `bits` bits, and write their traces."""
+    """Align the pairs `chosen` with integers of `bits` bits, and write the steps of the alignments to `traces`."""
     query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
     longest = int(subject_lengths.argmax())
     longest_subject = pairs.subjects[slice(*pairs.subject_places[chosen[longest]])]

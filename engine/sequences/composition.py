@@ -1,14 +1,15 @@
-"""Adjust scores for the composition of both sequences and for segments of low complexity.
+"""Adjustment of scores for the composition of both sequences and for segments of low complexity.
 
 The E-value of a pair is computed from its adjusted score; the reported score is not adjusted.
 
-* Residues in segments of low complexity count as X, and the pair is scored again, exactly. The segments are those of the first step of
+* Residues in segments of low complexity are replaced by X, and the pair is scored again, exactly. The segments are those of the first step
+  of
   SEG (Wootton and Federhen 1993, Computers & Chemistry 17:149).
-* The score is scaled by the ratio of lambda for the composition of the pair to lambda for the usual composition, both for ungapped
+* The score is multiplied by the ratio of lambda for the composition of the pair to lambda for the usual composition, both for ungapped
   alignments: composition-based statistics (Schäffer and others 2001, NAR 29:2994). `_PRIOR` residues of the usual composition are added to
-  each composition, since the composition of a short sequence is uncertain, and related sequences share this uncertainty (Altschul and
-  others 2005, FEBS J 272:5101, add pseudocounts for the same reason). The prior and the gaps weaken the ratio, which `_EXPONENT`
-  compensates.
+  each composition, since that of a short sequence is uncertain, and related sequences have this uncertainty in common (Altschul and others
+  2005, FEBS J 272:5101, add pseudocounts for the same reason). The prior and the gaps reduce the effect of the ratio, which is compensated
+  by `_EXPONENT`.
 
 Thresholds, prior and exponent were selected on half of the classes of shuffled proteins of `benchmarks/sequence_statistics.py` and on
 domains of SCOP, and verified on the other half.
@@ -57,7 +58,7 @@ class SignificantHits:
     bit_scores: NDArray[np.float64]
 
     def take(self, rows: NDArray[np.integer]) -> SignificantHits:
-        """Return the hits with the given indices."""
+        """Return the subjects with the given row indices."""
         return SignificantHits(self.subjects[rows], self.e_values[rows], self.bit_scores[rows])
 
 
@@ -78,11 +79,11 @@ def significant_hits(
     adjustment : CompositionAdjustment, optional
         Adjustment of the scores; None for E-values of unadjusted scores.
     database : SequenceDatabase
-        Subjects, n of them.
+        Subjects (n).
     query : ndarray of int8
         Residue codes.
     scores : ndarray of int32, shape (n,)
-        Scores of the query with all subjects.
+        Scores of the query with the n subjects.
     maximum_e_value : float
         Maximum E-value of hits.
     """
@@ -119,7 +120,7 @@ class CompositionAdjustment:
     threads : int
         Number of threads that score masked pairs again.
     progress : Progress
-        Polled for cancellation.
+        Progress, which is checked for cancellation.
     """
 
     def __init__(self, database: SequenceDatabase, scheme: ScoringScheme, threads: int, progress: Progress) -> None:
@@ -141,7 +142,7 @@ class QueryAdjustment:
     Parameters
     ----------
     whole : CompositionAdjustment
-        Adjustment of the search.
+        Adjustment of the whole search.
     query : ndarray of int8
         Residue codes.
     """
@@ -153,7 +154,7 @@ class QueryAdjustment:
         self._is_masked = bool((self._query != query).any())
 
     def scales(self, subjects: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the factor of the score of each of the given subjects, and True for each pair with a masked residue."""
+        """Return the factor of the score of each of the given subjects, and True for each subject whose pair has a masked residue."""
         whole = self._whole
         lambdas, is_masked = np.empty(len(subjects)), np.zeros(len(subjects), np.bool_)
         for part in _parts(whole.database, subjects):
@@ -175,7 +176,7 @@ class QueryAdjustment:
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
     def masked_scores(self, subjects: NDArray[np.int64], is_masked: NDArray[np.bool_], scores: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return scores for which masked residues count as X.
+        """Return scores with masked residues replaced by X.
 
         Parameters
         ----------
@@ -189,7 +190,7 @@ class QueryAdjustment:
         Returns
         -------
         ndarray of int32, shape (n,)
-            New scores of pairs with masked residues, at most the original scores; original scores of other pairs.
+            New scores for pairs with masked residues, at most the original scores; original scores for other pairs.
         """
         whole, masked_scores, chosen = self._whole, scores.copy(), np.flatnonzero(is_masked)
         for part in _parts(whole.database, subjects[chosen]):
@@ -228,7 +229,7 @@ def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> 
 
 
 def _entropies() -> NDArray[np.int64]:
-    """Return the entropy term of a residue that occurs 0, 1, … times in a window, in integers with `_ENTROPY_UNIT` per bit."""
+    """Return the entropy term of a residue that occurs 0, 1, … times in a window, as integers in units of 1 / `_ENTROPY_UNIT` bit."""
     share = np.arange(1, _WINDOW + 1) / _WINDOW
     return np.concatenate(([0], np.rint(-share * np.log2(share) * _ENTROPY_UNIT))).astype(np.int64)
 
@@ -237,7 +238,7 @@ _ENTROPIES = _entropies()
 
 
 def _parts(database: SequenceDatabase, subjects: NDArray[np.int64]) -> list[slice]:
-    """Divide subjects into slices that fit into memory; a very long subject is a slice of its own."""
+    """Divide subjects into slices that fit into memory; a very long subject is a separate slice."""
     sizes = np.cumsum(database.lengths[subjects])
     cuts = np.flatnonzero(np.diff(sizes // _BATCH_RESIDUES)) + 1
     return [slice(int(a), int(b)) for a, b in zip([0, *cuts], [*cuts, len(subjects)], strict=True) if b > a]

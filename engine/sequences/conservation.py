@@ -1,4 +1,4 @@
-"""Compute the conservation of the columns of an alignment."""
+"""Conservation of the columns of an alignment."""
 
 from __future__ import annotations
 
@@ -52,9 +52,12 @@ def residue_counts(characters: NDArray[np.uint8], weights: NDArray[np.float64] |
 def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return the Jensen-Shannon divergence of each column from the composition of proteins, 0 to 1.
 
-    As in Capra & Singh (2007, Bioinformatics 23:1875): sequences are weighted by position (Henikoff & Henikoff 1994, J. Mol. Biol.
-    243:574), and the divergence is multiplied by the total weight of rows without a gap. Differences: no average over neighbouring columns,
-    and the composition of Robinson & Robinson (1991), as for E-values, instead of BLOSUM62's. Characters other than the twenty amino acids
+    The method is that of Capra & Singh (2007, Bioinformatics 23:1875): sequences are weighted by position (Henikoff & Henikoff 1994, J.
+    Mol. Biol.
+    243:574), and the divergence is multiplied by the total weight of rows without a gap. Unlike there, neighbouring columns are not
+    averaged,
+    and the background is the composition of Robinson & Robinson (1991), as for E-values, instead of BLOSUM62's. Characters other than the
+    twenty amino acids
     count as gaps.
 
     Parameters
@@ -80,9 +83,10 @@ def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
 def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the information content of each column in bits, 0 to log2(20).
 
-    After Schneider & Stephens (1990, Nucleic Acids Res. 18:6097): log2(20) less the entropy of the residues in the column and less their
-    correction for small samples, 19 / (2 ln(2) n), where n is the number of residues in the column. Gaps do not count, so that a column
-    with many gaps has the larger correction of its few residues. A column in which the correction exceeds the information has 0.
+    The method is that of Schneider & Stephens (1990, Nucleic Acids Res. 18:6097): log2(20) minus the entropy of the residues in the column,
+    minus the correction for small samples, 19 / (2 ln(2) n), where n is the number of residues in the column. Gaps do not count, so that
+    the
+    correction is larger in a column with many gaps. If the correction exceeds the information, the content is 0.
 
     Parameters
     ----------
@@ -101,9 +105,9 @@ def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return weights of rows, with sum 1, that are lower for rows that resemble many others (Henikoff & Henikoff 1994).
+    """Return weights of rows with sum 1, which are lower for rows that resemble many others (Henikoff & Henikoff 1994).
 
-    In each column, every residue that occurs has the same total weight, which is shared by the rows with this residue. Gaps have no weight.
+    In each column, every residue that occurs has the same total weight, divided among the rows with this residue. Gaps have no weight.
 
     Parameters
     ----------
@@ -127,6 +131,6 @@ def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def _blocks(characters: NDArray[np.uint8]) -> list[slice]:
-    """Return slices of columns whose cells take a few megabytes as numbers."""
+    """Return slices of columns whose cells need a few megabytes as numbers."""
     width = max(1, _CELLS_OF_A_BLOCK // max(1, len(characters)))
     return [slice(first, first + width) for first in range(0, characters.shape[1], width)]

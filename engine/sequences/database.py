@@ -1,6 +1,6 @@
-"""Packed sequence databases: memory-mapped columns, sorted by sequence length, created from FASTA once and then opened in milliseconds.
+"""Packed sequence databases: memory-mapped columns, sorted by sequence length, created once from FASTA and opened in milliseconds.
 
-A residue takes one byte; a sequence takes eight more, plus its name and description. Databases are stored in the user's cache under the
+A residue needs one byte; a sequence needs eight more, plus its name and description. Databases are stored in the user's cache under the
 digests of their FASTA files.
 """
 
@@ -48,12 +48,12 @@ _SYMBOLS = np.frombuffer(SYMBOLS.encode(), np.uint8)
 
 @dataclass(frozen=True)
 class SequenceDatabase:
-    """Protein sequences, n of them, shortest first; sequences of equal length are in the order of the files.
+    """Protein sequences (n), sorted by length; sequences of equal length are in the order of the files.
 
     Attributes
     ----------
     residues : ndarray of int8, shape (total,)
-        Codes of `proteoscope.engine.sequences.matrices`.
+        Residue codes of `proteoscope.engine.sequences.matrices`.
     offsets : ndarray of int64, shape (n + 1,)
         Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
     file_index : ndarray of uint32, shape (n,)
@@ -99,11 +99,11 @@ class SequenceDatabase:
         return self.residues[self.offsets[i] : self.offsets[i + 1]]
 
     def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return start and end index of the residues of each of the given sequences, shape (k, 2)."""
+        """Return start and end index of the residues of the sequences with the given indices, (k, 2)."""
         return np.stack((self.offsets[numbers], self.offsets[numbers + 1]), axis=1)
 
     def sequences(self, numbers: NDArray[np.int64]) -> Texts:
-        """Return the given sequences as texts."""
+        """Return the sequences with the given indices as texts."""
         codes, offsets = take_runs(self.residues, self.offsets, numbers)
         return Texts(_SYMBOLS[codes], offsets)
 
@@ -127,26 +127,26 @@ def cache_store() -> IndexStore:
 
 
 def read_sequences(paths: Sequence[Path], progress: Progress, translation: Translation | None = None) -> SequenceDatabase:
-    """Read all records of protein files, or the reading frames of nucleotides, into memory, shortest first.
+    """Read all records of protein files, or the reading frames of nucleotides, into memory, sorted by length.
 
     Parameters
     ----------
     paths : sequence of Path
         Files.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
     translation : Translation, optional
         Translation of nucleotides; None for proteins.
 
     Returns
     -------
     SequenceDatabase
-        Sequences.
+        All sequences of the files.
 
     Raises
     ------
     InputError
-        If a file is missing, empty, damaged or in another format, or has a character that is not a residue.
+        If a file is missing, empty, damaged or in another format, or contains a character that is not a residue.
     Cancelled
         If the user cancels.
     """
@@ -158,7 +158,7 @@ def read_sequences(paths: Sequence[Path], progress: Progress, translation: Trans
 def open_database(
     paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress, translation: Translation | None = None
 ) -> SequenceDatabase:
-    """Open the packed database of protein files, or of translated nucleotides; create it in `store` if it is not there.
+    """Open the packed database of protein files, or of translated nucleotides; create it in `store` if it does not exist.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def open_database(
     store : IndexStore
         Store of packed databases.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
     translation : Translation, optional
         Translation of nucleotides; None for proteins.
 
@@ -194,7 +194,7 @@ def open_database(
 
 
 def key_parts(digests: Sequence[str], translation: Translation | None = None) -> dict[str, Any]:
-    """Return the content of the cache key of a packed database.
+    """Return the values that determine the cache key of a packed database.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""Write hits: the table of hits, and formats for biologists and other programs.
+"""Writers of sequence search hits: the table of hits, and formats for biologists and other programs.
 
-Hits remain columns from the alignment to the file, without a Python loop over hits. Writers receive queries in batches, so that memory
+Hits are processed as columns from the alignment to the file, without a Python loop over hits. Writers receive queries in batches, so that
+memory
 grows with the hits of a batch, not with the number of queries. They use only columns of the table of a run, so that a run can be exported
 later exactly as it was reported.
 """
@@ -65,16 +66,19 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """Error raised if there are no hits to write and the format cannot represent an empty result."""
+    """Exception: there are no hits to write, and the format cannot represent an empty result."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
 FORMATS: tuple[HitFormat, ...] = get_args(HitFormat)
 OF_ONE_QUERY: tuple[HitFormat, ...] = ("a3m", "phylip", "clustal-stack")
-"""Formats whose files contain the hits of one query."""
+"""Formats with the hits of one query per file."""
 
 COLUMNS = HITS.saved
-"""Columns of the table in order, on which users depend; positions count from 1, and identity and coverages are fractions from 0 to 1."""
+"""Columns of exported tables in order; positions count from 1, and identity and coverages are fractions from 0 to 1.
+
+Users rely on names and order.
+"""
 
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -86,21 +90,21 @@ _CLUSTAL_NAME = 30
 _SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _IS_CONTROL = np.isin(np.arange(256), [*range(ord(" ")), 0x7F, 0xC2, 0xE2])
-"""True for bytes of UTF-8 with which control characters begin, shape (256,)."""
+"""True for the first UTF-8 bytes of control characters, (256,)."""
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BATCH_HITS = 512  # number of hits that are formatted together, between two checks for cancellation
 
 
 @dataclass(frozen=True)
 class SequenceEntries:
-    """Sequences of hits, n of them.
+    """Names, descriptions and lengths of n sequences.
 
     Attributes
     ----------
     names, descriptions : Texts
         First word and rest of each header.
     index : ndarray of int64, shape (n,)
-        Indices in the files, from 0.
+        Indices of the sequences in the files, from 0.
     lengths : ndarray of int64, shape (n,)
         Number of residues.
     """
@@ -113,12 +117,12 @@ class SequenceEntries:
 
 @dataclass(frozen=True)
 class Hits:
-    """Hits of queries, n of them, as columns with the names of ``hits.parquet``.
+    """Hits (n) of queries, as columns with the names of ``hits.parquet``.
 
     Attributes
     ----------
     query, subject : Texts
-        Names in their files.
+        Names of query and subject in their files.
     identity : ndarray of float64, shape (n,)
         Fraction of the columns of the alignment with identical residues.
     alignment_length, mismatches, positives : ndarray of int64, shape (n,)
@@ -132,7 +136,7 @@ class Hits:
     score : ndarray of int64, shape (n,)
         Scores in units of the matrix.
     query_coverage, subject_coverage : ndarray of float64, shape (n,)
-        Fraction of the residues in the alignment.
+        Fraction of the residues of query and subject that is aligned.
     cigar : Texts
         Alignments as operations: M two residues, I residue of the query only, D residue of the subject only.
     description : Texts
@@ -144,7 +148,7 @@ class Hits:
     rank : ndarray of int64, shape (n,)
         Rank among the hits of the query, from 1.
     aligned_query, aligned_middle, aligned_subject : Texts
-        Lines of the drawn alignment, as in `Alignment.lines`.
+        Lines of the alignment, as in `Alignment.lines`.
     """
 
     query: Texts
@@ -247,11 +251,11 @@ class Hits:
         return len(self.score)
 
     def part(self, rows: slice) -> Hits:
-        """Return the hits of a slice."""
+        """Return the hits in a slice of rows."""
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def taken(self, rows: Integers) -> Hits:
-        """Return the hits with the given indices, in this order."""
+        """Return the hits with the given row indices, in this order."""
         return type(self)(**{name: column.take(rows) for name, column in vars(self).items()})
 
     @property
@@ -286,7 +290,7 @@ _REALS = {name for name, kind in _KINDS.items() if kind == Reals}
 
 @dataclass(frozen=True)
 class QueryHits:
-    """Consecutive queries and their hits, best first, as columns.
+    """Consecutive queries with their hits, best first, as columns.
 
     Attributes
     ----------
@@ -311,7 +315,7 @@ class QueryHits:
         return len(self.query_index)
 
     def part(self, rows: slice) -> QueryHits:
-        """Return the queries of a slice with their hits."""
+        """Return the queries in a slice, with their hits."""
         first, last, _ = rows.indices(len(self))
         hits = slice(int(self.offsets[first]), int(self.offsets[last]))
         return QueryHits(
@@ -324,7 +328,7 @@ class QueryHits:
         )
 
     def stack(self, place: int) -> Stack:
-        """Return the hits of the query with index `place`, stacked below it.
+        """Return the hits of the query with index `place` as a stack below the query.
 
         Raises
         ------
@@ -336,7 +340,7 @@ class QueryHits:
         return Stack.of(name, description, sequence, query.hits.aligned)
 
     def batches(self) -> Iterator[QueryHits]:
-        """Yield batches of whole queries with several hundred hits each; a query with more hits is a batch of its own."""
+        """Yield batches of complete queries with several hundred hits each; a query with more hits is a separate batch."""
         first = 0
         while first < len(self):
             limit = int(self.offsets[first]) + _BATCH_HITS
@@ -346,7 +350,7 @@ class QueryHits:
 
 
 class _Writer:
-    """Base of the writers of queries with their hits, which check for cancellation after several hundred hits."""
+    """Base class of writers of queries with hits, which checks for cancellation after several hundred hits."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress
@@ -371,7 +375,7 @@ class _Writer:
             yield hits.part(slice(first, first + _BATCH_HITS))
 
     def texts(self, hits: Hits) -> Iterable[str]:
-        """Return the text of each hit, in formats that do not mention queries without hits."""
+        """Return the text of each hit; used by formats that do not mention queries without hits."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -382,13 +386,13 @@ class _Writer:
 
 
 def _lists(hits: Hits, *names: str) -> list[list[Any]]:
-    """Return columns as lists of Python numbers or strings."""
+    """Return the columns of hits as lists of Python numbers or strings."""
     columns = (getattr(hits, name) for name in names)
     return [column.strings() if isinstance(column, Texts) else column.tolist() for column in columns]
 
 
 class _Tsv(_Writer):
-    """Writer of the tab-separated table; if `is_safe`, spreadsheets do not read names and descriptions as formulas."""
+    """Writer of the tab-separated table; `is_safe` prevents spreadsheets from reading names and descriptions as formulas."""
 
     is_safe = False
 
@@ -401,13 +405,13 @@ class _Tsv(_Writer):
 
 
 class _SafeTsv(_Tsv):
-    """Writer of the tab-separated table that is safe for spreadsheets."""
+    """Writer of the tab-separated table in which spreadsheets find no formulas."""
 
     is_safe = True
 
 
 class _Blast6(_Writer):
-    """Writer of BLAST's tabular format with the twelve columns of ``-outfmt 6``; identity is in per cent."""
+    """Writer of BLAST's tabular format with the twelve columns of ``-outfmt 6``, in which identity is in percent."""
 
     def texts(self, hits: Hits) -> Iterable[str]:
         query, subject, *numbers = _lists(
@@ -442,13 +446,13 @@ class _Fasta(_Writer):
 
 
 def _on_one_line(texts: Texts) -> list[str]:
-    """Replace control characters of texts by spaces."""
+    """Return texts in which control characters are replaced by spaces."""
     strings = texts.strings()
     return [_CONTROLS.sub(" ", text) for text in strings] if _IS_CONTROL[texts.used].any() else strings
 
 
 def _wrapped(texts: Texts) -> Texts:
-    """Break ASCII texts into lines of `_WIDTH` characters, each with a line end."""
+    """Return ASCII texts broken into lines of `_WIDTH` characters, each with a line end."""
     lengths = np.diff(texts.offsets)
     offsets = run_offsets(lengths + -(-lengths // _WIDTH))
     column = np.arange(int(lengths.sum())) - np.repeat(texts.offsets[:-1] - texts.offsets[0], lengths)
@@ -459,12 +463,12 @@ def _wrapped(texts: Texts) -> Texts:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Columns of alignments in blocks of `_WIDTH` columns, b of them.
+    """Blocks (b) of at most `_WIDTH` columns of the alignments of hits.
 
     Attributes
     ----------
     hit, first, width : ndarray of int64, shape (b,)
-        Hit, first column and number of columns of each block.
+        Index of the hit, first column and number of columns of each block.
     offsets : ndarray of int64, shape (hits + 1,)
         Blocks of hit i are ``offsets[i]:offsets[i + 1]``.
     """
@@ -484,7 +488,7 @@ class _Blocks:
         return cls(hit, first, np.minimum(lengths[hit] - first, _WIDTH), offsets)
 
     def cut(self, texts: Texts) -> Texts:
-        """Divide the consecutive texts of the hits into blocks."""
+        """Return the section of each block in texts that have one character per alignment column."""
         return Texts(texts.characters, np.concatenate((texts.offsets[self.hit] + self.first, texts.offsets[-1:])))
 
     def joined(self, blocks: Iterable[str], between: str = "") -> Iterable[str]:
@@ -494,12 +498,12 @@ class _Blocks:
 
 
 def _repeated(values: Sequence[Any], places: Integers) -> list[Any]:
-    """Return the values with the given indices."""
+    """Return the items of `values` with the indices `places`, as a list."""
     return list(map(values.__getitem__, places.tolist()))
 
 
 class _Clustal(_Writer):
-    """Writer of a CLUSTAL alignment per hit, with ``*`` for identical residues and ``:`` for other pairs with a positive score."""
+    """Writer of one CLUSTAL alignment per hit, with ``*`` for identical residues and ``:`` for other pairs with a positive score."""
 
     _MARKS = np.full(256, ord("*"), np.uint8)
     _MARKS[[ord(" "), ord("+")]] = ord(" "), ord(":")
@@ -528,7 +532,7 @@ def _distinct_names(query: str, subject: str) -> tuple[str, str]:
 
 
 class _Sam(_Writer):
-    """Writer of SAM with protein sequences, X for ``*``, and the tags ``AS`` score, ``ZB`` bit score and ``ZE`` E-value."""
+    """Writer of SAM with protein sequences, in which X replaces ``*``, and the tags ``AS`` score, ``ZB`` bit score and ``ZE`` E-value."""
 
     def begin(self) -> None:
         # Store the records first, since the header names the subjects of all records.
@@ -556,7 +560,7 @@ class _Sam(_Writer):
     def _hit_records(self, hits: Hits, places: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
         """Return the records of hits, and the names of their subjects.
 
-        `places` are indices of hits, -1 for a query without hits; `empty` is the index of an empty sequence.
+        `places` are indices of hits, or -1 for a query without hits; `empty` is the index of an empty sequence.
         """
         n, is_hit = len(places), places >= 0
         rows = places[is_hit]
@@ -594,7 +598,7 @@ class _Sam(_Writer):
 
 
 def _spread(texts: Texts, has_text: NDArray[np.bool_]) -> Texts:
-    """Return the texts at the True positions of a mask, and '' elsewhere."""
+    """Return an array with `texts` at the True positions of the mask `has_text`, and '' elsewhere."""
     lengths = np.zeros(len(has_text), np.int64)
     lengths[has_text] = np.diff(texts.offsets)
     return Texts(texts.used, run_offsets(lengths))
@@ -637,7 +641,7 @@ class _Html(_Writer):
 
 
 def _shown(text: str) -> str:
-    """Escape text for a page; the separator between joined headers of NCBI's nr is shown as in BLAST."""
+    """Return a text escaped for HTML; the separator of joined headers in NCBI's nr is shown as in BLAST."""
     return html.escape(_NO_TEXT.sub(" ", text.replace("\x01", " >")))
 
 
@@ -646,12 +650,12 @@ _IS_ODD_ON_A_PAGE[[code for code in range(ord(" "), 127) if chr(code) not in "&<
 
 
 def _shown_each(texts: Texts) -> list[str]:
-    """Escape texts for a page; most texts need no change."""
+    """Return texts escaped for HTML; most texts need no change."""
     return list(map(_shown, texts.strings())) if _IS_ODD_ON_A_PAGE[texts.used].any() else texts.strings()
 
 
 def _table_rows(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
-    """Return the row of each hit in the table of its query."""
+    """Return the HTML row of each hit in the table of its query."""
     row = '<tr><td><a href="#a{}-{}">{}</a></td><td>{:.2g}</td><td>{:.1f}</td><td>{}</td><td>{:.1f} %</td><td>{}-{}</td><td>{}</td></tr>\n'
     query, rank, *values = _lists(hits, "query_index", "rank", "e_value", "bit_score", "score")
     return map(
@@ -660,7 +664,7 @@ def _table_rows(hits: Hits, subjects: list[str], descriptions: list[str]) -> Ite
 
 
 def _page_alignments(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
-    """Return the alignment of each hit with its title and summary."""
+    """Return the HTML of the alignment of each hit, with title and summary."""
     text = '<h3 id="a{}-{}">{} <small>{}</small></h3>\n<p>{}</p>\n<pre>{}</pre>\n'
     return map(text.format, *_lists(hits, "query_index", "rank"), subjects, descriptions, _summaries(hits), _coloured(hits))
 
@@ -696,7 +700,7 @@ _LIKE, _SAME = 1, 2
 
 
 def _coloured(hits: Hits) -> Iterable[str]:
-    """Return the lines of each hit, as in `three_lines`, with HTML marks around matching columns."""
+    """Return the lines of each hit (see `three_lines`) with HTML marks around matching columns."""
     blocks = _Blocks.of(hits)
     marks = hits.aligned_middle.used
     kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
@@ -733,16 +737,16 @@ def _coloured(hits: Hits) -> Iterable[str]:
 
 
 def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: int, width: int = _WIDTH) -> Iterator[tuple[str, str, str]]:
-    """Yield the lines of an alignment in blocks of `width` columns, with the positions at both ends, as in BLAST.
+    """Yield the lines of an alignment in blocks of `width` columns, with residue numbers at both ends, as in BLAST.
 
     Parameters
     ----------
     lines : (str, str, str)
-        Lines as in `Alignment.lines`.
+        Lines of the alignment, as in `Alignment.lines`.
     query_start, subject_start : int
         Indices of the first aligned residues, from 0.
     width : int
-        Number of columns of a block.
+        Number of columns per block.
 
     Yields
     ------
@@ -762,7 +766,7 @@ def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: in
 
 
 class _Stacked(_Writer):
-    """Writer of the hits of each query stacked below it, or of aligned pairs, as in `proteoscope.engine.sequences.stack_formats`."""
+    """Writer of the hits of each query as a stack, or of aligned pairs (see `proteoscope.engine.sequences.stack_formats`)."""
 
     def __init__(self, format: str, file: BinaryIO, progress: Progress) -> None:
         self._format, self._name, self._n_stacks = format.removesuffix("-stack"), format, 0
@@ -803,7 +807,7 @@ _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {
 
 @contextmanager
 def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe: bool = False) -> Iterator[_Writer]:
-    """Yield a writer whose file is moved into place if the block succeeds.
+    """Yield a writer whose file gets its final name when the ``with`` block ends without an error.
 
     Parameters
     ----------
@@ -812,14 +816,14 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
     format : HitFormat
         Format of the file.
     progress : Progress
-        Polled for cancellation.
+        Progress, which is checked for cancellation.
     spreadsheet_safe : bool
-        True to put an apostrophe before texts in ``tsv`` that a spreadsheet would read as formulas.
+        True writes an apostrophe before texts in ``tsv`` that a spreadsheet would read as formulas.
 
     Raises
     ------
     StorageError
-        If the disk is full or not writable.
+        If the disk is full or cannot be written.
     Cancelled
         If the user cancels.
     """
@@ -830,7 +834,7 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
 
 
 def hits_schema() -> pa.Schema:
-    """Return the columns of ``hits.parquet``: `COLUMNS`, and columns that locate and show a hit."""
+    """Return the schema of ``hits.parquet``: `COLUMNS`, and columns that are needed to locate and show a hit."""
     return HITS.schema()
 
 
@@ -845,8 +849,9 @@ def expected_counts(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the expected number of subjects with each score by chance, from the statistics of the search.
 
-    A score of at least x has the probability ``1 - exp(-E(x))``, where E is the E-value for this subject only. Subjects of similar lengths
-    are counted together, with the median length of their group.
+    The probability of a score of at least x is ``1 - exp(-E(x))``, where E is the E-value for the subject alone. Subjects of similar
+    lengths
+    are combined into a group, with the median length of the group.
 
     Parameters
     ----------

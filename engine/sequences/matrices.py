@@ -1,6 +1,6 @@
-"""Substitution matrices: shipped matrices, and files in NCBI's format.
+"""Substitution matrices: those delivered with the program, and files in NCBI's format.
 
-Residue codes are 0 to 25 for A to Z, and 26 for ``*``. Scores of residues that a matrix lacks are added: U, O and J always score like X;
+Residue codes are 0 to 25 for A to Z, and 26 for ``*``. Scores of residues that a matrix lacks are added: U, O and J score like X;
 missing B and Z score like X; a missing X scores -1 with every residue; and a missing ``*`` scores the minimum of the matrix.
 """
 
@@ -38,11 +38,11 @@ class Matrix:
     Attributes
     ----------
     name : str
-        Name of a shipped matrix, or path of the file.
+        Name of a delivered matrix, or path of the file.
     scores : ndarray of int32, shape (27, 27)
-        Scores by the codes of the query residue and the subject residue.
+        Scores, indexed by the codes of query residue and subject residue.
     symbols : str
-        Residues in the file; the scores of other residues were added.
+        Residues in the file; scores of other residues were added.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Matrix:
         return int(self.scores.max())
 
     def scores_as(self, other: Matrix) -> bool:
-        """Return True if all scores equal the scores of another matrix."""
+        """Return True if all scores equal those of another matrix."""
         import numpy as np  # slow to import: parameters, which name matrices, are listed without it
 
         return bool(np.array_equal(self.scores, other.scores))
@@ -70,7 +70,7 @@ def encode(residues: NDArray[np.uint8]) -> NDArray[np.int8]:
 
 @lru_cache(maxsize=1)
 def matrix_names() -> tuple[str, ...]:
-    """Return the names of the shipped matrices."""
+    """Return the names of the delivered matrices."""
     names = [path.stem for path in resources.path("matrices").glob("*.txt")]
     return tuple(sorted(names, key=lambda name: (_family(name), int(name.removeprefix(_family(name)) or 1000))))
 
@@ -80,12 +80,12 @@ def _family(name: str) -> str:
 
 
 def matrix_name(requested: str) -> str:
-    """Return the name of a shipped matrix in its usual case, or the path of a file unchanged.
+    """Return the name of a delivered matrix in its usual case, or the path of a file unchanged.
 
     Raises
     ------
     ParameterError
-        If there is no such matrix or file.
+        If there is no matrix or file of this name.
     """
     if requested.strip().upper() in matrix_names():
         return requested.strip().upper()
@@ -102,14 +102,14 @@ def _families() -> str:
 
 
 def read_matrix(requested: str) -> Matrix:
-    """Return a shipped matrix by name, or a matrix from a file in NCBI's format.
+    """Return a delivered matrix by name, or a matrix from a file in NCBI's format.
 
-    Such a file has a line of residues, then for each residue a line with the residue and its scores; ``#`` starts a comment.
+    A file has a line of residues, then for each residue a line with the residue and its scores; ``#`` starts a comment.
 
     Raises
     ------
     ParameterError
-        If there is no such matrix or file.
+        If there is no matrix or file of this name.
     InputError
         If the file is not a matrix.
     """
@@ -181,7 +181,7 @@ def _score(path: Path, number: int, word: str) -> int:
 
 
 def _complete(symbols: str, scores: list[list[int]]) -> NDArray[np.int32]:
-    """Return the scores of all 27 codes; missing scores are added as the module's docstring describes."""
+    """Return the scores of all 27 codes; missing scores are added as described in the module's docstring."""
     import numpy as np  # slow to import: parameters are described without it
 
     full = np.full((len(SYMBOLS), len(SYMBOLS)), -1, np.int64)

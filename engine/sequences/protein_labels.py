@@ -1,4 +1,4 @@
-"""Short names of proteins for figures: the gene where the database has it, otherwise the accession."""
+"""Short names of proteins for figures: the gene if the database contains it, otherwise the accession."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNIPROT = re.compile(r"(?:sp|tr)\|([^|]+)\|.*")
 
 
 def gene_name(description: str) -> str:
-    """Return the gene that a description of a database names, or ''.
+    """Return the gene in a protein description, or ''.
 
     >>> gene_name("Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4")
     'ALB'
@@ -27,7 +27,7 @@ def gene_name(description: str) -> str:
 
 
 def protein_label(accession: str, description: str) -> str:
-    """Return the gene of a protein, otherwise its accession, of UniProt's identifiers the middle part.
+    """Return the gene of a protein, or else its accession; of UniProt identifiers, only the accession between the bars.
 
     >>> protein_label("sp|P02769|ALBU_BOVIN", "Serum albumin"), protein_label("P02769", "Serum albumin GN=ALB")
     ('P02769', 'ALB')

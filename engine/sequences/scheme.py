@@ -36,7 +36,7 @@ class ScoringScheme:
         return self.gap_open + self.gap_extend
 
     def check(self, longest_query: int, longest_subject: int) -> None:
-        """Check that all scores fit 32 bits.
+        """Raise an error unless all scores fit 32 bits.
 
         Parameters
         ----------

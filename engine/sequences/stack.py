@@ -1,7 +1,7 @@
-"""Stacks: the hits of one query below it, each placed by its own alignment with the query.
+"""Stacks: a query and its hits, each placed by its alignment with the query.
 
-Residues that a hit has between two residues of the query open additional columns, as many as the longest such insertion has, in which
-other rows have gaps. Insertions of several hits begin in the same column and are not aligned with each other. ::
+If a hit has residues between two residues of the query (an insertion), columns are added, as many as the longest such insertion has; other
+rows have gaps in these columns. Insertions of several hits start in the same column and are not aligned with each other. ::
 
     query          ACDE--FGH
     with nothing   ACDE--FG
@@ -24,7 +24,7 @@ from proteoscope.engine.errors import ParameterError
 __all__ = ["MAXIMUM_CELLS", "OUTSIDE", "AlignedSubjects", "Stack"]
 
 MAXIMUM_CELLS = 1 << 26
-"""Maximum number of rows times columns of a stack, such as ten thousand hits of a query of six thousand residues."""
+"""Maximum number of cells (rows times columns) of a stack, such as ten thousand hits of a query of six thousand residues."""
 OUTSIDE = 0
 """Value in `Stack.symbols` before and after the alignment of a subject."""
 _GAP = ord("-")
@@ -32,18 +32,18 @@ _GAP = ord("-")
 
 @dataclass(frozen=True)
 class AlignedSubjects:
-    """Subjects aligned with one query, n of them.
+    """Subjects (n) aligned with one query.
 
     Attributes
     ----------
     names, descriptions : sequence of str
         First word and rest of each header.
     lengths : ndarray of int64, shape (n,)
-        Number of residues of the whole sequences.
+        Number of residues of the complete sequences.
     query_start, subject_start : ndarray of int64, shape (n,)
         Indices of the first aligned residues, from 0.
     query, subject : Texts
-        Aligned lines with ``-`` for gaps; no column has two gaps.
+        Lines of each alignment, with ``-`` for gaps; no column has two gaps.
     scores : ndarray of int64, shape (n,)
         Scores of the alignments.
     """
@@ -67,7 +67,7 @@ class AlignedSubjects:
 
 @dataclass(frozen=True)
 class Stack:
-    """Query with n hits below it.
+    """Stack of a query and its n hits.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class Stack:
     subjects : AlignedSubjects
         Hits.
     symbols : ndarray of uint8, shape (1 + n, columns)
-        Rows of the query and of the hits: ASCII, ``-`` for a gap, `OUTSIDE` beyond the ends of an alignment.
+        Rows of the query and of the hits: ASCII, ``-`` for a gap, `OUTSIDE` outside the alignment of a hit.
     query_place : ndarray of int64, shape (columns,)
-        Index of the query's residue in each column, from 0; -1 in columns opened by insertions.
+        Index of the query's residue in each column, from 0; -1 in columns of insertions.
     """
 
     query_name: str
@@ -89,7 +89,7 @@ class Stack:
 
     @classmethod
     def of(cls, name: str, description: str, sequence: str, subjects: AlignedSubjects) -> Stack:
-        """Stack hits below their query.
+        """Create the stack of a query and its hits.
 
         Parameters
         ----------
@@ -145,17 +145,17 @@ class Stack:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns, including columns opened by insertions."""
+        """Number of columns, including columns of insertions."""
         return len(self.query_place)
 
     @property
     def is_opened(self) -> NDArray[np.bool_]:
-        """True for columns opened by insertions, shape (columns,)."""
+        """True for columns of insertions, (columns,)."""
         return self.query_place < 0
 
     @cached_property
     def gapped(self) -> NDArray[np.uint8]:
-        """Rows as ASCII characters, shape (rows, columns), with gaps before and after the alignments.
+        """Rows as ASCII characters, (rows, columns), with gaps before and after the alignments.
 
         ``*``, which alignment formats do not support, is replaced by X.
         """
@@ -177,7 +177,7 @@ class Stack:
 
     @property
     def names(self) -> list[str]:
-        """Name of the query, and of each hit with its aligned residues, from 1, such as ``P02769/25-607``."""
+        """Name of the query, and name of each hit with the range of its aligned residues, from 1, such as ``P02769/25-607``."""
         subjects = self.subjects
         ends = zip(subjects.names, (subjects.subject_start + 1).tolist(), subjects.subject_end.tolist(), strict=True)
         return [self.query_name, *(f"{name}/{start}-{end}" for name, start, end in ends)]
@@ -186,7 +186,7 @@ class Stack:
 def _fit(
     subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], place: NDArray[np.int64], length: int
 ) -> bool:
-    """Return True if all alignments lie within their sequences, and begin and end with residues of the query.
+    """Return True if all alignments are within their sequences, and begin and end with residues of the query.
 
     `length` is the number of residues of the query.
     """

@@ -1,7 +1,7 @@
-"""Write stacks and pairs with Bio.Align: Stockholm, A3M, PHYLIP and Clustal for a stack; MAF and PSL for each pair.
+"""Output of stacks and pairs with Bio.Align: Stockholm, A3M, PHYLIP and Clustal for stacks; MAF and PSL for pairs.
 
-Stockholm, PHYLIP and Clustal include the columns opened by insertions; Stockholm marks them by ``.`` in its line ``RF``. A3M has the
-columns of the query, with insertions in lower case, as HH-suite and others read it.
+Stockholm, PHYLIP and Clustal include the columns of insertions, which Stockholm marks by ``.`` in its line ``RF``. A3M has the
+columns of the query, with insertions in lower case, as HH-suite and other programs read it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PHYLIP_NAME, _CLUSTAL_NAME = 10, 30
 _NOT_IN_NAMES = re.compile(r"[\s\x00-\x1f\x7f-\x9f\[\](),:;]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _GRADES = 9
-"""Highest digit in the line of conservation."""
+"""Highest digit in the line that grades conservation."""
 
 
 def stack_text(stack: Stack, format: str) -> str:
@@ -53,7 +53,7 @@ def stack_text(stack: Stack, format: str) -> str:
     stack : Stack
         Query and its aligned hits.
     format : str
-        One of `STACK_FORMATS` or `PAIR_FORMATS`.
+        Format, one of `STACK_FORMATS` or `PAIR_FORMATS`.
     """
     if format == "a3m":
         # A3M is A2M without the full stops at insertions of other rows.
@@ -71,7 +71,7 @@ def stack_text(stack: Stack, format: str) -> str:
 
 
 def file_header(format: str) -> str:
-    """Return the header of a file, which precedes the stacks."""
+    """Return the text of a file that precedes the stacks in a format."""
     return _written([], format) if format in PAIR_FORMATS else ""
 
 
@@ -83,7 +83,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
     stack : Stack
         Query and its aligned hits.
     named : callable, optional
-        Converts the names of the rows; by default `unique_names`.
+        Function that converts the names of the rows; by default `unique_names`.
     """
     names = (named or unique_names)(stack.names)
     sequences, coordinates = Alignment.parse_printed_alignment([row.tobytes() for row in stack.gapped])
@@ -104,7 +104,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
 
 @cache
 def _stacked_class() -> type[Alignment]:
-    """Return a subclass of Bio.Align's class with given rows, since computing each row from all coordinates takes minutes."""
+    """Return a subclass of Bio.Align's class that has given rows, since computing each row from all coordinates takes minutes."""
 
     class StackedAlignment(Alignment):
         rows: Sequence[str] = ()
@@ -116,15 +116,15 @@ def _stacked_class() -> type[Alignment]:
 
 
 def grades(stack: Stack) -> str:
-    """Return a digit from 0 to 9 per column, which grades its conservation (`proteoscope.engine.sequences.conservation`)."""
+    """Return one digit from 0 to 9 per column, which grades its conservation (`proteoscope.engine.sequences.conservation`)."""
     digits = np.minimum((conservation(stack.symbols) * (_GRADES + 1)).astype(np.int64), _GRADES)
     return "".join(map(str, digits.tolist()))
 
 
 def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment]:
-    """Yield the alignment of each hit with the query as an alignment of Bio.Align, in positions of the whole sequences.
+    """Yield the alignment of each hit with the query as an alignment of Bio.Align, with positions in the complete sequences.
 
-    Residues outside the alignment are not included but count in the positions.
+    Residues outside the alignment are omitted, but count in the positions.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment
 
 
 def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
-    """Return unique names that the formats accept; repeated names get a number.
+    """Return unique names that the formats accept; repeated names are numbered.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _on_one_line(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name in which the characters that the formats do not accept are escaped."""
+    """Return a name in which characters that the formats do not accept are escaped."""
     return _NOT_IN_NAMES.sub(lambda match: quote(match.group(), safe=""), name) or "_"
 
 
@@ -194,7 +194,7 @@ def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
 
 
 def _written(alignments: Iterable[Any], format: str) -> str:
-    """Return the text that Bio.Align writes for alignments."""
+    """Return alignments as text written by Bio.Align."""
     listed = Align.Alignments(alignments)
     if format == "clustal":
         # Readers expect the name of the format in the header.

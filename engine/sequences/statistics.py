@@ -1,13 +1,14 @@
-"""Compute bit scores and E-values of local alignments.
+"""Bit scores and E-values of local alignments.
 
 Scores of unrelated sequences follow ``P(S >= x) = 1 - exp(-K A(x) exp(-lambda x))`` (Karlin and Altschul 1990, PNAS 87:2264; with gaps
 Altschul and others 2001, NAR 29:351). ``A`` is the product of the two lengths, each reduced by the length of an alignment with this score:
 the finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC Research Notes 5:286).
 
-* If NCBI's tables have the matrix and the gap costs, all constants are theirs.
+* If NCBI's tables contain the matrix and the gap costs, all constants are taken from them.
 * Otherwise lambda and K are fitted by maximum likelihood to scores of the search itself, or to scores of random sequences if the search
-  has too few; the other constants are derived from lambda as in NCBI's tables. To exclude related pairs, the fit is truncated: only scores
-  up to a bound that chance hardly exceeds are used, with their likelihood given that bound.
+has too few; the other constants are derived from lambda in the same way as in NCBI's tables. To exclude related pairs, the fit is
+truncated: only scores
+up to a limit that is hardly exceeded by chance are used, with their likelihood given this limit.
 """
 
 from __future__ import annotations
@@ -105,9 +106,9 @@ class ScoreStatistics:
     sigma, tau : float
         Constants of the covariance of the lengths in both sequences, ``sigma S + tau``.
     source : str
-        Source of the constants, in words.
+        Source of the constants as text.
     n_pairs : int
-        Number of fitted scores, 0 for a table.
+        Number of scores in the fit; 0 for constants from a table.
     """
 
     lambda_: float
@@ -122,7 +123,7 @@ class ScoreStatistics:
     n_pairs: int = 0
 
     def bit_scores(self, scores: NDArray[np.integer] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the bit scores ``(lambda S - ln K) / ln 2``."""
+        """Return the bit scores ``(lambda S - ln K) / ln 2`` of scores S."""
         return (self.lambda_ * np.asarray(scores, np.float64) - log(self.K)) / LN_2
 
     def e_values(
@@ -132,7 +133,7 @@ class ScoreStatistics:
         subject_lengths: NDArray[np.integer],
         database_residues: int,
     ) -> NDArray[np.float64]:
-        """Return the number of subjects in the whole database that are expected to reach each score by chance.
+        """Return the number of subjects in the database that are expected to reach each score by chance.
 
         Parameters
         ----------
@@ -162,9 +163,9 @@ class ScoreStatistics:
         most: int,
         scale: float = 1.0,
     ) -> NDArray[np.int64]:
-        """Return a score for each subject below which its E-value certainly exceeds `maximum_e_value`.
+        """Return, for each subject, a score below which its E-value certainly exceeds `maximum_e_value`.
 
-        With it, most E-values need not be computed. The scores are computed for groups of subjects of similar lengths and for twice the
+        These scores avoid the computation of most E-values. They are computed for groups of subjects of similar lengths, and for twice the
         maximum E-value, since lengths differ within a group.
 
         Parameters
@@ -178,9 +179,9 @@ class ScoreStatistics:
         database_residues : int
             Number of residues of the whole database.
         most : int
-            Largest score of a subject.
+            Maximum score of a subject.
         scale : float
-            Largest factor by which a score is multiplied before its E-value is computed.
+            Maximum factor by which a score is multiplied before its E-value is computed.
 
         Returns
         -------
@@ -198,7 +199,7 @@ class ScoreStatistics:
         return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
 
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``ln(A(y) exp(-lambda y))``; A is the expected product of the remaining lengths, which are treated as normal variables."""
+        """Return ``ln(A(y) exp(-lambda y))``, where A is the expected product of the remaining lengths, treated as normal variables."""
         if self.alpha == 0.0:  # the lengths of alignments are unknown
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
         taken = self.a * y + self.b
@@ -221,9 +222,9 @@ def _table() -> dict[tuple[str, str, str], dict[str, float]]:
 
 
 def tabulated(scheme: ScoringScheme) -> ScoreStatistics | None:
-    """Return NCBI's constants for a matrix and gap costs; None if NCBI has none.
+    """Return NCBI's constants for a matrix and gap costs; None if NCBI's tables do not contain them.
 
-    A matrix file counts as NCBI's matrix if the scores are equal.
+    A matrix file is treated as NCBI's matrix if the scores are equal.
     """
     name = next((name for name in _GAP_COSTS if scheme.matrix.scores_as(read_matrix(name))), "")
     row = _table().get((name, str(scheme.gap_open), str(scheme.gap_extend)))
@@ -244,7 +245,7 @@ def _complete(
     source: str,
     n_pairs: int,
 ) -> ScoreStatistics:
-    """Return the statistics; the constants at score zero are derived from the rates with and without gaps (Park and others 2012)."""
+    """Return the statistics; constants at score zero are derived from the rates with and without gaps (Park and others 2012)."""
     a, alpha, sigma = rates
     twice = 2.0 * scheme.first_residue_cost
     at_zero = (twice * (ungapped[0] - a), twice * (ungapped[1] - alpha), twice * (ungapped[1] - sigma))
@@ -252,7 +253,7 @@ def _complete(
 
 
 def default_gap_costs(matrix: str) -> tuple[int, int]:
-    """Return the default gap opening and extension costs of a matrix: NCBI's default costs if the matrix has any, otherwise 11 and 1."""
+    """Return the default gap opening and extension costs of a matrix: those of NCBI if there are any, otherwise 11 and 1."""
     return _GAP_COSTS.get(matrix, (11, 1))
 
 
@@ -262,7 +263,7 @@ def expected_score(matrix: Matrix) -> float:
 
 
 def ungapped_lambda(matrix: Matrix) -> float | None:
-    """Return lambda of ungapped alignments, for which the mean of ``exp(lambda s)`` is 1; None if scores by chance grow with length."""
+    """Return lambda of ungapped alignments, for which the mean of ``exp(lambda s)`` is 1; None if chance scores grow with length."""
     weights, scores = np.outer(BACKGROUND, BACKGROUND), matrix.scores.astype(np.float64)
     if expected_score(matrix) >= 0 or scores[weights > 0].max() <= 0:
         return None
@@ -290,7 +291,7 @@ def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) ->
     codes : ndarray of int8, shape (total,)
         Residue codes of all sequences.
     offsets : ndarray of int64, shape (n + 1,)
-        Start index of each sequence in `codes`, and their length.
+        Start of each sequence in `codes`, followed by the length of `codes`.
     """
     generator = np.random.default_rng(seed)
     codes = generator.choice(len(SYMBOLS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
@@ -309,13 +310,13 @@ def fit(
     Parameters
     ----------
     scores : ndarray of int, shape (queries, subjects)
-        Scores; a few related pairs may be included.
+        Scores; a few pairs may be related.
     query_lengths, subject_lengths : ndarray of int, shape (queries,) and (subjects,)
         Number of residues of each sequence.
     scheme : ScoringScheme
         Matrix and gap costs.
     source : str
-        Source of the scores, in words.
+        Source of the scores as text.
 
     Returns
     -------
@@ -334,7 +335,7 @@ def fit(
 
 
 class _Sample:
-    """Scores to fit, with the lengths of the pairs."""
+    """Scores to which constants are fitted, with the lengths of the pairs."""
 
     def __init__(self, x: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64], scheme: ScoringScheme) -> None:
         self._x, self._m, self._n, self._scheme = x, m, n, scheme
@@ -342,7 +343,7 @@ class _Sample:
         self._bound = np.full(len(x), np.percentile(x, 75) + _FIRST_BOUND * (np.percentile(x, 75) - np.percentile(x, 25) + 1))
 
     def fit(self, source: str) -> ScoreStatistics | None:
-        """Return the constants of maximum likelihood; None if the scores do not vary or the likelihood is not finite."""
+        """Return the maximum likelihood constants; None if the scores do not vary or the likelihood is not finite."""
         low, high = np.percentile(self._x, (10, 75))
         if high - low < 1:
             return None
@@ -383,9 +384,9 @@ class _Sample:
         return _complete(self._scheme, lambda_, k, (a, alpha, alpha), (a_ungapped, alpha_ungapped), source, n_pairs)
 
     def _likelihood(self, lambda_: float) -> tuple[float, float]:
-        """Return the log-likelihood for this lambda at the best K, and this K.
+        """Return the log-likelihood of `lambda_` with the best K, and this K.
 
-        With ``g = A(x) exp(-lambda x)``, a score below its bound has the likelihood
+        With ``g = A(x) exp(-lambda x)``, the likelihood of a score x below the limit is
         ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) - g(bound)))``; at the best K, its derivative with respect to K is zero.
         """
         below = self._x < self._bound

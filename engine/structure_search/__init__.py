@@ -1,6 +1,6 @@
-"""Search for proteins with the same fold.
+"""Search for protein structures with the same fold.
 
-The entry is imported first, because it registers the workload types.
+The module `entry` is imported first, because it registers the workload types.
 """
 
 import lazy_loader

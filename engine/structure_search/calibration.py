@@ -1,11 +1,12 @@
-"""Significance of hits: an E-value from extreme-value statistics, and the probability of the same fold.
+"""Significance of hits: E-values from extreme-value statistics, and probability of the same fold.
 
 Best local alignment scores of unrelated chains follow an extreme-value distribution (Gumbel, as for sequences: Karlin and Altschul 1990,
 PNAS 87:2264). Its location and scale depend on the lengths of both chains and their shared secondary structure: two helix bundles score
 higher by chance than a bundle and a barrel. The constants are fitted to chains of different classes and to reversed chains.
 
-The probability of the same fold is a logistic function of the product of both TM-scores (Xu and Zhang 2010, Bioinformatics 26:889, use the
-TM-score only) and of the length of the shorter chain. It depends neither on the database nor on the score. Owing to the product, a fragment
+The probability of the same fold is a logistic function of the product of both TM-scores (Xu and Zhang 2010, Bioinformatics 26:889, use only
+the TM-score) and of the length of the shorter chain. It depends neither on the database nor on the score. Because of the product, a
+fragment
 that perfectly matches a section of a chain does not have the same fold.
 
 All constants are in ``resources/structures/calibration.json``, computed by `benchmarks/structure_calibration.py`.
@@ -36,7 +37,7 @@ _MAXIMUM_EXPONENT = 700.0  # limit of exponents, within the range of floating-po
 
 @dataclass(frozen=True)
 class Calibration:
-    """Constants of a mode.
+    """Calibration constants of a mode of the search.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Calibration:
 
     @classmethod
     def of(cls, content: Any) -> Calibration:
-        """Create the calibration of a mode from its section of the file."""
+        """Create the calibration of a mode from the section of the file on this mode."""
         chance = [np.array(content[name], np.float64) if name in content else None for name in ("location", "log_scale")]
         return cls(chance[0], chance[1], np.array(content["same_fold"], np.float64))
 
@@ -104,15 +105,16 @@ class Calibration:
 
 @lru_cache(maxsize=2)
 def shipped_calibration(mode: str) -> Calibration:
-    """Return the shipped calibration of a mode."""
+    """Return the calibration of a mode that is delivered with the program."""
     content = json.loads(resources.path("structures", "calibration.json").read_text(encoding="utf-8"))
     return Calibration.of(content["modes"][mode])
 
 
 def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], shared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the features of the chance level, shape (n, 3).
+    """Return features that determine the score level of unrelated chains, (n, 3).
 
-    They are 1, the logarithm of the product of the lengths relative to the squared reference length, and the shared fraction of secondary
+    The features are 1, the logarithm of the product of the lengths relative to the squared reference length, and the shared fraction of
+    secondary
     structure.
 
     Parameters
@@ -127,22 +129,22 @@ def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], s
 
 
 def fold_features(tm_query: NDArray[np.floating], tm_target: NDArray[np.floating], shorter: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the features of the probability of the same fold, shape (n, 3).
+    """Return features that determine the probability of the same fold, (n, 3).
 
-    They are 1, the product of both TM-scores, and the logarithm of the shorter length relative to the reference length.
+    The features are 1, the product of both TM-scores, and the logarithm of the shorter length relative to the reference length.
     """
     product = np.asarray(tm_query, np.float64) * np.asarray(tm_target, np.float64)
     return np.stack([np.ones(len(product)), product, np.log(np.maximum(shorter, 1) / REFERENCE_LENGTH)], axis=1)
 
 
 def _weighted_sums(features: NDArray[np.float64], constants: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weighted sums, added in a fixed order, which linear algebra libraries do not guarantee."""
+    """Return weighted sums, with terms added in a fixed order, which linear algebra libraries do not guarantee."""
     weighed: NDArray[np.float64] = features[:, 0] * constants[0] + features[:, 1] * constants[1] + features[:, 2] * constants[2]
     return weighed
 
 
 def ordered_shares(chains: Chains, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the fractions of helix and strand residues of the chosen chains, shape (n, 2).
+    """Return the fractions of helix and strand residues of the chains with the indices `chosen`, (n, 2).
 
     The shared secondary structure of two chains is the sum of the minima of their fractions.
     """

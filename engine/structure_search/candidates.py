@@ -1,4 +1,4 @@
-"""Candidates of queries: the database chains with the best scores, which are superposed (the stages plan and score).
+"""Candidates of queries: the database chains with the best scores, which are superposed on the query.
 
 ::
 
@@ -71,7 +71,7 @@ class Comparison(NamedTuple):
     superposing : Session or None
         Session that superposes the candidates of the sensitive mode; None to superpose on CPU threads.
     tables : SensitiveTables or None
-        Scoring tables of the sensitive mode; None for the shipped tables.
+        Scoring tables of the sensitive mode; None for those delivered with the program.
     """
 
     queries: DescribedChains
@@ -89,7 +89,7 @@ class Comparison(NamedTuple):
 
     @property
     def n_candidates(self) -> int:
-        """Maximum number of candidates of a query."""
+        """Maximum number of candidates per query."""
         return max(self.parameters.hits_per_query, FEWEST_SUPERPOSED if self.is_sensitive else 0)
 
 
@@ -101,9 +101,9 @@ class QueryScores(NamedTuple):
     chains : Scores
         Scores of all chains in both phases, as scaled integers.
     rewards : Rewards
-        Rewards of the query, as scaled integers.
+        Rewards (scores of aligned residue pairs) of the query, as scaled integers.
     unit : float
-        Factor by which scores are scaled to integers.
+        Factor by which scores were multiplied to get integers.
     self_score : int
         Phase 1 score of the query with itself.
     """
@@ -144,7 +144,7 @@ def query_batches(queries: DescribedChains, parameters: StructureSearchParameter
 
 
 def compute_rewards(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
-    """Return the rewards of a query as scaled integers, and the factor of the scale."""
+    """Return the rewards of a query as scaled integers, and the scale factor."""
     parameters, chain = comparison.parameters, comparison.queries.arrays.chain(query)
     weights, gaps = (
         Weights(*parameters.weights),
@@ -190,19 +190,19 @@ def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
 
 
 def superpose_candidates(comparison: Comparison, candidates: Sequence[Candidates]) -> list[Superpositions]:
-    """Return the superpositions of the candidates on their queries (see `superpose_targets`)."""
+    """Superpose the candidates of several queries on their queries (see `superpose_targets`)."""
     return superpose_targets(comparison, [(some.query, some.targets, some.scores.rewards) for some in candidates])
 
 
 def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
-    """Return the superpositions of database chains on queries, which start from alignments by descriptors.
+    """Superpose database chains on queries, starting from alignments by descriptors.
 
     Parameters
     ----------
     comparison : Comparison
         Queries, database and sessions.
     targets : sequence of tuple
-        For each query its index, the indices of its targets, and its rewards.
+        For each query: index of the query, indices of its targets, and its rewards.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, 
 
 
 def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
-    """Return the alignments by descriptors of all queries with their targets, in order."""
+    """Align each query with its targets by descriptors; return the alignments in the order of the queries."""
     resources, chains = comparison.resources, comparison.database.arrays
     pairs = [
         (query, target, rewards)
@@ -239,7 +239,7 @@ def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArra
 def _realign(
     comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]], starts: list[NDArray[np.int32]]
 ) -> list[Superpositions]:
-    """Return the superpositions of targets that are realigned by structure, starting from the alignments by descriptors."""
+    """Superpose targets that are realigned by structure, starting from the alignments by descriptors."""
     queries, chains, progress = comparison.queries.chains, comparison.database.chains, comparison.resources.progress
     bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
     every = []
@@ -259,7 +259,7 @@ def _realign(
 def _fit_by_descriptors(
     comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]
 ) -> Superpositions:
-    """Return the superpositions of targets on a query, by least squares over the alignments by descriptors."""
+    """Superpose targets on a query by least squares over the residue pairs of the alignments by descriptors."""
     queries, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
     position, rows = queries.position[queries.rows(query)], [ChainRow(target) for target in targets.tolist()]
     rotation, translation = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3))

@@ -1,6 +1,6 @@
 """Search of complexes: all chains of a query file against all chains of each database file, ranked by the sum over chains.
 
-Query chains are assigned to different target chains so that the sum of z-scores is maximal (the assignment problem). Complexes are scored
+Query chains are assigned to different target chains such that the sum of z-scores is maximal (the assignment problem). Complexes are scored
 chain by chain; the relative arrangement of chains is not considered.
 """
 
@@ -43,7 +43,7 @@ class ComplexHit:
     tm_score_query, tm_score_target : float
         Length-weighted means over the chains of each file, which are superposed separately; unassigned chains count as 0.
     pairs : str
-        Assigned chains as ``query=target``, comma-separated.
+        Assigned chains as texts ``query=target``, joined by commas.
     """
 
     query: str
@@ -63,9 +63,10 @@ COLUMNS = COMPLEXES.saved
 
 
 def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Assign rows to different columns with the maximum total worth.
+    """Assign rows to different columns such that the total of `worth` is maximal.
 
-    Pairs without positive worth are not assigned. The algorithm is the Hungarian method by shortest paths (Jonker & Volgenant, Computing
+    Rows and columns without positive worth are not assigned. The algorithm is the Hungarian method by shortest paths (Jonker & Volgenant,
+    Computing
     38, 1987, 325-340), which adds one row after the other in O(n^3).
 
     Examples
@@ -106,8 +107,9 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
 def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -> list[ComplexHit]:
     """Return the database files that match the chains of a query file, best first.
 
-    The sensitive mode ranks the files with the highest sums of z-scores by the sum of `relatedness`; the published mode ranks by the sum of
-    scores. The maximum number of files is that of hits per query.
+    The sensitive mode ranks the files with the highest sums of z-scores by the sum of `relatedness`; the published mode ranks files by the
+    sum of
+    scores. The number of files is limited like the number of hits per query.
 
     Parameters
     ----------
@@ -152,23 +154,23 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
 
 
 def _query_row(comparison: Comparison, query_hits: StructureQueryHits) -> ChainRow:
-    """Return the index of a query in order of length."""
+    """Return the index of a query among the queries sorted by length."""
     return ChainRow(int(np.flatnonzero(comparison.queries.file_order == query_hits.index)[0]))
 
 
 def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return the files with the highest worth, each with its pairs of a row of `worth` and a database chain.
+    """Return the files with the highest total worth, each with its pairs of a row of `worth` and a database chain.
 
     Parameters
     ----------
     worth : ndarray, shape (query chains, database chains)
-        Worth of each pair of chains.
+        Value of assigning each query chain to each database chain.
     file : ndarray of int64, shape (database chains,)
-        File of each database chain.
+        Index of the file of each database chain.
     n_files : int
         Number of files.
     wanted : int
-        Maximum number of files to return.
+        Maximum number of returned files.
     """
     order = np.argsort(file, kind="stable")
     bounds = np.searchsorted(file[order], np.arange(n_files + 1))
@@ -193,7 +195,7 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
 def _tm_scores(
     comparison: Comparison, chains: Sequence[StructureQueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return both TM-scores of all assigned pairs by query chain and target, after superposing the pairs that are not hits."""
+    """Return both TM-scores of all assigned pairs, by query chain and target; pairs that are not hits are superposed first."""
     place = np.argsort(comparison.database.file_order)
     cached: dict[tuple[int, int], tuple[float, float]] = {}
     for k, chain in enumerate(chains):
@@ -210,14 +212,14 @@ def _tm_scores(
 
 
 def by_file(queries: DescribedChains, query_hits: Iterator[StructureQueryHits]) -> Iterator[Iterator[StructureQueryHits]]:
-    """Yield the hits of each query file."""
+    """Yield, for each query file, the hits of its chains."""
     place = np.argsort(queries.file_order)
     return (chains for _, chains in groupby(query_hits, key=lambda hits: int(queries.file[place[hits.index]])))
 
 
 @contextmanager
 def complex_writer(path: Path | None) -> Iterator[Callable[[Sequence[ComplexHit]], None] | None]:
-    """Open a writer of complexes as a tab-separated table, which is written atomically; None without a path."""
+    """Open a writer of complexes as a tab-separated table, which is written atomically; yield None without a path."""
     if path is None:
         yield None
         return

@@ -26,7 +26,7 @@ _COLUMNS = {"state": np.uint32, "length": np.uint16, "angle": np.uint16}
 
 
 def load_descriptors(database: StructureDatabase, progress: Progress, threads: int) -> StructureArrays:
-    """Return the descriptors of a database from the cache; otherwise compute and, if possible, cache them.
+    """Return the descriptors of a database from the cache; if they are not cached, compute them and, if possible, cache them.
 
     Raises
     ------
@@ -54,12 +54,12 @@ def load_descriptors(database: StructureDatabase, progress: Progress, threads: i
 
 
 def key_parts(identity: str) -> dict[str, Any]:
-    """Return the contents of the cache key of descriptors: the identity of the database, and `descriptor_key`."""
+    """Return the values that determine the cache key of descriptors: identity of the database, and `descriptor_key`."""
     return {"format": _FORMAT, "columns": identity, **descriptor_key()}
 
 
 def descriptor_key() -> dict[str, Any]:
-    """Return all dependencies of descriptors except the chains: the shipped alphabets and the composition of the words."""
+    """Return the values on which descriptors depend in addition to the chains: alphabets, and composition of the words."""
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
         "alphabets": hashlib.sha256(alphabets).hexdigest(),
@@ -76,7 +76,7 @@ def write_descriptors(folder: Path, arrays: StructureArrays) -> None:
 
 
 def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
-    """Open memory-mapped descriptors of chains that `write_descriptors` wrote.
+    """Open memory-mapped descriptors of chains, written by `write_descriptors`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Entry of the structure search in the list of searches."""
+"""Entry of the structure search in the registry of searches."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _ROWS = 4096  # maximum rows of a table in memory
 
 
 def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the hits of a run as the search itself writes them (see `proteoscope.engine.entry.Search.export`)."""
+    """Export the hits of a run in the way in which the search writes them (see `proteoscope.engine.entry.Search.export`)."""
     progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "hits"))
     with stored_table(project, request.run_id, HITS, HITS.saved, verify=False) as source:
         # All columns are checked, including those that are not exported.

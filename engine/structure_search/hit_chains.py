@@ -1,4 +1,4 @@
-"""Chains of the hits of a finished search and of their queries, read from the files of the run, and their superposition."""
+"""Chains of hits and queries of a finished search, read from the files of the run, and their superposition."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _REMEDY = "Put the file back where it was, or search again"
 
 @dataclass(frozen=True)
 class FoundChain:
-    """Searched chain.
+    """Query or target chain of a finished search, read from a file or a database.
 
     Attributes
     ----------
     chains : Chains
-        Chains that contain only this chain.
+        Columns of this chain only.
     path : Path
-        File of the chain; it may be missing if a database contains the chain.
+        Structure file of the chain; it may be missing if a database contains the chain.
     """
 
     chains: Chains
@@ -50,16 +50,16 @@ class FoundChain:
 
 
 class HitChains:
-    """Reader of the chains of a run's hits, which caches recent files; for use in one thread.
+    """Reader of the chains of a run's hits, which caches recently used files; only one thread may use it.
 
     Parameters
     ----------
     inputs : iterable of tuple
         Kind and path of each file of the run.
     minimum_plddt, models
-        Parameters of the run.
+        Parameters of the run (see `read_structure`).
     check : callable
-        Function that is called with each file path before the file is read; it raises InputError to reject the file.
+        Function that is called with the path of each file before the file is read; raises InputError to reject the file.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class HitChains:
         self._database: StructureDatabase | None = None
 
     def query(self, name: str, sequence: str) -> FoundChain:
-        """Return the query with the given name and sequence.
+        """Return the query chain with the given name and sequence.
 
         Raises
         ------
@@ -89,14 +89,14 @@ class HitChains:
         return self._find_in_files("queries", name, sequence)
 
     def target(self, name: str, sequence: str, index: ChainRow) -> FoundChain:
-        """Return the target with the given name and sequence.
+        """Return the target chain with the given name and sequence.
 
         Parameters
         ----------
         name, sequence : str
             Name and sequence of the chain.
         index : ChainRow
-            Row of the chain in a structure database, which is tried first.
+            Row of the chain in a structure database, which is examined first.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class HitChains:
 
 
 def parse_cigar_pairs(cigar: str) -> NDArray[np.int32]:
-    """Return the aligned rows of query and target, shape (n, 2).
+    """Return the aligned residues of query and target in a CIGAR, (n, 2).
 
     Examples
     --------
@@ -161,15 +161,15 @@ def parse_cigar_pairs(cigar: str) -> NDArray[np.int32]:
 
 
 def parse_transformation(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rotation (3, 3) and translation (3,) in Å that superpose a target on its query, from the table row of the hit."""
+    """Return the rotation (3, 3) and translation (3,) in Å that superpose a target on its query, from the row of the hit."""
     translation = np.array([float(number) for number in hit["translation"].split(",")])
     return np.array(hit["rotation"], np.float64).reshape(3, 3), translation
 
 
 def trace_geometry(position: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distance from each Cα to the next, and the angle between successive vectors.
+    """Return the distance from each Cα to the next, and the angle between successive Cα vectors.
 
-    These are the descriptors of Mrozek et al. (2014), equation 3, before rounding.
+    These are the descriptors in equation 3 of Mrozek et al. (2014), before rounding.
 
     Parameters
     ----------
@@ -199,9 +199,9 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     Parameters
     ----------
     folder : Path
-        Folder of the files, created if missing.
+        Output folder, created if missing.
     query, target : FoundChain
-        Both chains.
+        Chains of query and target.
     hit : mapping
         Row of the hit in the table of hits.
 
@@ -210,7 +210,7 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     paths : list of Path
         Written files.
     messages : list of str
-        Remarks, for example that only Cα atoms are written because a file is missing.
+        Remarks for the user, for example that only Cα atoms are written because a structure file is missing.
 
     Raises
     ------
@@ -247,16 +247,16 @@ def write_hits(
     background: tuple[int, int, int] = (255, 255, 255),
     shown: Sequence[NDArray[np.bool_] | None] | None = None,
 ) -> tuple[list[Path], list[str]]:
-    """Write several hits superposed on their query, with scripts that reproduce a picture.
+    """Write several hits superposed on their query, with scripts that reproduce the picture of the window.
 
     Parameters
     ----------
     folder : Path
-        Folder of the files, created if missing.
+        Output folder, created if missing.
     query : FoundChain
         Chain of the query.
     hits : sequence of tuple
-        Chain of each hit, and its row of the table of hits.
+        Chain of each hit, and row of the hit in the table of hits.
     colours : sequence of ndarray of uint8, shape (residues, 3)
         Colours of the residues of the query and of each hit.
     style : Style
@@ -269,9 +269,9 @@ def write_hits(
     Returns
     -------
     paths : list of Path
-        Written files, of `query`, `hit_1`, ….
+        Written files, named after `query`, `hit_1`, ….
     messages : list of str
-        Remarks, as in `write_hit`.
+        Remarks for the user, as from `write_hit`.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def write_hits(
 
 
 def _atoms(chain: FoundChain, messages: list[str]) -> gemmi.Structure | None:
-    """Return all atoms of a chain, or None if its file is missing or has changed."""
+    """Return all atoms of a chain; None if its file is missing or has changed."""
     try:
         return chain_atoms(chain.path, chain.chains)
     except InputError as error:

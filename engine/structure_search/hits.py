@@ -1,4 +1,4 @@
-"""Hits of queries: the best superposed candidates, in the order in which they are reported."""
+"""Hits of queries: the best superposed candidates, in the order of the report."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class StructureQueryHits:
     description, sequence, states : str
         Description, sequence and secondary structure of the query.
     n_aligned : int
-        Number of database chains that were aligned in phase 2.
+        Number of database chains that were aligned in phase 2 (all residues).
     hits : Table
-        Rows of the table ``hits`` (`proteoscope.engine.structure_search.tables.HITS`).
+        Rows of the table `proteoscope.engine.structure_search.tables.HITS`.
     aligned : sequence of AlignedChains
         Superposition of each hit.
     scores, z_scores : ndarray, shape (n,)
-        Scores of all database chains, ordered by length; `scores` are negative for chains that phase 1 rejected.
+        Scores of all database chains, in the order of length; `scores` are negative for chains that phase 1 rejected.
     """
 
     query: str
@@ -60,9 +60,9 @@ class StructureQueryHits:
 
 
 def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rank value of candidates in the sensitive mode: the mean of both TM-scores plus 0.02 z-scores.
+    """Return the value that ranks candidates in the sensitive mode: the mean of both TM-scores plus 0.02 times the z-score.
 
-    Among relatives with equally similar structures, those with better agreement of descriptors, including residue types, rank first.
+    Among related chains with equally similar structures, those with better agreement of descriptors, including residues, rank higher.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _figures(
     ratios: NDArray[np.float64],
     aligned: Superpositions,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return rounded scores, z-scores, E-values, probabilities of the same fold and phase 1 ratios of the targets of a query."""
+    """Return scores, z-scores, E-values, probabilities of the same fold and phase 1 ratios of the targets of a query, rounded."""
     queries, chains, calibration = comparison.queries.chains, comparison.database.chains, shipped_calibration(comparison.parameters.mode)
     length, lengths = queries.lengths[query], chains.lengths[targets]
     probabilities = calibration.same_fold_probabilities(aligned.tm_score_query, aligned.tm_score_target, np.minimum(length, lengths))
@@ -160,7 +160,7 @@ def _table(
     aligned: Superpositions,
     rows: NDArray[np.int64],
 ) -> pa.Table:
-    """Return the table of hits with the superpositions `rows`, best first."""
+    """Return the table of hits for the superpositions `rows`, best first."""
     queries, chains = comparison.queries.chains, comparison.database.chains.taken(targets)
     residues, n_query, n = queries.residue[queries.rows(query)], int(queries.lengths[query]), len(targets)
     query_rows, offsets = take_runs(aligned.pairs[:, 0], aligned.pair_offsets, rows)
@@ -198,5 +198,5 @@ def _rounded_to_digits(values: NDArray[np.float64], digits: int) -> NDArray[np.f
 
 
 def _rounded(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """Round in decimal arithmetic, because NumPy multiplies first and so treats 0.00625 as a tie."""
+    """Round in decimal arithmetic, since NumPy multiplies first and then treats 0.00625 as a tie."""
     return np.array(list(map(round, values.tolist(), repeat(decimals))), np.float64)

@@ -1,4 +1,4 @@
-"""Parameters of a structure search: the one place where each exists."""
+"""Parameters of a structure search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GAPS = {"sensitive": {"gap_first": 6.7, "gap_next": 0.7}, "published": {"gap_fi
 
 
 class StructureSearchParameters(SearchParameters):
-    """Parameters that, with queries and database, determine the result of a structure search."""
+    """Parameters that, together with queries and database, determine the result of a structure search."""
 
     mode: Literal["sensitive", "published"] = parameter(
         "sensitive",
@@ -118,17 +118,17 @@ class StructureSearchParameters(SearchParameters):
 
     @property
     def has_idle_weight(self) -> bool:
-        """True if the weight of secondary structure was changed in a mode that ignores it."""
+        """True if the weight of secondary structure was changed in a mode that does not use it."""
         return self.mode == "sensitive" and self.weights[2] != 1
 
     @property
     def has_learned_scores(self) -> bool:
-        """True for unchanged learned scores of the sensitive mode, to which the E-value constants apply."""
+        """True for the unchanged learned scores of the sensitive mode, for which E-values can be computed."""
         gaps = {"gap_first": self.gap_first, "gap_next": self.gap_next}
         length, angle, _, residue = self.weights
         return self.mode == "sensitive" and gaps == _GAPS[self.mode] and length == angle == residue == 1
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the gap costs that follow a changed mode."""
+        """Return the default gap costs of a changed mode."""
         return dict(_GAPS.get(str(changes.get("mode")), {}))

@@ -31,7 +31,7 @@ from proteoscope.engine.structures.reading import Models, stem
 __all__ = ["FEWEST_FILES", "key_parts", "prepared_chains"]
 
 FEWEST_FILES = 20
-"""Minimum number of files for caching; fewer files are faster to read than to open from the cache."""
+"""Minimum number of files for caching; fewer files are read faster than the cache is opened."""
 
 _NAME = "structures"
 _FORMAT = 2  # to increase whenever the same files would give other chains or messages
@@ -41,7 +41,7 @@ _MAXIMUM_MESSAGES = 1 << 20  # bytes
 def prepared_chains(
     sources: Sequence[ChainSource], digests: Sequence[str], progress: Progress, threads: int, models: Models = "first"
 ) -> DescribedChains:
-    """Return the chains of files, from the cache if possible (see `read_chains`).
+    """Return the chains of files with descriptors, from the cache if possible (see `read_chains`).
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def prepared_chains(
     threads : int
         Number of threads.
     models : Models
-        Models to read, as in `read_structure`.
+        Models to read (see `read_structure`).
 
     Raises
     ------
     InputError
-        If a file is unsuitable, as in `read_chains`.
+        If a file is unsuitable (see `read_chains`).
     Cancelled
         If the user cancels.
     """
@@ -80,7 +80,7 @@ def prepared_chains(
 
 
 def key_parts(sources: Sequence[ChainSource], digests: Sequence[str], models: Models = "first") -> dict[str, Any]:
-    """Return the contents of the cache key of chains: the digests and order of the files, the selected chains, and `descriptor_key`."""
+    """Return the values that determine the cache key of chains: digests and order of files, selected chains, and `descriptor_key`."""
     files = [
         [str(source.path), source.chain, source.is_of_folder, source.note, digest] for source, digest in zip(sources, digests, strict=True)
     ]

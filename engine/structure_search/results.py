@@ -31,12 +31,12 @@ _OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ra
 
 @dataclass
 class HitTotals:
-    """Counts of the hits of a search, and its best hits.
+    """Numbers of hits of a search, and its best hits.
 
     Attributes
     ----------
     n_hits, n_aligned : int
-        Number of hits, and of pairs that were aligned in phase 2.
+        Number of hits, and number of pairs that were aligned in phase 2.
     """
 
     n_hits: int = 0
@@ -51,7 +51,7 @@ class HitTotals:
 
     @property
     def best(self) -> tuple[Best, ...]:
-        """Best hits, at most one per query; unknown values are None, because JSON has no NaN."""
+        """Best hits, at most one per query; unknown values are null, because JSON has no NaN."""
         best = sorted(self._best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
         rows = [{name: None if isinstance(value, float) and isnan(value) else value for name, value in hit.items()} for hit in best]
         return tuple(tuple(hit[name] for name in _OF_BEST) for hit in rows)  # type: ignore[misc]
@@ -59,12 +59,12 @@ class HitTotals:
 
 @contextmanager
 def hit_writers(run: Run | None, out: Path | None, superpose: Path | None) -> Iterator[list[HitWriter]]:
-    """Open the requested writers; their files appear when the block ends without an error.
+    """Open the requested writers of hits; their files appear when the ``with`` block ends without an error.
 
     Parameters
     ----------
     run : Run or None
-        Run whose tables are written.
+        Run whose tables are written; None without a project.
     out : Path or None
         File of hits.
     superpose : Path or None
@@ -127,7 +127,7 @@ def _project_tables(run: Run) -> Iterator[HitWriter]:
 
 
 def _write_superpositions(folder: Path, query_hits: StructureQueryHits) -> None:
-    """Write each hit of a query superposed on it to a folder ``QUERY/RANK-TARGET``, whose name is valid in all file systems."""
+    """Write the superposition of each hit of a query to a folder ``QUERY/RANK-TARGET``, whose name is valid in all file systems."""
     query_folder = folder / f"{query_hits.index + 1}-{_NOT_IN_FOLDERS.sub('_', query_hits.query)}"
     for hit, aligned in zip(query_hits.hits.select(["rank", "target", *_OF_SEARCH]).to_pylist(), query_hits.aligned, strict=True):
         place = query_folder / f"{hit['rank']}-{_NOT_IN_FOLDERS.sub('_', hit['target'])}"

@@ -1,4 +1,7 @@
-"""Workload that scores a query against every chain of a database in both phases, on any devices."""
+"""Workload that scores a query against every chain of a database, in two phases, on any devices.
+
+Phase 1 aligns secondary structure elements and rejects dissimilar chains; phase 2 aligns residues.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ __all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "build_
 
 KIND = "structures"
 STEP_CELLS = 1_000_000
-"""Number of matrix cells per step of the progress."""
+"""Number of cells of alignment matrices per step of the progress."""
 
 
 class Scores(NamedTuple):
-    """Scores of each database chain.
+    """Scores of each database chain with a query.
 
     Attributes
     ----------
@@ -41,7 +44,7 @@ class Scores(NamedTuple):
 
 
 def build_workload(chains: StructureArrays) -> Workload:
-    """Return the workload of a database, whose chains are ordered by length, shortest first."""
+    """Return the workload of scoring queries against a database, whose chains are sorted by length."""
     return Workload(KIND, {"chains": chains._asdict()}, {})
 
 
@@ -70,12 +73,12 @@ def score_query(session: Session, query: StructureArrays, rewards: Rewards, leas
 
 
 class StructureAgainstStructures:
-    """Workload type whose items are the database chains and whose state of a round is the query with its rewards."""
+    """Workload type with one item per database chain; the state of a round consists of the query and its rewards."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about the given size."""
+        """Return a synthetic workload of approximately the given size."""
         return structure_search.synthetic_workload.sample_structures(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
@@ -88,7 +91,7 @@ class StructureAgainstStructures:
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the database on the device."""
+        """Load the database to the device."""
         chains = StructureArrays(**work.sources["chains"])
         yield _Computation(backend_module(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
 
@@ -102,7 +105,7 @@ class StructureAgainstStructures:
 
 
 class _Computation:
-    """Database on a device."""
+    """Scoring of a query against a database on one device."""
 
     def __init__(self, search: StructureSearch, n: int) -> None:
         self._search, self._state = search, dict[str, Any]()
@@ -121,7 +124,7 @@ class _Computation:
         }
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Score the chains `first:last`, and yield their scores in sections."""
+        """Score the chains `first:last`; yield the scores of consecutive chains, in groups."""
         with closing(self._search.score(**self._state, first=first, last=last)) as ends:
             begun = first
             for end in ends:

@@ -1,4 +1,4 @@
-"""Search for proteins with the same fold, from structures to tables: read -> index -> plan -> score -> report."""
+"""Search for proteins with the same fold, from structures to tables: read, index, plan, score, report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["StructureSearchSummary", "find_structures"]
 
 
 def find_structures(request: SearchRequest, progress: Progress | None = None) -> StructureSearchSummary:
-    """Align every query with the chains of a database by their descriptors, superpose the best chains, and report them.
+    """Align every query with the chains of a database by descriptors, superpose the best chains, and report them.
 
     Parameters
     ----------
@@ -107,14 +107,14 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
 
 
 def _database(run: SearchRun[DescribedChains], database: ChainInput, parameters: StructureSearchParameters) -> DescribedChains:
-    """Return the chains to search in, from a structure database or from files."""
+    """Return the chains in which the queries are searched, from a structure database or from files."""
     if database.folder is not None:
         return open_chains(database.folder, run.progress, run.threads)
     return prepared_chains(database.files, run.digests("database"), run.progress, run.threads, parameters.models)
 
 
 def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters: StructureSearchParameters, progress: Progress) -> None:
-    """Warn of unusual input."""
+    """Warn about unusual input."""
     for name in without_structure(queries):
         progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
     if parameters.has_idle_weight:

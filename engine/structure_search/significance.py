@@ -14,9 +14,9 @@ _FEWEST = 10  # minimum number of chains to fit a line
 
 
 def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], is_fitted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Return the difference of each score from the chance level of its chain's length, in standard deviations.
+    """Return z-scores: the difference of each score from the mean of unrelated chains of the same length, in standard deviations.
 
-    The chance level is a line over the logarithm of the length, fitted iteratively by least squares to the chains that are not far above
+    The mean is a line over the logarithm of the length, fitted iteratively by least squares to the chains that are not far above
     it, since nearly all chains are unrelated to a query. The standard deviation is estimated from the median absolute deviation.
 
     Parameters
@@ -26,7 +26,7 @@ def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], is_fitt
     lengths : ndarray of int, shape (n,)
         Length of each chain in residues.
     is_fitted : ndarray of bool, shape (n,), optional
-        True for chains used in the fit; all by default.
+        True for chains that are used in the fit; by default all.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Queries and databases: chains of files, folders, lists of files and structure databases, with the descriptors of the kernels."""
+"""Queries and databases: chains from files, folders, lists of files and structure databases, with descriptors for the kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FEWEST_ELEMENTS = 1  # minimum number of helices and strands of a query with me
 
 @dataclass(frozen=True)
 class ChainSource:
-    """File with an optional chain name.
+    """Structure file with an optional chain name.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class ChainSource:
     chain : str
         Name of the only chain to use; empty for all chains.
     is_of_folder : bool
-        True if the file was found in a folder, so that it is skipped if it is unsuitable.
+        True if the file was found in a folder and is skipped if it is unsuitable.
     note : str
-        Message on other contents of the folder, for its first file.
+        Message on other contents of the folder, given with the first file of the folder.
     """
 
     path: Path
@@ -68,18 +68,18 @@ class ChainSource:
 
 @dataclass(frozen=True)
 class ChainFiles:
-    """Chains with their files.
+    """Chains with the files from which they were read.
 
     Attributes
     ----------
     chains : Chains
-        Chains, n of them.
+        The n chains.
     file : ndarray of int64, shape (n,)
         Index of the file of each chain in `paths`.
     paths : sequence of Path
-        Files.
+        Paths of the files.
     messages : tuple of str
-        Warnings.
+        Warnings about files and chains.
     """
 
     chains: Chains
@@ -95,25 +95,25 @@ class ChainFiles:
 
 @dataclass(frozen=True)
 class ChainInput:
-    """Input of a search: the folder of a structure database, or files."""
+    """Input of a search: the folder of a structure database, or files with optional chains."""
 
     folder: Path | None
     files: Sequence[ChainSource]
 
     @property
     def paths(self) -> list[Path]:
-        """Files that a run records."""
+        """Paths of the files that the record of a run contains."""
         return [file.path for file in self.files] if self.folder is None else [self.folder / DATABASE_FILE]
 
 
 @dataclass(frozen=True)
 class DescribedChains:
-    """Chains with their descriptors, ordered by length, shortest first.
+    """Chains with their descriptors, sorted by length.
 
     Attributes
     ----------
     chains : Chains
-        Chains, n of them.
+        The n chains.
     arrays : StructureArrays
         Descriptors of the chains.
     file_order : ndarray of int64, shape (n,)
@@ -138,9 +138,9 @@ class DescribedChains:
 
 
 def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
-    """Return the sources of files, folders and lists of files (``.txt``), each with an optional ``:CHAIN``.
+    """Return the files of paths, folders and lists of files (``.txt``), each with an optional ``:CHAIN``.
 
-    For folders and lists see `proteoscope.engine.structures.sources`. Missing files are reported when they are opened.
+    See `proteoscope.engine.structures.sources` for folders and lists. Missing files are reported when they are opened.
 
     Raises
     ------
@@ -160,12 +160,12 @@ def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
 
 
 def check_sources(sources: Sequence[ChainSource]) -> None:
-    """Check that files exist, so that a missing file is reported before the errors of opening files.
+    """Raise an error unless all files exist, so that a missing file is reported before other errors.
 
     Raises
     ------
     InputError
-        If a file does not exist; the message names the first.
+        If a file does not exist; the message contains the first missing file.
     """
     for source in sources:
         if not is_there(source.path):
@@ -210,7 +210,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:
-    """Open the chains of an input without descriptors, shortest first; chains of a database are memory-mapped.
+    """Open the chains of an input without descriptors, sorted by length; chains of a database are memory-mapped.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def _chains_of_database(database: StructureDatabase) -> ChainFiles:
 
 
 def _source(path: Path) -> ChainSource:
-    """Return the source of a path; ``:CHAIN`` is a chain name only if the whole path is not a file."""
+    """Return the file and chain of a text; ``:CHAIN`` is a chain name only if the whole text is not the path of a file."""
     if not is_there(path) and ":" in path.name:
         name, _, chain = path.name.rpartition(":")
         if name and is_there(path.parent / name):
@@ -257,7 +257,7 @@ def read_files(
     minimum_plddt : float
         Minimum pLDDT of residues to use, from 0 to 100.
     models : Models
-        Models to read, as in `read_structure`.
+        Models to read (see `read_structure`).
 
     Raises
     ------
@@ -301,7 +301,7 @@ def read_files(
 def read_chains(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> DescribedChains:
-    """Read the chains of files and compute their descriptors; parameters and errors are as in `read_files`."""
+    """Read the chains of files and compute their descriptors (see `read_files` for parameters and errors)."""
     result = read_files(sources, progress, threads, minimum_plddt=minimum_plddt, models=models)
     unrated = result.chains.unrated(minimum_plddt)
     return described(
@@ -320,18 +320,18 @@ def described(
     *,
     threads: int = 1,
 ) -> DescribedChains:
-    """Return chains with their descriptors, ordered by length.
+    """Return chains with their descriptors, sorted by length.
 
     Parameters
     ----------
     chains : Chains
-        Chains, n of them.
+        The n chains.
     messages : sequence of str
         Warnings about the chains.
     using : Alphabets, optional
-        Alphabets of the descriptors; by default those that are shipped.
+        Alphabets of the descriptors; by default those delivered with the program.
     files : tuple, optional
-        Index of the file of each chain, shape (n,), and the name of each file; by default, each chain has a file.
+        Index of the file of each chain, (n,), and name of each file; by default, each chain has a separate file.
     threads : int
         Number of threads.
     """
@@ -360,7 +360,7 @@ def _chain_list(file: StructureFile) -> str:
 
 
 def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
-    """Return remarks on omissions and deviations of a file, and on its omitted chains if the whole file was requested."""
+    """Return remarks on a file: omitted and reinterpreted content and, if the whole file was requested, omitted chains."""
     remarks = [f"{source.path.name}: {text}" for text in file.messages]
     if source.chain:
         return remarks

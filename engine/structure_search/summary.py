@@ -10,7 +10,7 @@ from proteoscope.engine.summary import Summary
 __all__ = ["Best", "StructureSearchSummary"]
 
 Best = tuple[str, str, float, float | None, float | None, float, str]
-"""Query, target, TM-score by the query's length, probability of the same fold, E-value, z-score and description; None if unknown."""
+"""Query, target, TM-score normalised by the query, probability of the same fold, E-value, z-score and description; None if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class StructureSearchSummary(Summary):
         return [Count(self.n_hits, "hit", "hits")]
 
     def lines(self) -> list[str]:
-        """Return lines with the searched data, the number of hits, and the best hits."""
+        """Return lines of text on the searched data, the number of hits, and the best hits."""
         queries, chains = Count(self.n_queries, "query", "queries"), Count(self.n_chains, "chain", "chains")
         pairs = Count(self.n_queries * self.n_chains, "pair", "pairs")
         return [

@@ -25,7 +25,7 @@ KIND = "superpositions"
 
 
 def build_superposition_workload(effort: Effort) -> Workload:
-    """Return the workload of superposing pairs of chains, which each round brings along."""
+    """Return the workload of superposing pairs of chains, which are part of the state of each round."""
     return Workload(KIND, {}, {"effort": effort})
 
 
@@ -41,16 +41,16 @@ def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
 
 
 class ChainsOnChains:
-    """Workload type whose items are the pairs of chains of a round, which are its state."""
+    """Workload type with one item per pair of chains; the pairs are the state of a round."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about the given size."""
+        """Return a synthetic workload of approximately the given size."""
         return structure_search.synthetic_workload.sample_pairs(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the number of matrix cells of one alignment of each pair."""
+        """Return the number of matrix cells of one alignment, for each pair."""
         shorter, longer = ChainPairs(**state).lengths
         return (shorter * longer).astype(np.float64)
 
@@ -60,7 +60,7 @@ class ChainsOnChains:
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the superposition on the device."""
+        """Prepare the superposition of chains on the device."""
         yield _Computation(backend_module(device, "superposition").ChainSuperposition(device, EFFORTS[work.settings["effort"]]))
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
@@ -68,14 +68,14 @@ class ChainsOnChains:
         return FoundSuperpositions.empty(ChainPairs(**state))._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the results `rows` to the pairs of chains `first:end` of `into`, and residue pairs to their reserved positions."""
+        """Copy the results `rows` to the pairs of chains `first:end` of `into`, and residue pairs to the positions reserved for them."""
         for name in ("moves", "scores", "rmsd", "counts"):
             into[name][first:end] = rows[name]
         into["pairs"][into["places"][first] : into["places"][end]] = rows["pairs"]
 
 
 class _Computation:
-    """Superposition on a device."""
+    """Superposition of pairs of chains on one device."""
 
     def __init__(self, superposition: ChainSuperposition) -> None:
         self._superposition, self._pairs = superposition, list[tuple[ChainPairs, FoundSuperpositions]]()
@@ -88,7 +88,7 @@ class _Computation:
         self._pairs = [(pairs, FoundSuperpositions.empty(pairs))]
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Superpose the pairs `first:last`, and yield the results in sections."""
+        """Superpose the pairs `first:last`; yield the results in groups."""
         ((pairs, result),) = self._pairs
         with closing(self._superposition.superpose(pairs, result, first, last)) as ends:
             begun = first

@@ -29,7 +29,7 @@ _STATES = "[A-Za-z-]*"
 
 
 def _spans(cigar: Any, target_length: Any) -> bool:
-    """Return True if all CIGAR strings span whole targets."""
+    """Return True if each CIGAR covers its complete target."""
     return bool((count_cigar_symbols(cigar, "MD") == target_length.to_numpy()).all())
 
 
@@ -226,7 +226,7 @@ COMPLEXES = Table.of(
     ),
     saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",
 )
-"""Table of database files whose chains are searched together."""
+"""Description of the table of database files whose chains match those of a query file."""
 
 TABLES = (QUERIES, HITS)
-"""Tables from queries to hits."""
+"""Result tables shown in the window, from queries to hits."""

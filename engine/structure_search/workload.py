@@ -1,4 +1,4 @@
-"""Estimated workload of a structure search, from its request."""
+"""Estimated workload of a structure search, computed from its request."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _pairs(n_queries: float, chains: float) -> float:
 
 
 def estimate_workloads(n_queries: float, chains: float) -> tuple[ExpectedWork, ExpectedWork]:
-    """Return the workloads of scoring queries against chains, and of superposing candidates."""
+    """Return the estimated workloads of scoring queries against chains, and of superposing candidates."""
     cells, pairs, rounds = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains), max(1, round(n_queries))
     scored = WorkSize(cells, int(n_queries * chains), chains * _RESIDUES * _RESIDUE_BYTES, 8 * n_queries * chains, rounds)
     superposed = WorkSize(pairs * _RESIDUES * _RESIDUES, int(pairs), pairs * _RESIDUES * 32, pairs * (_RESIDUES * 8 + 128))
