@@ -1,4 +1,4 @@
-"""Complete and correct the category _atom_site of mmCIF and BinaryCIF before gemmi reads it."""
+"""Completion and correction of the category _atom_site of mmCIF and BinaryCIF before gemmi reads it."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _METALS = frozenset(
         "PB",
     }
 )
-"""Elements of two characters whose ions have atoms and residues of the same name."""
+"""Elements with symbols of two characters whose ions have atoms and residues of the same name."""
 
 
 def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
-    """Add columns that can be derived from others; return the names of the missing columns without which the atoms cannot be read."""
+    """Add columns that follow from others; return the names of missing columns without which the atoms cannot be read."""
     table = block.find_mmcif_category(_PREFIX)
     if table.loop is None:
         return []
@@ -86,7 +86,7 @@ def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
-    """Replace values that are not whole numbers by unknown, in columns where gemmi rejects them; return messages about them."""
+    """Replace values that are not integers by unknown, in columns where gemmi rejects them; return messages about these."""
     notes = []
     for name in _WHOLE_NUMBERS:
         column = block.find_values(_PREFIX + name)
@@ -128,7 +128,7 @@ class _Columns:
 
 
 def _elements(atoms: list[str], residues: list[str]) -> list[str]:
-    """Return the element of each atom: for ions named as their residues the whole atom name, for others its first character."""
+    """Return the element of each atom: the whole atom name for ions named like their residues, otherwise the first character."""
     result: dict[tuple[str, str], str] = {}
     for key in set(zip(atoms, residues, strict=True)):
         atom = "".join(symbol for symbol in key[0] if symbol.isalpha()).upper()
@@ -139,7 +139,7 @@ def _elements(atoms: list[str], residues: list[str]) -> list[str]:
 
 
 def split_chains(block: gemmi.cif.Block) -> list[str]:
-    """Rename the second and further molecules that share a chain name and residue numbers; return messages about them."""
+    """Rename the second and further molecules with the same chain name and residue numbers; return messages about these."""
     import gemmi  # slow to import: only structures need it
 
     table = block.find_mmcif_category(_PREFIX)
@@ -181,9 +181,9 @@ def split_chains(block: gemmi.cif.Block) -> list[str]:
 
 
 def _rename(columns: _Columns, renamed: dict[tuple[str, str], list[tuple[int, str]]]) -> None:
-    """Rename chains from the given rows on, within their models and chains, including the atoms of a residue before its Cα.
+    """Rename chains from the given rows on, within the same model and chain, including the atoms of a residue before its Cα.
 
-    `renamed` has (row of the Cα, new name) of each molecule, by (model, chain).
+    `renamed` contains (row of the first Cα, new name) of each molecule, by (model, chain).
     """
     import gemmi  # slow to import: only structures need it
 

@@ -1,6 +1,7 @@
-"""Read BinaryCIF: mmCIF with encoded columns in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
+"""Reader of BinaryCIF: mmCIF with encoded columns in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
 
-The result has the mmCIF blocks that gemmi reads from text, so that both formats are processed alike. Declared sizes are not trusted: a
+The result has the mmCIF blocks that gemmi reads from text, so that both formats are processed alike. Sizes stated in the file are not
+trusted: a
 file with more rows than its bytes can contain, or with columns of other lengths, is rejected.
 """
 
@@ -74,7 +75,7 @@ _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or
 
 
 def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tuple[gemmi.cif.Document, list[str]]:
-    """Read the categories and columns of a BinaryCIF file that define structures.
+    """Read the categories and columns of a BinaryCIF file that describe structures.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
     document : gemmi.cif.Document
         Blocks as gemmi reads them from mmCIF.
     notes : list of str
-        Message about the omitted models of the first block with several models; empty if there is none.
+        Message about the models that were omitted in the first block with several models; empty if none were omitted.
 
     Raises
     ------
@@ -117,7 +118,7 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
 
 
 class _WrongError(Exception):
-    """Error in the content of the file."""
+    """Exception: the content of the file is not valid."""
 
 
 def _require_list(value: Any, key: str) -> list[Any]:
@@ -135,7 +136,7 @@ def _require_text(value: Any, key: str) -> str:
 
 
 def _unpacked(data: bytes) -> Any:
-    """Return the first MessagePack value with bounded list lengths, since lists are allocated before their items are read."""
+    """Return the first MessagePack value; the lengths of lists are limited, since lists are allocated before their items are read."""
     import msgpack  # only BinaryCIF needs it
 
     unpacker = msgpack.Unpacker(max_buffer_size=len(data), max_array_len=_LONGEST_LIST, max_map_len=_LONGEST_LIST)
@@ -168,7 +169,7 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: U
 
 
 def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows of the first model, and messages about the others; all rows if the model of a row is unknown."""
+    """Return the rows of the first model, and messages about the others; all rows if the model of any row is unknown."""
     rows = np.arange(n_rows)
     models = _decoded(column.get("data"), n_rows, unfolding)
     if column.get("mask") is not None and np.any(np.asarray(_decoded(column["mask"], n_rows, unfolding)) != 0):
@@ -180,7 +181,7 @@ def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArra
 
 
 def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfolding: Unfolding) -> list[str]:
-    """Return the values of a column in the given rows in the notation of mmCIF."""
+    """Return the values of a column in the given rows, in the notation of mmCIF."""
     import gemmi  # slow to import: only structures need it
 
     result = _decoded(column.get("data"), n_rows, unfolding)
@@ -225,7 +226,7 @@ def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | lis
 
 
 def _last_first(encodings: list[Any]) -> list[Any]:
-    """Return the encodings of a column in the order of decoding; reject too many, since each processes the whole column."""
+    """Return the encodings of a column in the order of decoding; reject too many, since each one processes the whole column."""
     if len(encodings) > _MAXIMUM_ENCODINGS:
         raise _WrongError(f"a column is encoded {len(encodings):,} times, more than {_MAXIMUM_ENCODINGS}")
     return encodings[::-1]

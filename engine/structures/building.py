@@ -1,4 +1,4 @@
-"""Build a structure database from files, add files to it, and remove chains from it, without reading files twice."""
+"""Building of a structure database from files, addition of files, and removal of chains, without reading files twice."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ from proteoscope.engine.structures.sources import DATABASE_FILE, files_in, liste
 __all__ = ["add_to_database", "build_database", "remove_from_database", "structure_files"]
 
 _FILES_OF_A_PART = 1000
-"""Number of files per part, which is the maximum number of files that an interrupted build has to read again."""
+"""Number of files per section of a build; after an interruption, at most as many files are read again."""
 _LOCK = "database.lock"
 _Settings = tuple[float, Models]
 """Minimum pLDDT and models with which files are read."""
 
 
 def structure_files(requested: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
-    """Expand files, folders and lists of files into files, each once, in the given order.
+    """Return the files in a list of files, folders and lists of files, each once, in the given order.
 
-    For folders and lists see `proteoscope.engine.structures.sources`; files in other formats are read as lists.
+    For folders and lists, see `proteoscope.engine.structures.sources`; files in unknown formats are read as lists.
 
     Parameters
     ----------
     requested : sequence of str or Path
         Files, folders and lists of files.
     progress : Progress, optional
-        Receives messages about unused files of folders.
+        Progress, which receives messages about unused files of folders.
 
     Returns
     -------
@@ -107,25 +107,26 @@ def build_database(
     processes: int | None = None,
     progress: Progress | None = None,
 ) -> StructureDatabase:
-    """Build a database with exactly the chains of the given files.
+    """Build a database whose chains are exactly those of the given files.
 
-    Files that are already in the database, by path, size and modification time, are not read again, and neither are files that an
-    interrupted build has read. Omissions are listed with reasons in ``skipped.tsv`` of the folder and in `StructureDatabase.skipped`.
+    Files that are already in the database (same path, size and modification time) are not read again, nor files that an
+    interrupted build has read. Omitted files and chains are listed with reasons in ``skipped.tsv`` of the folder and in
+    `StructureDatabase.skipped`.
 
     Parameters
     ----------
     requested : sequence of str or Path
-        Files, folders and lists of files, as in `structure_files`.
+        Files, folders and lists of files (see `structure_files`).
     folder : str or Path
         Folder of the database; created if missing.
     minimum_plddt : float
         Minimum pLDDT of residues to include, from 0 to 100.
     models : Models
-        Models to read, as in `read_structure`.
+        Models to read (see `read_structure`).
     processes : int, optional
         Number of reading processes; by default one per CPU core.
     progress : Progress, optional
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Returns
     -------
@@ -135,11 +136,11 @@ def build_database(
     Raises
     ------
     InputError
-        If no file has a protein chain, or if `folder` has other contents.
+        If no file contains a protein chain, or `folder` contains other files.
     StorageError
-        If writing fails, or if another process is changing the database.
+        If writing fails, or another process is changing the database.
     Cancelled
-        If the user cancels; chains already read are stored for the next build.
+        If the user cancels; chains that were read are stored for the next build.
     """
     return _changed(requested, Path(folder), (minimum_plddt, models), processes, progress or Progress(), keeps_others=False)
 
@@ -147,18 +148,18 @@ def build_database(
 def add_to_database(
     requested: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
 ) -> StructureDatabase:
-    """Add the chains of files to a database, and read changed files again.
+    """Add the chains of files to a database; read files again that have changed.
 
     Parameters
     ----------
     requested : sequence of str or Path
-        Files, folders and lists of files, as in `structure_files`.
+        Files, folders and lists of files (see `structure_files`).
     folder : str or Path
         Folder of an existing database.
     processes : int, optional
         Number of reading processes; by default one per CPU core.
     progress : Progress, optional
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Returns
     -------
@@ -168,11 +169,11 @@ def add_to_database(
     Raises
     ------
     InputError
-        If `folder` is not a database, or for the reasons listed for `build_database`.
+        If `folder` is not a database, or for the reasons given in `build_database`.
     StorageError
-        If writing fails, or if another process is changing the database.
+        If writing fails, or another process is changing the database.
     Cancelled
-        If the user cancels; chains already read are stored for the next build.
+        If the user cancels; chains that were read are stored for the next build.
     """
     database = open_database(folder)
     return _changed(
@@ -198,7 +199,7 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
     Raises
     ------
     ParameterError
-        If no chain or file has one of the names; then nothing is removed.
+        If no chain or file has one of the names; nothing is then removed.
     """
     folder = Path(folder)
     with _locked(folder):
@@ -287,7 +288,7 @@ def _part_prefix(settings: _Settings) -> str:
 
 
 def _parts(folder: Path, settings: _Settings) -> list[Collection]:
-    """Return the valid collections that an interrupted build has written."""
+    """Return the valid collections of chains that an interrupted build has written."""
     result = []
     if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
         for path in sorted((folder / PARTS).iterdir()):
@@ -311,7 +312,7 @@ def _inspect_source(path: Path) -> SourceFile:
 def _read_parts(
     sources: list[tuple[Path, SourceFile]], folder: Path, settings: _Settings, processes: int, progress: Progress
 ) -> list[Collection]:
-    """Read files and write their chains in parts."""
+    """Read files and write their chains in sections; return the sections."""
     files = [path for path, _ in sources]
     progress.stage("Reading structures", len(files))
     made: list[Collection] = []
@@ -344,7 +345,7 @@ def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: 
 def _deduplicated(
     collections: list[Collection], wanted: set[tuple[str, int, int]], others: set[str]
 ) -> tuple[list[Collection], list[NDArray[np.bool_]]]:
-    """Return the wanted files of each collection that no earlier collection has, and masks of their chains."""
+    """Return, for each collection, the requested files that no earlier collection has, and masks of their chains."""
     met: set[tuple[str, int, int]] = set()
     chosen, retained = [], []
     for collection in collections:

@@ -1,4 +1,4 @@
-"""Detect molecules and models that share the name of a chain; name them, and report them."""
+"""Detection, naming and reporting of molecules and models with the same chain name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def models_note(n_models: int, n_atoms: int) -> str:
 
 
 def copy_name(name: str, used: set[str]) -> str:
-    """Return an unused name for another chain with the given name, and add it to the used names.
+    """Return an unused name for a further chain with the given name, and add it to the used names.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def copy_name(name: str, used: set[str]) -> str:
 
 
 def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
-    """Return the message about several molecules with the name of one chain.
+    """Return the message about several molecules with the same chain name.
 
     Parameters
     ----------
     shown : str
-        Name of the chain, or ''.
+        Chain name, or ''.
     made : list of (str, int)
-        New name and first line (0 if unknown) of each molecule after the first.
+        New name of each molecule after the first, and its first line (0 if unknown).
     """
     names = ", ".join(name for name, _ in made[:4]) + (f" and {len(made) - 4:,} more" if len(made) > 4 else "")
     line = made[0][1]
@@ -73,21 +73,22 @@ def free_codes(used: set[str]) -> Iterator[str]:
 
 
 def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:
-    """Return the indices of the Cα atoms that start the second and further molecules of a chain.
+    """Return the indices of the Cα atoms at which the second and further molecules of a chain start.
 
-    A molecule starts with another model, and where a residue occurs again. In the latter case it starts at the last break or decrease of
-    the residue numbers before the repeated residue, or at the repeated residue if there is none.
+    A molecule starts where another model starts, and where a residue occurs again. In the second case, it starts at the last break or
+    decrease
+    of the residue numbers before the repeated residue, or at the repeated residue if there is no break or decrease.
 
     Parameters
     ----------
     places : sequence, length n
-        Comparable (residue number, insertion code) of each Cα in order of the file.
+        (Residue number, insertion code) of each Cα in the order of the file, as comparable values.
     alternatives : sequence, length n
-        Names of alternative locations.
+        Name of the alternative location of each Cα.
     breaks : sequence, length n
-        Values that change at positions where a molecule may end.
+        Values that change where a molecule may end.
     models : sequence, length n
-        Values that change where another model begins.
+        Values that change where another model starts.
 
     Returns
     -------

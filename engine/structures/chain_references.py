@@ -1,4 +1,4 @@
-"""Parse and read chains that users name by a file and, after a colon, the chain, such as ``1lcd.cif:A``."""
+"""Parsing and reading of chains given by a file and, after a colon, a chain name, such as ``1lcd.cif:A``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["ChainPlace", "parse_chain_place", "read_chain", "read_chains"]
 
 @dataclass(frozen=True)
 class ChainPlace:
-    """File and chain that a user named.
+    """File and chain given by a user.
 
     Attributes
     ----------
     path : Path
         Structure file.
     chain : str or None
-        Author name of the chain, or None for all chains.
+        Author name of the chain; None for all chains.
     """
 
     path: Path
@@ -29,7 +29,7 @@ class ChainPlace:
 
 
 def parse_chain_place(requested: str) -> ChainPlace:
-    """Parse a user's text; ``:CHAIN`` at its end is a chain only if the whole text is not a file.
+    """Parse a text of the user; ``:CHAIN`` at its end is a chain name only if the whole text is not the path of a file.
 
     Examples
     --------
@@ -42,26 +42,26 @@ def parse_chain_place(requested: str) -> ChainPlace:
 
 
 def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = "first") -> StructureFile:
-    """Read the protein chain of a file that a user requested, or all its protein chains.
+    """Read the requested protein chain of a file, or all its protein chains.
 
     Parameters
     ----------
     requested : str
-        File, with or without ``:CHAIN``.
+        Path of a file, with or without ``:CHAIN``.
     minimum_plddt : float
         Minimum pLDDT of residues to use, from 0 to 100.
     models : Models
-        Models to read, as in `read_structure`.
+        Models to read (see `read_structure`).
 
     Returns
     -------
     StructureFile
-        File with the requested chains.
+        File with the requested chains only.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or has no protein chain or not the requested chain; the message lists the chains of the file.
+        If the file cannot be read, or contains no protein chain or not the requested chain; the message lists the chains of the file.
     """
     place = parse_chain_place(requested)
     result = read_structure(place.path, minimum_plddt=minimum_plddt, models=models)
@@ -80,19 +80,19 @@ def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = 
 
 
 def read_chain(requested: str, models: Models = "first") -> StructureFile:
-    """Read the protein chain that a user requested, or the only protein chain of a file.
+    """Read the requested protein chain of a file, or its only protein chain.
 
     Parameters
     ----------
     requested : str
-        File, with or without ``:CHAIN``.
+        Path of a file, with or without ``:CHAIN``.
     models : Models
-        Models to read, as in `read_structure`.
+        Models to read (see `read_structure`).
 
     Returns
     -------
     StructureFile
-        File with this chain only.
+        File with the requested chain only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Chains of protein structures as concatenated columns of residue properties.
+"""Chains of protein structures as concatenated columns, with one row per residue.
 
 names      1a8o          1lcd:A        1lcd:B
 offsets    0        70             141          212
@@ -25,33 +25,33 @@ STATE_SYMBOLS = "CHE"
 """Symbols of the codes of secondary structure, in files and in the window."""
 _SYMBOLS, _STATE_SYMBOLS = (np.frombuffer(alphabet.encode(), np.uint8) for alphabet in (SYMBOLS, STATE_SYMBOLS))
 FEWEST_RESIDUES = 4
-"""Minimum length of a chain; a shorter chain does not define two angles between successive Cα vectors."""
+"""Minimum length of a chain in residues; a shorter chain does not have two angles between successive Cα vectors."""
 
 
 @dataclass(frozen=True)
 class Chains:
-    """Protein chains as columns; row `i` of all columns of residues describes the same residue.
+    """Protein chains (n) as columns; row i of all residue columns (r rows) describes the same residue.
 
     Attributes
     ----------
     names : tuple of str
-        Stem of the file, or ``stem:chain`` for a file with several chains; names may repeat.
+        Name of each chain: file name without suffix, or ``NAME:CHAIN`` for a file with several chains; names may repeat.
     descriptions : tuple of str
-        Name of the molecule or the entry in the file; may be ''.
+        Name of the molecule or of the entry in the file; may be ''.
     offsets : ndarray of int64, shape (n + 1,)
         Residues of chain i are rows ``offsets[i]:offsets[i + 1]``.
     position : ndarray of float32, shape (r, 3)
-        Coordinates of Cα in Å; residues without Cα are left out.
+        Coordinates of Cα in Å; residues without Cα are omitted.
     residue : ndarray of int8, shape (r,)
-        Codes by `proteoscope.engine.sequences.matrices.SYMBOLS`, X for an unknown parent residue (MSE is M).
+        Residue code, an index in `proteoscope.engine.sequences.matrices.SYMBOLS`; X for an unknown parent residue (MSE is M).
     secondary : ndarray of uint8, shape (r,)
         Secondary structure: 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
     confidence : ndarray of float32, shape (r,)
         pLDDT of predicted structures (0 to 100), otherwise NaN.
     author_number, insertion : ndarray of int32 and of uint8, shape (r,)
-        Author residue number, and ASCII insertion code, 0 for none.
+        Author residue number, and insertion code in ASCII, 0 for none.
     label_number : ndarray of int32, shape (r,)
-        Position in the sequence of the entity, from 1 (mmCIF's label_seq_id); counted if the file has none.
+        Position in the sequence of the entity, from 1 (mmCIF's label_seq_id); counted if the file does not contain it.
     """
 
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ class Chains:
         return np.diff(self.offsets)
 
     def unrated(self, minimum_plddt: float) -> str:
-        """Return a message about chains without pLDDT, to which a minimum pLDDT cannot be applied; '' if there are none.
+        """Return a message about chains without pLDDT, to which a minimum pLDDT cannot be applied; '' if all have pLDDT.
 
         Parameters
         ----------
@@ -96,13 +96,13 @@ class Chains:
         return _SYMBOLS[self.residue[self.rows(i)]].tobytes().decode()
 
     def alone(self, i: ChainRow) -> Chains:
-        """Return only chain `i`, as views of the columns."""
+        """Return a `Chains` object with only chain `i`, as views of the columns."""
         rows = self.rows(i)
         columns = {name: getattr(self, name)[rows] for name in RESIDUE_COLUMNS}
         return Chains(self.names[i : i + 1], self.descriptions[i : i + 1], self.offsets[i : i + 2] - self.offsets[i], **columns)
 
     def states(self, i: ChainRow) -> str:
-        """Return the secondary structure of chain `i` as text."""
+        """Return the secondary structure of chain `i` as text, with one symbol per residue."""
         return _STATE_SYMBOLS[self.secondary[self.rows(i)]].tobytes().decode()
 
     @property
@@ -129,7 +129,7 @@ class Chains:
 
 
 RESIDUE_COLUMNS = tuple(field.name for field in fields(Chains) if field.name not in ("names", "descriptions", "offsets"))
-"""Names of the columns with a row for each residue."""
+"""Names of the columns with one row per residue."""
 
 NO_CHAINS = Chains(
     (),
@@ -146,7 +146,7 @@ NO_CHAINS = Chains(
 
 
 def concatenated(parts: Sequence[Chains]) -> Chains:
-    """Concatenate chains in order."""
+    """Return the given chains, concatenated in order."""
     if not parts:
         return NO_CHAINS
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in RESIDUE_COLUMNS}

@@ -1,9 +1,9 @@
-"""Colours of residues in a picture of superposed chains, with legends.
+"""Colour schemes for residues in pictures of superposed chains, with legends.
 
 The first chain colours are from Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further colour has the largest distance to all
 previous colours and to grey, in CIELAB for normal vision and for vision without red or green cones (Machado, Oliveira & Fernandes, IEEE
-Transactions on Visualization and Computer Graphics 15, 2009, 1291-1298), with lightness 38 to 84, so that it is visible on white, grey
-and black. `SCALE` is part of viridis (van der Walt & Smith 2015, CC0); pLDDT bands are those of AlphaFold DB.
+Transactions on Visualization and Computer Graphics 15, 2009, 1291-1298). The lightness is 38 to 84, so that colours are visible on white,
+grey and black. `SCALE` is a section of viridis (van der Walt & Smith 2015, CC0); the colours of pLDDT are those of AlphaFold DB.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ Colours = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
 MAXIMUM_HITS = 20
-"""Maximum number of hits in a picture, limited by the number of distinguishable colours."""
+"""Maximum number of hits in a picture, which is the number of distinguishable colours."""
 UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
-"""Colour of residues without a value in a scheme."""
+"""Colour of residues without a value in a colour scheme."""
 LIT: Colour = (0xE6, 0x00, 0x9A)
-"""Colour of residues selected elsewhere, such as a peptide in a table; no scale or evidence scheme uses it."""
+"""Colour of residues that are selected in another view, such as those of a peptide in a table; no scale or evidence scheme uses it."""
 
 
 def _colour(text: str) -> Colour:
@@ -65,7 +65,7 @@ def _colour(text: str) -> Colour:
 OBSERVED, MODIFIED, NOT_OBSERVED = map(_colour, ("0072b2", "e750ff", "d5d5d5"))
 """Colours of residues of a protein with peptide evidence, as in the other figures (`proteoscope.engine.views.palette`)."""
 FOREIGN: Colour = _colour("808080")
-"""Colour of residues of a structure that are not of the protein: darker than `NOT_OBSERVED`, which most residues have."""
+"""Colour of residues of a structure that do not belong to the protein; darker than `NOT_OBSERVED`, which most residues have."""
 
 CHAIN_COLOURS: tuple[Colour, ...] = tuple(
     map(
@@ -99,7 +99,7 @@ CHAIN_COLOURS: tuple[Colour, ...] = tuple(
 SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
 """Colours from low to high values in perceptually equal steps of increasing lightness."""
 _CHANGE: tuple[Colour, ...] = tuple(map(_colour, ("0072b2", "6fb4dc", "ececec", "f0a860", "d55e00")))
-"""Colours from decrease through no change to increase."""
+"""Colours from decrease (first) through no change to increase (last)."""
 _RAINBOW: tuple[Colour, ...] = tuple(map(_colour, ("2f4fd0", "1f9fdc", "2db27a", "a3bf3c", "f0b429", "e8702a", "d0312d")))
 """Colours from blue to red, as usual along chains; the steps are not perceptually equal."""
 _STATES: dict[int, tuple[Colour, str]] = {
@@ -115,14 +115,14 @@ _BANDS: tuple[tuple[float, Colour, str], ...] = (
     (-np.inf, _colour("ff7d45"), "under 50"),
 )
 _MAXIMUM_DISTANCE = 8.0
-"""Upper end of the scale of distances in Å; aligned residues at larger distances are not similar."""
+"""Upper end of the scale of distances in Å; aligned residues at larger distances are not considered similar."""
 _X = SYMBOLS.index("X")
 _B_FACTORS = (5.0, 95.0)  # percentiles at the ends of the scale
 
 
 @dataclass(frozen=True)
 class QuantityScale:
-    """Type of peptide quantities with their colour range.
+    """Type of peptide quantities, with the range of its colour scale.
 
     Attributes
     ----------
@@ -141,28 +141,28 @@ class QuantityScale:
 
     @property
     def stops(self) -> tuple[Colour, ...]:
-        """Evenly spaced colours from `low` to `high`."""
+        """Evenly spaced colours of the scale from `low` to `high`."""
         return _CHANGE if self.is_change else SCALE
 
 
 @dataclass(frozen=True, eq=False)
 class ChainEvidence:
-    """Peptide evidence on the r residues of a chain.
+    """Peptide evidence for the r residues of a chain.
 
     Attributes
     ----------
     position : ndarray of int64, shape (r,)
-        Index of the aligned residue of the protein, from 0, or -1.
+        Index of the aligned residue of the protein, from 0; -1 for none.
     n_psms : ndarray of int64, shape (r,)
         Number of PSMs of peptides that cover the residue.
     is_modified : ndarray of bool, shape (r,)
         True if a peptide has a modification at the residue.
     exposure : ndarray of float64, shape (r,)
-        Relative exposure to the solvent, 0 to 1, NaN if unknown.
+        Relative solvent exposure, 0 to 1, NaN if unknown.
     conservation : ndarray of float64, shape (r,)
-        Conservation of the protein's residue among homologues, 0 to 1, NaN if unknown.
+        Conservation of the aligned residue of the protein among homologues, 0 to 1, NaN if unknown.
     quantity : ndarray of float64, shape (r,), optional
-        Mean quantity of the peptides that cover the residue, NaN if there are none; None without quantities.
+        Mean quantity of the peptides that cover the residue, NaN without peptides; None without quantities.
     quantity_scale : QuantityScale, optional
         Scale of `quantity`.
     """
@@ -178,20 +178,20 @@ class ChainEvidence:
 
 @dataclass(frozen=True)
 class ShownChain:
-    """Chain in a picture.
+    """Chain shown in a picture.
 
     Attributes
     ----------
     chains : Chains
-        Columns of this chain only, with r residues.
+        Columns of this chain only (r residues).
     hit : int
         0 for the query, 1 to 20 for hits.
     pairs : ndarray of int32, shape (k, 2)
         Aligned residues of the query and of this chain, from 0; empty for the query.
     distance : ndarray, shape (k,)
-        Distance of each superposed pair in Å.
+        Cα distance of each aligned pair after superposition, Å.
     is_other_chain : bool
-        True for another chain of the file of the query or a hit, which is not aligned.
+        True for another chain in the file of the query or of a hit; it is not aligned.
     b_factor : ndarray, shape (r,), optional
         B-factors in Å², NaN if missing in the file; None if not read.
     evidence : ChainEvidence, optional
@@ -217,14 +217,14 @@ class ShownChain:
 
 @dataclass(frozen=True)
 class ColouredScene:
-    """Content of a picture.
+    """Chains of a picture with the data that colour schemes need.
 
     Attributes
     ----------
     chains : tuple of ShownChain
-        Chains, beginning with the chain of the query, which has q residues.
+        Chains, the query (q residues) first.
     chosen : int
-        Hit with which the query is compared, in schemes that compare it with a single hit.
+        Number of the hit with which the query is compared, in schemes that compare it with one hit.
     conservation : ndarray, shape (q,), optional
         Conservation of the query's residues; see the function `conservation`.
     n_hits : int
@@ -243,24 +243,24 @@ class ColouredScene:
 
     @property
     def partner(self) -> ShownChain | None:
-        """Chain of the chosen hit, or None."""
+        """Chain of the hit with number `chosen`, or None."""
         return next((chain for chain in self.chains if chain.hit == self.chosen and chain.hit and not chain.is_other_chain), None)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale of a legend.
+    """Colour scale of a legend.
 
     Attributes
     ----------
     stops : tuple of Colour
         Evenly spaced colours from `low` to `high`.
     low, high : float
-        Values at the ends in `unit`.
+        Values at the ends of the scale, in `unit`.
     unit : str
         Unit, or ''.
     low_text, high_text : str
-        Texts at the ends.
+        Texts at the ends of the scale.
     """
 
     stops: tuple[Colour, ...]
@@ -284,7 +284,7 @@ class Legend:
     scales : tuple of Scale
         Colour scales.
     note : str
-        Explanation, or ''.
+        Further explanation, or ''.
     """
 
     title: str
@@ -318,11 +318,11 @@ class Scheme:
     name : str
         Identifier.
     title, help : str
-        Texts of the menu.
+        Title and tooltip in the menu.
     colour : callable
-        Returns the colours of a scene.
+        Function that returns the colours of a scene.
     needs : callable
-        Returns a message about the data that the scene lacks for the scheme, or ''.
+        Function that returns a message about data that the scheme needs and the scene lacks, or ''.
     """
 
     name: str
@@ -333,12 +333,12 @@ class Scheme:
 
 
 def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: Sequence[Colour] = SCALE) -> Colours:
-    """Map values to colours of a scale.
+    """Return the colours of values on a colour scale.
 
     Parameters
     ----------
     value : ndarray, shape (n,)
-        Values; clipped to the range of the scale.
+        Values, which are clipped to the range of the scale.
     low, high : float
         Values at the ends of the scale.
     stops : sequence of Colour
@@ -364,10 +364,10 @@ def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: S
 
 
 def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.integer], NDArray[np.int8]]]) -> NDArray[np.float64]:
-    """Return the fraction of hits with the same residue at the aligned position, for each residue of the query.
+    """Return, for each residue of the query, the fraction of hits with the same residue at the aligned position.
 
-    Gaps and different residues count against conservation, so that a position that few hits cover does not appear conserved. X is not equal
-    to any residue.
+    Gaps and different residues count against conservation, so that a position that few hits cover does not appear conserved. X is equal to
+    no residue.
 
     Parameters
     ----------
@@ -437,9 +437,9 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
-    """Return a value per residue of each chain: for hits from their own pairs, for the query from the pairs of the chosen hit.
+    """Return a value per residue of each chain: for a hit from its aligned pairs, for the query from those of the selected hit.
 
-    Residues without a pair have the value `nothing`.
+    Residues without an aligned pair have the value `nothing`.
     """
     result = []
     for chain in scene.chains:
@@ -466,7 +466,7 @@ def _by_distance(scene: ColouredScene) -> Coloured:
 
 @lru_cache(maxsize=1)
 def _are_similar() -> NDArray[np.bool_]:
-    """Return a mask, shape (n, n), of the pairs of residue codes with positive BLOSUM62 scores."""
+    """Return True for pairs of residue codes with positive BLOSUM62 scores, (n, n)."""
     similar: NDArray[np.bool_] = read_matrix("BLOSUM62").scores > 0
     return similar
 
@@ -571,7 +571,7 @@ SCHEMES: tuple[Scheme, ...] = (
     ),
     Scheme("rainbow", "N- to C-terminus", "From blue at the N-terminus to red at the C-terminus", _by_place),
 )
-"""Schemes in the order of the menu."""
+"""Colour schemes in the order of the menu."""
 
 
 _OBSERVED_PALER: Colour = _paler(OBSERVED)
@@ -579,7 +579,7 @@ _NOT_OF_PROTEIN = "no residue of the protein"
 
 
 def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours], foreign: Colour = UNALIGNED) -> tuple[Colours, ...]:
-    """Return the colours of residues that are aligned with the protein, and `foreign` for others."""
+    """Return the colours of residues that are aligned with the protein, and `foreign` for other residues."""
     return tuple(
         _all(len(chain), foreign)
         if chain.evidence is None
@@ -696,11 +696,11 @@ EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
     ),
     *(scheme for scheme in SCHEMES if scheme.name in ("conservation", "partner", "identity", "secondary", "confidence", "rainbow")),
 )
-"""Schemes for chains with peptide evidence, in the order of the menu."""
+"""Colour schemes for chains with peptide evidence, in the order of the menu."""
 
 
 def scheme_named(name: str) -> Scheme:
-    """Return the scheme with a name.
+    """Return the colour scheme with a name.
 
     Raises
     ------
@@ -711,7 +711,7 @@ def scheme_named(name: str) -> Scheme:
 
 
 def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
-    """Return colours with `LIT` in place of the colours of residues that are selected elsewhere.
+    """Return colours in which residues that are selected in another view have the colour `LIT`.
 
     Parameters
     ----------
@@ -732,12 +732,12 @@ def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
 def coloured(scene: ColouredScene, scheme: str) -> Coloured:
     """Return the colours of a scene and their legend.
 
-    If the scheme lacks data, residues are grey, and `Scheme.needs` returns the reason.
+    If the scene lacks data that the scheme needs, residues are grey, and `Scheme.needs` returns the reason.
 
     Parameters
     ----------
     scene : ColouredScene
-        Scene.
+        Chains of the picture.
     scheme : str
         Name of the colour scheme.
     """

@@ -1,4 +1,4 @@
-"""The commands ``superpose`` and ``structure-database``; modules are imported on use."""
+"""Commands ``superpose`` and ``structure-database``; the modules that they need are imported when they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count the content of structure files before a search: chains, residues, predictions, and errors."""
+"""Numbers of chains, residues, predictions and errors in structure files, counted before a search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["StructureCount", "count_database", "count_structures"]
 
 @dataclass(frozen=True)
 class StructureCount:
-    """Content of structure files.
+    """Content of structure files, as numbers.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class StructureCount:
     n_predicted : int
         Number of predicted chains (with pLDDT).
     problem : str
-        First reason for which a search cannot use a file, or ''.
+        First reason why a search cannot use one of the files, or ''.
     left_out : tuple of str
         Omitted chains with reasons.
     """
@@ -53,16 +53,16 @@ def count_structures(
     Parameters
     ----------
     files : sequence of (Path, str)
-        Files, each with the name of a chain, or '' for all chains.
+        Paths of the files, each with the name of a chain, or '' for all chains.
     most : int
         Maximum number of files to inspect.
     is_wanted : callable
-        Called before each file; returns False to stop.
+        Function that is called before each file; returns False to stop.
 
     Returns
     -------
     StructureCount or None
-        Counts; None if stopped.
+        Numbers; None if `is_wanted` stopped the count.
     """
     n_chains = n_residues = n_predicted = 0
     problem, left_out = "", list[str]()

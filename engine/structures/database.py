@@ -1,4 +1,4 @@
-"""Database of protein chains in a user's folder, with memory-mapped columns.
+"""Database of protein chains in a folder of the user, with memory-mapped columns.
 
 ::
 
@@ -7,9 +7,9 @@
     DATABASE/parts/                  parts of an unfinished build
     DATABASE/skipped.tsv             omissions with reasons
 
-Columns are never changed: adding or removing chains writes new columns, and then their name into ``database.json``, so that an
-interrupted build leaves either the old or the new database. A folder may come from an untrusted source: nothing in it is executed or
-unpickled, links are not followed, and columns are validated when opened.
+Columns are never changed: adding or removing chains writes new columns, and then their name to ``database.json``, so that an
+interruption leaves either the old or the new database. A folder may come from an untrusted source: nothing in it is executed or
+unpickled, links are not followed, and columns are validated when they are opened.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """File from which chains were read.
+    """Structure file from which chains were read.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class SourceFile:
     size, modified : int
         Size in bytes and modification time in nanoseconds, which identify an unchanged file.
     skipped : tuple of (str, str)
-        Omitted chains with reasons; chain '' for the whole file.
+        Omitted chains with reasons; chain '' means the whole file.
     """
 
     path: str
@@ -101,14 +101,14 @@ class SourceFile:
 
 
 class LazySequence(Sequence[Item]):
-    """Sequence whose items are created together on first access, since most searches use none of a hundred thousand files.
+    """Sequence whose items are all created on first access, since most searches use none of up to a hundred thousand files.
 
     Parameters
     ----------
     n : int
         Number of items.
     make : callable
-        Returns all items.
+        Function that returns all items.
     """
 
     def __init__(self, n: int, make: Callable[[], tuple[Item, ...]]) -> None:
@@ -137,7 +137,7 @@ class Collection:
     Attributes
     ----------
     chains : Chains
-        Chains, n of them.
+        The n chains.
     source : ndarray of int32, shape (n,)
         Index of the file of each chain in `sources`.
     sources : sequence of SourceFile
@@ -162,7 +162,7 @@ class StructureDatabase:
     minimum_plddt : float
         Minimum pLDDT of included residues.
     models : Models
-        Models that were read from each file, as in `read_structure`.
+        Models that were read from each file (see `read_structure`).
     content : Collection
         Memory-mapped chains with their files.
     """
@@ -175,13 +175,14 @@ class StructureDatabase:
 
     @property
     def chains(self) -> Chains:
-        """Chains, shortest first."""
+        """Chains, sorted by length."""
         return self.content.chains
 
     def file_of(self, chain: int) -> Path:
-        """Return the file from which a chain, given by index, was read.
+        """Return the path of the file from which a chain, given by index, was read.
 
-        The database may come from an untrusted source and name any file. If size and time of the file are not the recorded ones, a path
+        The database may come from an untrusted source and name any file. If size and time of the file differ from the recorded values, a
+        path
         that cannot be opened is returned.
         """
         source = self.content.sources[int(self.content.source[chain])]
@@ -194,7 +195,7 @@ class StructureDatabase:
 
     @property
     def skipped(self) -> list[tuple[str, str, str]]:
-        """Omissions and deviations as (file, chain, reason); chain '' for the whole file."""
+        """Omitted and reinterpreted content as (file, chain, reason); chain '' means the whole file."""
         return [(source.path, chain, reason) for source in self.content.sources for chain, reason in source.skipped]
 
 
@@ -204,7 +205,7 @@ def open_database(folder: str | Path) -> StructureDatabase:
     Raises
     ------
     InputError
-        If the database is missing or damaged, or if the folder is not a structure database.
+        If the database is missing or damaged, or the folder is not a structure database.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -238,7 +239,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def open_collection(folder: Path) -> Collection:
-    """Open the memory-mapped chains that `write_merged` wrote.
+    """Open memory-mapped chains written by `write_merged`.
 
     Raises
     ------
@@ -278,10 +279,10 @@ def open_collection(folder: Path) -> Collection:
 
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
-    """Require codes of residues and states, coordinates and pLDDT within bounds."""
+    """Raise an error unless residue and state codes, coordinates and pLDDT are within their bounds."""
 
     def residue_error(first: int) -> str:
-        """Return the error of a batch of residues, or ''."""
+        """Return the first error in a batch of residues, or ''."""
         residue, secondary, insertion, confidence = (
             columns[name][first : first + _RESIDUES_CHECKED] for name in ("residue", "secondary", "insertion", "confidence")
         )
@@ -329,7 +330,7 @@ def _open_texts(folder: Path, name: str, n: int) -> Texts:
 
 
 def _strings(texts: Texts) -> tuple[str, ...]:
-    """Return the texts as Python strings; ASCII text is decoded as a whole and sliced."""
+    """Return texts as Python strings; ASCII texts are decoded as a whole and then divided."""
     bounds = texts.offsets.tolist()
     if len(texts.characters) == 0 or int(texts.characters.max()) < _ASCII:
         whole = texts.characters.tobytes().decode("ascii")
@@ -353,18 +354,18 @@ def write_merged(
     Parameters
     ----------
     folder : Path
-        Folder of the new columns; must not exist.
+        Folder of the new columns, which must not exist.
     collections : sequence of Collection
         Collections to merge.
     is_retained : sequence of ndarray of bool
-        Mask of the retained chains of each collection.
+        True for the retained chains of each collection.
     drops : frozenset of str
-        Paths of files to leave out, which have no retained chains.
+        Paths of files without retained chains, which are omitted.
 
     Returns
     -------
     ndarray of int64
-        Index of each new chain among all given chains, which are numbered across collections.
+        Index of each new chain among the chains of all given collections, numbered consecutively.
     """
     sources = [source for collection in collections for source in collection.sources if source.path not in drops]
     number_of = {source.key: number for number, source in enumerate(sources)}
@@ -427,15 +428,15 @@ def write_database(
     folder : Path
         Folder of the database.
     collections : sequence of Collection
-        Collections to merge, as in `write_merged`.
+        Collections to merge (see `write_merged`).
     is_retained : sequence of ndarray of bool
-        Mask of the retained chains of each collection.
+        True for the retained chains of each collection.
     minimum_plddt : float
         Minimum pLDDT with which the chains were read, from 0 to 100.
     models : Models
-        Models that were read.
+        Models that were read from the files.
     drops : frozenset of str
-        Paths of files to leave out, which have no retained chains.
+        Paths of files without retained chains, which are omitted.
     """
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, is_retained, drops=drops)
@@ -453,7 +454,7 @@ def write_database(
 
 
 def _sweep(folder: Path, columns: str) -> None:
-    """Remove old columns, and the parts of the completed build."""
+    """Remove old columns, and the sections of the completed build."""
     for path in folder.iterdir():
         is_old = _COLUMNS_FOLDER.fullmatch(path.name) is not None and path.name != columns
         is_part = path.name == PARTS

@@ -1,8 +1,8 @@
-"""Descriptors of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
+"""Descriptors of the residues of a chain: codes in several alphabets, lengths and angles of the Cα trace, secondary structure.
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
-vector to the next Cα, and the angle between this vector and the next. The other alphabets are this program's own; their centres and
-bounds are shipped (`resources/structures/descriptors.json`) and computed by `benchmarks/structure_tables.py`.
+vector to the next Cα, and the angle between this vector and the next. The other alphabets are specific to this program; their centres and
+bounds are in `resources/structures/descriptors.json`, computed by `benchmarks/structure_tables.py`.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
-"""Alphabets in the word of a residue, from the lowest bits upwards, with five bits each."""
+"""Alphabets whose codes form the word (integer) of a residue, five bits each, from the lowest bits upwards."""
 _PAIRS_OF_PART = 5e7  # pairs of residues per partition, which take a thread a tenth of a second
 LENGTH_UNITS = 512
-"""Integer value of a Cα vector length of 1 Å; lengths of 128 Å and more, and chain breaks, count as 128 Å."""
+"""Integer value of a length of 1 Å; lengths of 128 Å and more, and chain breaks, have the value of 128 Å."""
 ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
 """Integer value of an angle of 1 radian between two Cα vectors; angles are at most π."""
 
 
 @dataclass(frozen=True)
 class Alphabets:
-    """Discretisation of conformation, neighbour, separation and burial; see `proteoscope.kernels.cpu.structure_descriptors`.
+    """Bounds of the classes of conformation, neighbour, separation and burial (see `proteoscope.kernels.cpu.structure_descriptors`).
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Alphabets:
     neighbours : ndarray of float64, shape (k, 10)
         Centres of the classes of the nearest neighbour.
     separations, burials : ndarray of int64
-        Ascending bounds of the codes: the code of a value is the number of bounds below it. Separations have bounds on either side of the
-        residue.
+        Ascending bounds of the codes: the code of a value is the number of bounds below it. There are separate bounds of separations for
+            neighbours before and after the residue.
     """
 
     conformations: NDArray[np.float64]
@@ -66,7 +66,7 @@ class Alphabets:
 
     @classmethod
     def of(cls, content: Any) -> Alphabets:
-        """Create alphabets from the content of their JSON file."""
+        """Create alphabets from the parsed content of their JSON file."""
         return cls(
             np.array(content["conformations"], np.float64),
             np.array(content["neighbours"], np.float64),
@@ -77,27 +77,27 @@ class Alphabets:
 
 @lru_cache(maxsize=1)
 def alphabets() -> Alphabets:
-    """Return the shipped alphabets."""
+    """Return the alphabets that are delivered with the program."""
     return Alphabets.of(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
 
 
 def first_code(alphabet: str) -> int:
-    """Return the lowest bit of an alphabet in the word of a residue."""
+    """Return the index of the lowest bit of an alphabet in the word of a residue."""
     return BITS * ALPHABETS.index(alphabet)
 
 
 @dataclass(frozen=True)
 class Elements:
-    """Elements of secondary structure: segments of residues in the same state.
+    """Secondary structure elements of n chains: segments of residues in the same state.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         Elements of chain i are ``offsets[i]:offsets[i + 1]``.
     type : ndarray of uint8, shape (e,)
-        State: 0 coil, 1 helix, 2 strand.
+        State of each element: 0 coil, 1 helix, 2 strand.
     length : ndarray of int32, shape (e,)
-        Number of residues.
+        Number of residues of each element.
     """
 
     offsets: NDArray[np.int64]
@@ -111,7 +111,7 @@ def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> E
     Parameters
     ----------
     secondary : ndarray of uint8, shape (r,)
-        State of each residue, as in `Chains.secondary`.
+        State of each residue, coded as in `Chains.secondary`.
     offsets : ndarray of int64, shape (n + 1,)
         Residues of chain i are ``offsets[i]:offsets[i + 1]``.
 
@@ -135,18 +135,18 @@ def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> E
 
 
 def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None) -> StructureArrays:
-    """Compute the descriptors of chains for the alignment kernels.
+    """Compute the descriptors of chains, as input of the alignment kernels.
 
     Parameters
     ----------
     chains : Chains
         Chains to describe.
     using : Alphabets, optional
-        Alphabets; by default the shipped ones.
+        Alphabets; by default those delivered with the program.
     threads : int
         Number of threads.
     progress : Progress, optional
-        Advances by one per chain; polled for cancellation.
+        Progress, which advances by one step per chain and is checked for cancellation.
 
     Returns
     -------

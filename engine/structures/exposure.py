@@ -52,7 +52,7 @@ _GREATEST = {
     "V": 174,
 }
 GREATEST_AREA: NDArray[np.float64] = np.array([_GREATEST.get(symbol, np.nan) for symbol in SYMBOLS])
-"""Maximum solvent-accessible area of each residue code in Å²; NaN for codes other than the twenty amino acids."""
+"""Maximum solvent-accessible area of each residue code, Å²; NaN for codes that are not one of the twenty amino acids."""
 _BACKBONE_RADIUS = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
 _SIDE_CHAIN_RADIUS = 1.80
 _NON_POLYMER, _BRANCHED = 2, 3  # gemmi's types of entities
@@ -64,7 +64,7 @@ _AS_LARGE_AS = 4  # minimum number of atoms of a residue that is not reduced to 
 
 @dataclass(frozen=True)
 class Ligands:
-    """Atoms of a file that belong neither to protein, nucleic acid nor water, n of them.
+    """Ligand atoms (n) of a file: neither protein, nucleic acid nor water.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Ligands:
 
 @dataclass(frozen=True)
 class ChainAtoms:
-    """Heavy atoms of a chain with r residues, a of them.
+    """Heavy atoms (a) of a chain with r residues.
 
     Attributes
     ----------
@@ -94,9 +94,9 @@ class ChainAtoms:
     residue : ndarray of int64, shape (a,)
         Index of the residue of each atom in the chain.
     is_whole : ndarray of bool, shape (r,)
-        True for residues with more atoms than their backbone trace.
+        True for residues with more atoms than their backbone.
     ligands : Ligands
-        All ligands of the file, at any distance.
+        All ligands of the file, whatever their distance from the chain.
     """
 
     position: NDArray[np.float64]
@@ -107,19 +107,19 @@ class ChainAtoms:
 
 
 def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | InputError]:
-    """Read the heavy atoms of chains of a file, which are identified by their Cα coordinates.
+    """Read the heavy atoms of chains from a file, in which the chains are found by their Cα coordinates.
 
     Parameters
     ----------
     path : Path
         Structure file.
     chains : sequence of Chains
-        Chains, one in each item.
+        Objects with one chain each.
 
     Returns
     -------
     list of ChainAtoms or InputError
-        Atoms of each chain; an error for a chain that the file no longer contains.
+        Atoms of each chain; an exception for a chain that the file no longer contains.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def _ligands(structure: gemmi.Structure) -> Ligands:
 
 
 def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> list[NDArray[np.float64]]:
-    """Return the solvent-accessible area of each residue of isolated chains.
+    """Return the solvent-accessible area of each residue; chains are treated as isolated.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
     Returns
     -------
     list of ndarray of float64, shape (r,)
-        Areas of the r residues of each chain in Å²; NaN for residues with only their backbone trace.
+        Areas of the r residues of each chain, Å²; NaN for residues with only their backbone.
     """
     if not atoms:
         return []
@@ -214,7 +214,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
 
 
 def _sphere(n: int) -> NDArray[np.float64]:
-    """Return points on the unit sphere, shape (n, 3), on a spiral with steps of the golden angle."""
+    """Return n points on the unit sphere, (n, 3), along a spiral with steps of the golden angle."""
     height = 1.0 - (2.0 * np.arange(n) + 1.0) / n
     turn = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(n)
     wide = np.sqrt(1.0 - height**2)

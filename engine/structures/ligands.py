@@ -1,4 +1,4 @@
-"""Read ligands, cofactors, ions and sugars near a chain from its file."""
+"""Ligands, cofactors, ions and sugars near a chain, read from its file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["MAXIMUM_LIGANDS", "ligand_atoms"]
 
 MAXIMUM_LIGANDS = 60
-"""Maximum number of ligands of a chain; more are crystallisation additives that hide the chain."""
+"""Maximum number of ligands of a chain; more are usually crystallisation additives, which would hide the chain."""
 _MAXIMUM_ATOMS = 300  # maximum number of atoms of a ligand
 _NEAR = 8.0
-"""Maximum distance of a ligand atom from a Cα in Å: the reach of side chains."""
+"""Maximum distance of a ligand atom from a Cα, Å, which corresponds to the length of side chains."""
 _WATERS = frozenset({"HOH", "DOD", "WAT", "H2O"})
 
 
@@ -33,7 +33,7 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
     path : Path
         Structure file.
     chains : Chains
-        Exactly one chain.
+        Object with exactly one chain.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Triangle meshes of protein chains: tubes, ribbons and spheres from Cα coordinates, sticks from atoms.
 
-The curve through the Cα atoms is piecewise cubic, with the tangent (next - previous) at each Cα and the length of an arc between both
-tangents, which changes the radius of a helix trace by at most 6 %. Frames are transported along the curve without twist (Bishop, American
-Mathematical Monthly 82, 1975, 246-251). A ribbon is rotated from them towards the guides of Carson & Bugg (Journal of Molecular Graphics
-4, 1986, 121-122), which follow from successive Cα vectors and are flipped to minimise the rotation of the ribbon.
+The curve through the Cα atoms is piecewise cubic. Its tangent at each Cα is the difference of the next and the previous Cα, scaled to the
+length of an arc between both tangents, which changes the radius of a helix trace by at most 6 %. Frames are moved along the curve without
+twist (Bishop, American Mathematical Monthly 82, 1975, 246-251). A ribbon is rotated from these frames towards the guides of Carson & Bugg
+(Journal of Molecular Graphics 4, 1986, 121-122), which follow from successive Cα vectors and are inverted where this reduces the rotation.
 
 All surfaces are closed. Chain breaks are not bridged; residues with invalid coordinates are skipped.
 """
@@ -36,9 +36,9 @@ __all__ = [
 ]
 
 MAXIMUM_TRIANGLES = 300_000
-"""Maximum number of triangles of a picture, unless it has more at the coarsest level of detail."""
+"""Maximum number of triangles in a picture, unless it has more even at the coarsest level of detail."""
 _MAXIMUM_BOND = 4.5
-"""Maximum distance of successive Cα atoms in Å (3.8 in a trans, 2.9 in a cis peptide); larger distances are chain breaks."""
+"""Maximum distance of successive Cα atoms, Å (3.8 in a trans, 2.9 in a cis peptide); larger distances are chain breaks."""
 _MAXIMUM_PLACE = 99_999.0
 """Maximum absolute value of coordinates in Å, as in `proteoscope.engine.structures.reading`."""
 _LEAST = 1e-6
@@ -49,7 +49,7 @@ Places = NDArray[np.floating]
 
 
 class Detail(NamedTuple):
-    """Level of detail.
+    """Level of detail of meshes.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Mesh:
     triangles : ndarray of uint32, shape (t, 3)
         Indices of vertices, counter-clockwise as seen from outside.
     residue : ndarray of int32, shape (v,)
-        Index of the residue of each vertex in the chain, for `sticks` of its atom; ``colours[mesh.residue]`` are the colours of the
+        Index of the residue (in `sticks`, of the atom) to which each vertex belongs; ``colours[mesh.residue]`` are the colours of the
         vertices.
     """
 
@@ -101,7 +101,7 @@ class Mesh:
         meshes : sequence of Mesh
             Meshes to join.
         lengths : sequence of int, optional
-            Number of residues of each mesh: `residue` then indexes the concatenated colours of all meshes. By default `residue` is
+            Number of residues of each mesh; `residue` is then an index into the concatenated colours of all meshes. By default `residue` is
             unchanged.
         """
         if not meshes:
@@ -121,7 +121,7 @@ class Mesh:
         Parameters
         ----------
         rotation : ndarray, shape (3, 3)
-            Rotation R; must not be a reflection.
+            Rotation R, which must not be a reflection.
         translation : ndarray, shape (3,)
             Translation t in Å.
         """
@@ -133,20 +133,20 @@ NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.em
 
 
 def are_places(position: Places) -> NDArray[np.bool_]:
-    """Return True for each row of coordinates, shape (n, 3), with finite values within bounds."""
+    """Return True for each row of coordinates (n, 3) with finite values within bounds."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(position) <= _MAXIMUM_PLACE).all(axis=1))
 
 
 def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
-    """Return True for each pair of successive residues that are bonded: Cα within 4.5 Å and no missing residue in between.
+    """Return True for each pair of successive residues that are bonded: Cα within 4.5 Å and no missing residue between them.
 
     Parameters
     ----------
     position : ndarray, shape (n, 3)
         Coordinates of Cα in Å.
     number : ndarray of int, shape (n,), optional
-        Positions in the sequence of the entity (`Chains.label_number`), since author numbers may have gaps.
+        Positions in the sequence of the entity (`Chains.label_number`); author numbers may have gaps.
 
     Returns
     -------
@@ -162,20 +162,20 @@ def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> N
 
 
 class _Curve(NamedTuple):
-    """Curve through a chain, with `steps` samples per residue starting at its Cα; samples after an end of the chain are unused.
+    """Curve through a chain with `steps` samples per residue, the first at the Cα; samples after an end of the chain are unused.
 
     Attributes
     ----------
     place, tangent : ndarray of float64, shape (n * steps, 3)
         Coordinates and unit tangents of the samples.
     is_joined : ndarray of bool, shape (n,)
-        True if a residue is bonded to the next.
+        True if a residue is bonded to the next residue.
     across : tuple of two ndarrays of float64, shape (n * steps, 3)
         Unit vectors perpendicular to the tangent and to each other, not continuous along the curve.
     angle : ndarray of float64, shape (n * steps,)
-        Angle of the untwisted frame relative to `across`.
+        Angle of the untwisted frame relative to `across`, radians.
     guide : ndarray of float64, shape (n, 3)
-        Direction of the width of a ribbon.
+        Direction of the width of a ribbon at each residue.
     """
 
     place: NDArray[np.float64]
@@ -187,16 +187,16 @@ class _Curve(NamedTuple):
 
 
 def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
-    """Return the curves that tubes follow, a curve for each unbroken segment of the chain.
+    """Return the curves that tubes follow, one for each segment of the chain without a break.
 
     Parameters
     ----------
     position : ndarray, shape (n, 3)
         Coordinates of Cα in Å.
     steps : int
-        Samples per residue; every `steps`-th point is a Cα.
+        Number of samples per residue; every `steps`-th point is a Cα.
     number : ndarray of int, shape (n,), optional
-        As in `are_joined`.
+        Positions in the sequence (see `are_joined`).
 
     Returns
     -------
@@ -212,7 +212,7 @@ def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None =
 
 
 def _next_joined(position: Places, number: NDArray[np.integer] | None) -> NDArray[np.bool_]:
-    """Return `are_joined` with False for the last residue, shape (n,)."""
+    """Return `are_joined` extended by False for the last residue, (n,)."""
     return np.append(are_joined(position, number), np.zeros(min(1, len(position)), np.bool_))
 
 
@@ -228,7 +228,7 @@ def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cross product; three times faster than `np.cross`."""
+    """Return the cross products of rows, three times faster than `np.cross`."""
     result = np.empty_like(a)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         result[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
@@ -236,7 +236,7 @@ def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _unit(vectors: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Normalise vectors; vectors of length 0 become `otherwise`."""
+    """Return normalised vectors; vectors of length 0 are replaced by `otherwise`."""
     length = np.sqrt(_dot(vectors, vectors))
     is_short = length < _LEAST
     if is_short.any():
@@ -284,7 +284,7 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
 def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return two unit vectors that form a right-handed frame with each direction, but are not continuous along a curve.
 
-    Duff et al., Journal of Computer Graphics Techniques 6 (2017), 1-8.
+    The method is that of Duff et al., Journal of Computer Graphics Techniques 6 (2017), 1-8.
     """
     x, y, z = direction.T
     sign = np.where(z >= 0.0, 1.0, -1.0)
@@ -294,7 +294,7 @@ def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64], NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the angle of a frame that never rotates about the curve, relative to the frame `across`.
+    """Return the angle of a frame that does not rotate about the curve, relative to the frame `across`, radians.
 
     The rotation of `across` between samples is computed for all samples at once, and its cumulative sum is subtracted.
     """
@@ -311,9 +311,9 @@ def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64]
 
 
 def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the rotation of the ribbon relative to the untwisted frame, shape (n * steps,).
+    """Return the rotation of the ribbon relative to the untwisted frame, radians, (n * steps,).
 
-    The ribbon follows the guides at guided residues and is interpolated between them. A segment without guided residues takes the direction
+    The ribbon follows the guides at guided residues, and is interpolated between these. A segment without guided residues has the direction
     of its first guide, so that shapes rotate with the chain.
     """
     n = len(smooth_curve.guide)
@@ -357,9 +357,9 @@ def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_sm
 
 @lru_cache(maxsize=16)
 def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return positions and normals, each of shape (sides, 2), of a unit circle and of a square with sharp edges and half side 1.
+    """Return positions and normals, each (sides, 2), of a unit circle and of a square with sharp edges and a half side of 1.
 
-    Corners of the square occur twice, once per face, if `sides` allows.
+    Corners of the square occur twice, once per adjacent side, if `sides` is large enough.
     """
     angle = (np.arange(sides) + 0.5) * (2.0 * np.pi / sides) - np.pi / 4.0
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -381,14 +381,14 @@ def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDA
 
 
 class _Section(NamedTuple):
-    """Cross-section of the curve at each sample.
+    """Cross-section of a ribbon or tube at each sample of the curve.
 
     Attributes
     ----------
     width, thickness : ndarray of float64, shape (n * steps,)
         Half width and half thickness in Å.
     angular : ndarray of float64, shape (n * steps,)
-        0 for an oval, 1 for a rectangle.
+        Shape: 0 for an oval, 1 for a rectangle.
     """
 
     width: NDArray[np.float64]
@@ -399,7 +399,10 @@ class _Section(NamedTuple):
 def _swept(
     smooth_curve: _Curve, turn: NDArray[np.float64], before: _Section, after: _Section, is_shown: NDArray[np.bool_], steps: int, sides: int
 ) -> Mesh:
-    """Sweep sections along a curve; `before` and `after` differ at shoulders, where the section changes abruptly."""
+    """Return the surface that cross-sections form along a curve.
+
+    `before` and `after` are the sections on both sides of each sample, which differ where the section changes abruptly.
+    """
     n = len(is_shown)
     half = steps // 2
     # Link k connects sample k to the next, and belongs to the nearer residue.
@@ -474,14 +477,14 @@ def _swept(
 
 
 def _is_folded(sides: int) -> NDArray[np.bool_]:
-    """Return True for each corner of the square that coincides with the next, shape (sides,)."""
+    """Return True for each corner of the square that coincides with the next, (sides,)."""
     square = _sections(sides)[2]
     folded: NDArray[np.bool_] = np.abs(square - np.roll(square, -1, axis=0)).max(axis=1) < _LEAST
     return folded
 
 
 def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
-    """Return the two triangles of each side between pairs of rings, shape (t, 3), without triangles of no area at sharp edges."""
+    """Return two triangles per side between pairs of rings, (t, 3), without triangles of area 0 at sharp edges."""
     side = np.arange(sides)
     step = np.roll(side, -1)
     zero, ones = np.zeros(sides, np.int64), np.ones(sides, np.int64)
@@ -503,7 +506,7 @@ def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[
 
 
 def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
-    """Return fans of triangles over rings, shape (t, 3), counter-clockwise about the tangent, without triangles of no area."""
+    """Return triangles that fill rings, (t, 3), counter-clockwise about the tangent, without triangles of area 0."""
     side = np.arange(1, sides - 1, dtype=np.uint32)
     fan = np.stack([np.zeros_like(side), side, side + 1], axis=1)
     folded = _is_folded(sides)
@@ -516,7 +519,7 @@ def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) ->
 
 
 def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return coordinates with zeros in place of invalid ones, and a mask of the residues to draw."""
+    """Return coordinates in which invalid ones are replaced by zeros, and True for residues to draw."""
     if steps < 2 or steps % 2 or sides < 3:
         raise ValueError("a residue takes an even number of steps, and a tube three sides")
     there = are_places(position)
@@ -525,7 +528,7 @@ def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool
 
 
 def _with_balls(mesh: Mesh, place: NDArray[np.float64], is_alone: NDArray[np.bool_], radius: float) -> Mesh:
-    """Add a sphere for each residue that is not connected to another."""
+    """Return a mesh with an added sphere for each residue that is not connected to another."""
     if not is_alone.any():
         return mesh
     return Mesh.joined([mesh, spheres(place, _ISOLATED * radius, 1, is_alone)])
@@ -558,9 +561,9 @@ def tube(
     sides : int
         Number of sides of the tube.
     is_shown : ndarray of bool, shape (n,), optional
-        Residues to draw, each as far as halfway to its neighbours; by default all.
+        True for residues to draw, each up to the middle to its neighbours; by default all.
     number : ndarray of int, shape (n,), optional
-        As in `are_joined`.
+        Positions in the sequence (see `are_joined`).
 
     Returns
     -------
@@ -586,7 +589,7 @@ def tube(
 
 _COIL_RADIUS = 0.25
 _WIDTH, _THICKNESS, _ANGULAR = np.array([_COIL_RADIUS, 1.3, 1.1]), np.array([_COIL_RADIUS, 0.22, 0.22]), np.array([0.0, 0.0, 1.0])
-"""Half width and half thickness in Å, and angularity, of coil, helix (oval) and strand (sharp edges)."""
+"""Half width and half thickness in Å, and shape (0 oval, 1 rectangular), of coil, helix and strand."""
 _HEAD_WIDTH = 1.9
 
 
@@ -605,13 +608,13 @@ def ribbon(
     position : ndarray, shape (n, 3)
         Coordinates of Cα in Å.
     secondary : ndarray of uint8, shape (n,)
-        Secondary structure, as in `Chains.secondary`.
+        Secondary structure, coded as in `Chains.secondary`.
     steps : int
         Even number of samples per residue along the curve.
     sides : int
         Number of sides around the ribbon, a multiple of four.
     is_shown, number : ndarray, shape (n,), optional
-        As in `tube`.
+        See `tube`.
 
     Returns
     -------
@@ -637,7 +640,7 @@ def ribbon(
 
 
 def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:
-    """Return the sections immediately before and after each sample, which differ at the start of an arrow head."""
+    """Return the cross-sections immediately before and after each sample, which differ where an arrow head starts."""
     n = len(state)
     next_state = np.where(is_joined, np.append(state[1:], 0), state)
     is_strand = state == STRAND
@@ -683,7 +686,7 @@ def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], ste
 
 @lru_cache(maxsize=8)
 def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Return vertices and triangles of a unit sphere: an icosahedron whose faces are split into four `level` times."""
+    """Return vertices and triangles of a unit sphere: an icosahedron whose faces are divided into four, `level` times."""
     golden = (1.0 + 5.0**0.5) / 2.0
     corners = []
     for a in (-1.0, 1.0):
@@ -720,14 +723,14 @@ def spheres(
     radius : float or ndarray, shape (n,)
         Radius in Å.
     level : int
-        Number of subdivisions of an icosahedron.
+        Number of subdivisions of the icosahedron.
     is_shown : ndarray of bool, shape (n,), optional
-        Positions to draw; by default all.
+        True for positions to draw; by default all.
 
     Returns
     -------
     Mesh
-        Spheres; `residue` is the index of the position.
+        Spheres; `residue` is the index of the position of each vertex.
     """
     is_there = are_places(position) if is_shown is None else are_places(position) & is_shown
     rows = np.flatnonzero(is_there)
@@ -744,7 +747,7 @@ def spheres(
 
 
 def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:
-    """Return atoms as small spheres and bonds as rods between them, one half for each atom.
+    """Return atoms as small spheres, and bonds as rods, each in two halves that belong to the atoms.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Repair mmCIF whose table of atoms is truncated or has rows of other lengths: read the complete rows, and count the others."""
+"""Repair of mmCIF with a truncated table of atoms, or with rows of wrong lengths, which are removed and counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDS_TABLE = re.compile(rb"(?i)[ \t]*(?:_|loop_|data_|save_|#)")
 
 
 def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
-    """Remove the rows of the table of atoms that have too few or too many values.
+    """Return a text without the rows of the table of atoms that have too few or too many values.
 
     Parameters
     ----------
@@ -26,7 +26,8 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
     Returns
     -------
     (bytes, str) or None
-        Text without these rows and a message about them; None if no row has a wrong number of values, or if rows do not fill one line each.
+        Text without these rows, and a message about the rows; None if all rows have the right number of values, or rows are not one line
+        each.
     """
     header = _ATOM_SITE.search(text)
     if header is None:
@@ -50,7 +51,7 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
 
 
 def _rows(text: bytes, position: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each line of a table that is not blank, from its first row on."""
+    """Yield start and end of each line of a table from its first row on, without blank lines."""
     while position < len(text) and not _ENDS_TABLE.match(text, position):
         stop = text.find(b"\n", position) + 1 or len(text)
         if text[position:stop].strip():

@@ -1,6 +1,6 @@
-"""Write the files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a table row.
+"""Output files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a table row.
 
-Scripts use fixed names (``query``, ``target``) and residue numbers. Names from files never occur in commands, since they could contain
+Scripts use fixed names (``query``, ``target``) and residue numbers. Names from files are never used in commands, since they could contain
 commands.
 """
 
@@ -70,23 +70,26 @@ _LINE = 60
 _X = SYMBOLS.index("X")
 _MAXIMUM_PDB_ATOMS = 99_999
 _PDB_NUMBERS, _PDB_PLACES, _B_FACTORS = (-999, 1_223_055), (-999.999, 9999.999), (-99.0, 999.0)
-"""Ranges of residue numbers, coordinates and B-factors in PDB's columns; residue numbers from 10,000 on are written in hybrid-36."""
+"""Ranges of residue numbers, coordinates and B-factors that PDB columns can hold.
+
+Residue numbers from 10,000 on are written in hybrid-36.
+"""
 
 
 @dataclass(frozen=True)
 class AlignedChains:
-    """Query and superposed target.
+    """Query chain and superposed target chain.
 
     Attributes
     ----------
     query, target : Chains
-        Columns that contain the chains.
+        Chains that contain the query and the target, respectively.
     query_number, target_number : ChainRow
-        Index of each chain in its columns.
+        Index of the query and of the target in these chains.
     superpositions : Superpositions
-        Superpositions of several targets.
+        Superpositions of several targets on the query.
     k : int
-        Index of the superposition of this target.
+        Index of the superposition of the target.
     """
 
     query: Chains
@@ -108,7 +111,9 @@ class AlignedChains:
 
 
 def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
-    """Return the CIGAR of two whole chains: M aligned residues, I residues of the query only, D residues of the target only.
+    """Return the CIGAR of an alignment of two whole chains.
+
+    M aligned residues, I residues of the query only, D residues of the target only.
 
     Parameters
     ----------
@@ -133,7 +138,7 @@ def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
 
 
 def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int, n_targets: NDArray[np.integer]) -> list[str]:
-    """Return the CIGARs of alignments with one query, computed for all alignments together.
+    """Return the CIGARs of alignments of several targets with one query.
 
     Parameters
     ----------
@@ -180,7 +185,7 @@ def identities(
     pairs: NDArray[np.integer],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the `identity` of each of many alignments with one query.
+    """Return the fraction of identical pairs (see `identity`) of each of several alignments with one query.
 
     Parameters
     ----------
@@ -209,7 +214,7 @@ def identities(
 
 
 def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> float:
-    """Return the fraction of aligned pairs with equal residues; X never matches.
+    """Return the fraction of aligned pairs with identical residues; X is identical to no residue.
 
     Parameters
     ----------
@@ -232,7 +237,7 @@ def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None
     aligned : AlignedChains
         Query and superposed target.
     extra : mapping of str to object, optional
-        Values of columns that only a search provides, such as the score; other columns are empty.
+        Values of columns that only a search provides, such as the score; otherwise these columns are empty.
     """
     query, target, result, k, pairs = aligned.query, aligned.target, aligned.superpositions, aligned.k, aligned.pairs
     i, j = aligned.query_number, aligned.target_number
@@ -264,7 +269,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
     path : Path
         File to write.
     rows : sequence of mapping of str to str
-        Value of each of `ROW_COLUMNS`.
+        Value of each column in `ROW_COLUMNS`, for each row.
     """
     table = pa.table({name: [row[name].encode("utf-8", "replace").decode() for row in rows] for name in ROW_COLUMNS})
     write_separated(path, table, [Column(name) for name in ROW_COLUMNS], Progress(), UNQUOTED)
@@ -273,7 +278,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
 def read_atoms(path: Path, chain: str) -> gemmi.Structure:
     """Read all atoms of a chain as a structure with one chain.
 
-    The chain is taken from the first model or, if only another model has a chain of this name, from that model.
+    The chain is taken from the first model that contains a chain of this name.
 
     Parameters
     ----------
@@ -304,14 +309,14 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
 
 
 def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
-    """Read all atoms of a chain as a structure with one chain; the chain is found in its file by its Cα coordinates.
+    """Read all atoms of a chain, found in its file by its Cα coordinates, as a structure with one chain.
 
     Parameters
     ----------
     path : Path
         Structure file.
     chains : Chains
-        Exactly one chain.
+        Object with exactly one chain.
 
     Raises
     ------
@@ -358,7 +363,7 @@ def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
 
 
 def _insertion_code(code: int) -> str:
-    """Return an insertion code that is valid in files: an alphanumeric character, or a blank."""
+    """Return an insertion code that is valid in files: an alphanumeric character or a blank."""
     text = chr(code)
     return text if text.isascii() and text.isalnum() else " "
 
@@ -370,7 +375,7 @@ def write_superposition(
     target_atoms: gemmi.Structure | None = None,
     extra: Mapping[str, object] | None = None,
 ) -> list[Path]:
-    """Write table, coordinates, alignment and scripts of a superposition into a folder; return their paths.
+    """Write table, coordinates, alignment and scripts of a superposition to a folder; return their paths.
 
     Parameters
     ----------
@@ -379,7 +384,7 @@ def write_superposition(
     aligned : AlignedChains
         Query and target with their superposition.
     query_atoms, target_atoms : gemmi.Structure, optional
-        Structures with one chain (`read_atoms`); by default with Cα only. The atoms of the target are transformed in place.
+        Structures with one chain (see `read_atoms`); by default with Cα only. The atoms of the target are transformed in place.
     extra : mapping of str to object, optional
         Additional values of the table row.
     """
@@ -400,16 +405,16 @@ def write_superposition(
 
 @dataclass(frozen=True)
 class PictureChain:
-    """Chain of a picture to write.
+    """Chain in a picture that is written to files.
 
     Attributes
     ----------
     scripted : ScriptedChain
         Name, columns and colours.
     atoms : gemmi.Structure, optional
-        Structure of this chain (`chain_atoms`), or None for Cα only.
+        Structure of this chain (see `chain_atoms`); None for Cα only.
     rotation, translation : ndarray of float64, shape (3, 3) and (3,), optional
-        Transformation onto the query, x' = R x + t in Å, or None.
+        Transformation onto the query, x' = R x + t in Å; None for no transformation.
     """
 
     scripted: ScriptedChain
@@ -421,7 +426,7 @@ class PictureChain:
 def write_picture(
     folder: Path, chains: Sequence[PictureChain], style: Style = "ribbon", background: tuple[int, int, int] = (255, 255, 255)
 ) -> list[Path]:
-    """Write superposed chains of a picture into an existing folder, with scripts that reproduce the picture.
+    """Write the superposed chains of a picture to an existing folder, with scripts that reproduce the picture.
 
     Parameters
     ----------
@@ -437,7 +442,7 @@ def write_picture(
     Returns
     -------
     list of Path
-        ``NAME.cif`` of each chain, ``NAME.pdb`` if its columns suffice, ``picture.pml`` for PyMOL and ``picture.cxc`` for ChimeraX.
+        Paths: ``NAME.cif`` of each chain, ``NAME.pdb`` if PDB columns suffice, ``picture.pml`` for PyMOL and ``picture.cxc`` for ChimeraX.
 
     Raises
     ------
@@ -474,7 +479,7 @@ def _move(structure: gemmi.Structure, rotation: NDArray[np.float64], translation
 
 
 def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> list[Path]:
-    """Write mmCIF and, if its columns suffice, PDB; return the paths."""
+    """Write mmCIF and, if the columns of PDB suffice, PDB; return the paths."""
     import gemmi  # slow to import: only structures need it
 
     bare = gemmi.Structure()
@@ -497,7 +502,7 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
 
 
 def _fits_pdb(structure: gemmi.Structure) -> bool:
-    """Return True if PDB's columns suffice for atom numbers, coordinates and residue numbers."""
+    """Return True if the columns of PDB suffice for atom numbers, coordinates and residue numbers."""
     if structure[0].count_atom_sites() > _MAXIMUM_PDB_ATOMS:
         return False
     numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
@@ -509,7 +514,7 @@ def _fits_pdb(structure: gemmi.Structure) -> bool:
 
 
 def _alignment(aligned: AlignedChains) -> str:
-    """Return both sequences with gaps as FASTA."""
+    """Return both sequences of an alignment, with gaps, as FASTA."""
     query, target = aligned.sequences
     rows: tuple[list[str], list[str]] = ([], [])
     i = j = 0
@@ -529,7 +534,7 @@ def _alignment(aligned: AlignedChains) -> str:
 
 
 def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], program: Program) -> str:
-    """Return ranges of author residue numbers, without residues that have an insertion code."""
+    """Return author residue numbers as ranges in a program's notation, without residues that have an insertion code."""
     first = chains.rows(number).start
     shown = []
     for row in (rows + first).tolist():
@@ -568,11 +573,11 @@ _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
         "view",
     ),
 }
-"""Commands that open and colour both chains, that colour the aligned residues of each chain, and that show everything."""
+"""Commands that open and colour both chains, commands that colour the aligned residues of each chain, and commands that show everything."""
 
 
 def _script(aligned: AlignedChains, program: Program) -> str:
-    """Return a script, which consists of fixed names and numbers only."""
+    """Return a script for a program, which contains only fixed names and numbers."""
     opening, colours, end = _SCRIPTS[program]
     query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], program)
     target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], program)

@@ -1,4 +1,4 @@
-"""Atom records of PDB files as columns of characters, in which residues, chains and numbers are read and rewritten."""
+"""Atom records of PDB files as columns of characters, which are read and rewritten."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def begins_early(name: str) -> bool:
 
 
 class PdbAtoms:
-    """Atom records of a PDB file that are read, n of them.
+    """Atom records (n) of a PDB file.
 
     Parameters
     ----------
     lines : ndarray of int64, shape (n,)
         Index of the line of each record.
     cells : ndarray of uint8, shape (n, ATOM_COLUMNS)
-        Characters of each record; changed in place.
+        Characters of each record, which are changed in place.
     part : ndarray of int64, shape (n,)
         Index of the section of the file, as in `_Rewriting._parts`.
 
     Attributes
     ----------
     lines, part : ndarray of int64, shape (n,)
-        As given.
+        Index of the line, and of the section of the file, as given.
     chain : ndarray of int64, shape (n,)
         Both characters of the chain name as one number.
     run : ndarray of int64, shape (n,)
-        Index of the segment of consecutive records of one residue.
+        Index of the segment of consecutive records that belong to one residue.
     """
 
     def __init__(self, lines: NDArray[np.int64], cells: NDArray[np.uint8], part: NDArray[np.int64]) -> None:
@@ -73,7 +73,7 @@ class PdbAtoms:
         return rows[np.concatenate([[True], self.run[rows[1:]] != self.run[rows[:-1]]])] if len(rows) else rows
 
     def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
-        """Yield the atoms of residues with a name of four characters, and the name."""
+        """Yield the atoms of residues that have a name of four characters, and the name."""
         result = []
         for chain in np.unique(self.chain[self._cells[:, 20] != ord(" ")]).tolist():
             rows = np.flatnonzero(self.chain == chain)
@@ -91,7 +91,7 @@ class PdbAtoms:
                 yield rows, name
 
     def _is_amid(self, rows: NDArray[np.int64], chain: int, names: set[str]) -> bool:
-        """Return True if a two-character chain of standard residues continues the numbering of the chain named by its second character."""
+        """Return True if a chain with a two-character name continues the residues of the chain named by the second character."""
         if not all(residue_kind(name[:3].strip())[1] for name in names):
             return False
         near = []
@@ -138,7 +138,7 @@ class PdbAtoms:
         self.chain[rows] = ord(code[0]) << 8 | ord(code[1])
 
     def renumber(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
-        """Set the residue numbers of atoms, in hybrid-36 beyond 9999.
+        """Set the residue numbers of atoms, using hybrid-36 for numbers above 9999.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class PdbAtoms:
         self._is_changed[rows] = True
 
     def plain_numbers(self) -> NDArray[np.int64]:
-        """Return the decimal residue numbers, shape (n,); `NOT_READABLE` for others."""
+        """Return the decimal residue numbers, (n,); `NOT_READABLE` for other texts."""
         cells = self._cells[:, _NUMBER]
         is_digit = (cells >= ord("0")) & (cells <= ord("9"))
         is_blank, is_minus = cells == ord(" "), cells == ord("-")
@@ -168,7 +168,7 @@ class PdbAtoms:
         return np.where(is_plain, np.where(is_minus.any(axis=1), -value, value), NOT_READABLE)
 
     def numbered_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first atoms of a chain's residues; without residue numbers, a repeated atom name starts a residue."""
+        """Return the first atom of each residue of a chain; without residue numbers, a repeated atom name starts a residue."""
         firsts = set(self._first_of_runs(rows).tolist())
         starts, met = [], set[bytes]()
         for row in rows.tolist():
@@ -186,18 +186,18 @@ class PdbAtoms:
         return rows[is_alpha & ~((self._cells[rows, _NAME] == np.frombuffer(b" CA", np.uint8)).all(axis=1))]
 
     def _places(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a number for each atom that encodes its residue number and insertion code."""
+        """Return for each atom an integer that encodes residue number and insertion code."""
         return numbers[rows] << 8 | self._cells[rows, _INSERTION]
 
     def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
-        """Return the chains in which a Cα occurs again, in another residue segment than at first, or which continue in another model.
+        """Return the chains in which a residue's Cα occurs again in another segment, or which continue in another model.
 
         Parameters
         ----------
         numbers : ndarray of int64, shape (n,)
             Residue number of each atom.
         is_forced : ndarray of bool, shape (p,)
-            True for each part of the file that is a model, whose chains differ from the chains of earlier parts.
+            True for each section of the file that is a model, whose chains differ from the chains of earlier sections.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class PdbAtoms:
         return sorted(repeated)
 
     def unwrap(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> bool:
-        """Continue the residue numbers of a chain that restart after 9999.
+        """Continue residue numbers that restart after 9999 within a chain.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class PdbAtoms:
     def copies(
         self, rows: NDArray[np.int64], numbers: NDArray[np.int64], breaks: NDArray[np.int64], is_forced: NDArray[np.bool_]
     ) -> list[int]:
-        """Return the first atoms of the second and further molecules of a chain, as `molecule_starts` finds them.
+        """Return the first atoms of the second and further molecules of a chain (see `molecule_starts`).
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class PdbAtoms:
         breaks : ndarray of int64, shape (n,)
             Number that changes at each TER and END, where a molecule may end.
         is_forced : ndarray of bool, shape (p,)
-            True for each part of the file that is a model, whose chains differ from the chains of earlier parts.
+            True for each section of the file that is a model, whose chains differ from the chains of earlier sections.
 
         Returns
         -------
@@ -277,14 +277,14 @@ class PdbAtoms:
         return row
 
     def is_amino_acid(self) -> NDArray[np.bool_]:
-        """Return True for each ATOM record of an amino acid, shape (n,)."""
+        """Return True for ATOM records of amino acids, (n,)."""
         names = self._cells[:, 17:20].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
         result, inverse = np.unique(names, return_inverse=True)
         table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in result.tolist()], np.bool_)
         return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
 
     def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
-        """Return the rewritten records by line; `record` returns the current text of a line."""
+        """Return the rewritten records by line number; the function `record` returns the present text of a line."""
         lines = self.lines[self._is_changed].tolist()
         return {
             line: cells.tobytes() + record(line)[ATOM_COLUMNS:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)

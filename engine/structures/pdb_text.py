@@ -1,8 +1,8 @@
-"""Normalise PDB files from other programs before gemmi reads them.
+"""Normalisation of PDB files written by other programs, before gemmi reads them.
 
 Deviations and their treatment:
 
-* Concatenated files have END between atoms: the atoms after it are read too.
+* Concatenated files have END between atoms: the atoms after it are read as well.
 * TER inside a chain: the amino acids of ATOM records after it belong to the chain.
 * Two molecules with the same chain name and residue numbers: the second molecule of chain A becomes chain A_2.
 * Residue names of four characters and serial numbers of six digits extend into the next columns.
@@ -43,11 +43,11 @@ class PlainPdb:
     Attributes
     ----------
     text : bytes
-        Input of gemmi.
+        Text to be read by gemmi.
     chain_names : dict of str to str
-        Names of chains by their names in `text`, for renamed chains.
+        Chain names in the file by their names in `text`, for renamed chains.
     notes : tuple of str
-        Messages for the user about omissions and deviations.
+        Messages for the user about omitted and reinterpreted content.
     """
 
     text: bytes
@@ -63,7 +63,7 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
     text : bytes
         ASCII text.
     all_models : bool
-        True to read the chains of all models, with new names for chains of the second and further models.
+        True to read the chains of all models; those of the second and further models get new names.
     """
     if b"\n" not in text and b"\r" in text:
         text = text.replace(b"\r", b"\n")
@@ -71,7 +71,7 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
 
 
 def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
-    """Return a file that is in standard form, reduced to its first model; None for other files."""
+    """Return the first model of a file that is already in standard form; None for other files."""
     buffer = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(buffer == ord("\n"))
     alpha, names = np.empty(len(ends) + 1, np.int64), np.empty(kernels.cpu.pdb_text.MAXIMUM_NAMES, np.int64)
@@ -89,7 +89,7 @@ def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
 
 
 class _Rewriting:
-    """Lines of a PDB file and the changes to apply to them."""
+    """Lines of a PDB file, and the changes to apply to them."""
 
     def __init__(self, text: bytes, all_models: bool) -> None:
         self._text, self._all_models = text, all_models
@@ -112,7 +112,7 @@ class _Rewriting:
         self._left_out = np.zeros(len(self._starts), np.bool_)
 
     def _columns(self, lines: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
-        """Return the first `width` columns of lines, shape (n, width), padded with blanks."""
+        """Return the first `width` columns of the given lines, (n, width), padded with blanks."""
         result = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
         lengths = self._stops[lines] - self._starts[lines]
         short = np.flatnonzero(lengths < width)
@@ -139,7 +139,7 @@ class _Rewriting:
     def _parts(self) -> NDArray[np.int64]:
         """Return the index of the section of the file to which each line belongs; -1 for lines of models that are not read.
 
-        Sections are separated by END and by the beginnings of models; between two ENDs only the first model is read. A section with the
+        Sections are separated by END and by the starts of models; between two END records only the first model is read. A section with the
         same atoms as the first section is a trajectory frame, which counts as a model.
         """
         section = np.cumsum(self._is_end) - self._is_end
@@ -170,10 +170,10 @@ class _Rewriting:
         return of_line
 
     _is_forced: NDArray[np.bool_] = np.zeros(1, np.bool_)
-    """True for each part that is a model, whose chains differ from the chains of earlier parts, shape (p,)."""
+    """True for each section that is a model, whose chains differ from the chains of earlier sections, (p,)."""
 
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the atom lines with valid coordinates, and their columns; too long serial numbers are truncated."""
+        """Return the atom lines with valid coordinates, and their columns; serial numbers that are too long are truncated."""
         cells = self._columns(lines, ATOM_COLUMNS)
         places = cells[:, 30:]
         is_plain = (places[:, [4, 12, 20]] == ord(".")).all(axis=1)
@@ -211,7 +211,7 @@ class _Rewriting:
         return lines[retained], cells[retained]
 
     def _blank_charges(self, lines: NDArray[np.int64]) -> None:
-        """Blank invalid charges, which are not used but which gemmi rejects."""
+        """Replace invalid charges by blanks: charges are not used, but gemmi rejects invalid ones."""
         charge = self._columns(lines, 80)[:, 78:]
         is_digit, is_sign = (charge >= ord("0")) & (charge <= ord("9")), (charge == ord("+")) | (charge == ord("-"))
         is_right = (charge == ord(" ")).all(axis=1) | (is_digit.any(axis=1) & is_sign.any(axis=1))
@@ -223,7 +223,7 @@ class _Rewriting:
         return self._changed.get(line, self._text[self._starts[line] : self._stops[line]])
 
     def _long_names(self, atoms: PdbAtoms) -> None:
-        """Rename residues with names of four characters, which extend into the column of the chain name, to their standard residues."""
+        """Rename residues with names of four characters, which extend into the column of the chain name, to standard residues."""
         n_before = Counter[str]()
         for rows, name in atoms.long_names():
             parent = dynamics_parent(name) or name[:3]
@@ -256,7 +256,7 @@ class _Rewriting:
         return numbers
 
     def _split_chains(self, atoms: PdbAtoms, numbers: NDArray[np.int64]) -> None:
-        """Rename the second and further molecules that share a chain name and residue numbers."""
+        """Rename the second and further molecules with the same chain name and residue numbers."""
         used = {atoms.chain_text(chain) for chain in np.unique(atoms.chain).tolist()}
         codes = free_codes(used)
         breaks = np.cumsum(self._is_ter | self._is_end)[atoms.lines] + (atoms.part << 32)
@@ -286,7 +286,7 @@ class _Rewriting:
                 self._notes.append(copies_note(shown, made))
 
     def _end_chains(self, atoms: PdbAtoms) -> None:
-        """Remove TER inside chains, since gemmi treats the residues after it as ligands."""
+        """Remove TER records within chains, since gemmi treats residues after TER as ligands."""
         lines = np.flatnonzero(self._is_ter & ~self._left_out)
         if not len(lines):
             return
@@ -310,7 +310,7 @@ class _Rewriting:
 
 
 def _has_place(record: bytes, shift: int) -> bool:
-    """Return True if the coordinate columns, shifted to the right by `shift`, contain three numbers."""
+    """Return True if the columns of the coordinates, shifted to the right by `shift`, contain three numbers."""
     if len(record.rstrip()) < 31 + shift + 16:
         return False
     for first in (30, 38, 46):

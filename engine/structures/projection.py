@@ -1,7 +1,7 @@
-"""Render meshes without OpenGL: camera, light, fog, and triangles drawn into an image with a depth buffer.
+"""Rendering of meshes without OpenGL: camera, light, fog, and triangles drawn into an image with a depth buffer.
 
-Painting triangles in order of depth would need no depth buffer, but intersecting chains, such as superposed chains, have no such order,
-and a window needs ten times as long to paint polygons one by one. Pictures for files are rendered in the same way, in any size.
+Without a depth buffer, triangles would be painted in the order of their depth. Intersecting chains, such as superposed chains, have no such
+order, and a window needs ten times as long to paint polygons one by one. Pictures for files are rendered in the same way, in any size.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from proteoscope.engine.structures.meshes import Mesh
 __all__ = ["AMBIENT", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
 
 MAXIMUM_PIXELS = 1 << 26
-"""Maximum number of pixels of a picture including oversampling; each needs 7 bytes."""
+"""Maximum number of pixels of a picture, including oversampling; each pixel needs 7 bytes."""
 AMBIENT = 0.4
-"""Fraction of light that is ambient."""
+"""Fraction of the light that is ambient."""
 LIGHT = (-0.35, 0.45, 0.82)
-"""Direction to the lamp relative to the viewer: x to the right, y up, z towards the viewer."""
+"""Direction to the light source relative to the viewer: x to the right, y up, z towards the viewer."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Projection:
     centre : ndarray, shape (3,)
         Coordinates in Å at the centre of the picture.
     scale : float
-        Pixels per Å at the centre.
+        Number of pixels per Å at the centre.
     distance : float
         Distance from the eye to the centre in Å; infinite without perspective.
     """
@@ -48,14 +48,14 @@ class Projection:
 
 
 class Projected(NamedTuple):
-    """Positions in a picture.
+    """Positions in a picture to which coordinates are projected.
 
     Attributes
     ----------
     x, y : ndarray of float32, shape (n,)
         Pixels to the right and down from the upper left corner; NaN for positions that are not in front of the eye.
     depth : ndarray of float32, shape (n,)
-        Å from the centre towards the viewer.
+        Distance from the centre of the scene towards the viewer, Å.
     """
 
     x: NDArray[np.float32]
@@ -101,17 +101,17 @@ def drawn(
     Parameters
     ----------
     mesh : Mesh
-        Triangles.
+        Triangles to render.
     colours : ndarray of uint8, shape (n, 3)
         Colours, indexed by `mesh.residue`.
     camera : Projection
-        View, in pixels of the final picture.
+        View, with a scale in pixels of the final picture.
     width, height : int
         Size of the picture in pixels.
     background : tuple of int
         Red, green and blue, 0 to 255.
     fog : float
-        Fraction of background colour at the far end, 0 to 1.
+        Fraction of the background colour at the maximum distance, 0 to 1.
     finer : int
         Oversampling factor for smooth edges.
 
@@ -144,7 +144,7 @@ def drawn(
 def _shaded(
     mesh: Mesh, colours: NDArray[np.uint8], camera: Projection, depth: NDArray[np.float32], background: tuple[int, int, int], fog: float
 ) -> NDArray[np.float32]:
-    """Return the colours of vertices with light and fog, shape (v, 3)."""
+    """Return the colours of vertices after adding light and fog, (v, 3)."""
     lamp = np.array(LIGHT) / np.linalg.norm(LIGHT)
     light = mesh.normals @ (np.asarray(camera.rotation).T @ lamp).astype(np.float32)
     light = AMBIENT + (1.0 - AMBIENT) * np.maximum(light, 0.0)

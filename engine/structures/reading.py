@@ -1,4 +1,4 @@
-"""Read protein chains from PDB, mmCIF and BinaryCIF files, plain or gzipped, in the format detected from the content.
+"""Reader of protein chains from PDB, mmCIF and BinaryCIF files, plain or gzipped; the format is detected from the content.
 
 gemmi reads the atoms; this module selects residues, alternative locations and chain names:
 
@@ -62,7 +62,7 @@ _MAXIMUM_FLAT = 7  # maximum length of a name in gemmi's columns of atoms
 _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _ALPHA = int.from_bytes(b"CA", "little")
 _MIXER = 0x5851F42D4C957F2D
-"""Odd number that spreads chain names over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
+"""Odd number that distributes chain names over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
 _X = SYMBOLS.index("X")
 _UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # BinaryCIF and MMTF contain one of these near the beginning
@@ -105,13 +105,13 @@ class StructureFile:
     Attributes
     ----------
     path : Path
-        File.
+        Path of the file.
     chains : Chains
         Protein chains; may be empty.
     chain_names : tuple of str
         Author names of the protein chains.
     skipped : tuple of SkippedChain
-        Other chains, with reasons.
+        Omitted chains, with reasons.
     messages : tuple of str
         Warnings about other omitted or reinterpreted content.
     """
@@ -123,7 +123,7 @@ class StructureFile:
     messages: tuple[str, ...] = ()
 
     def why_empty(self) -> InputError:
-        """Return the error that explains why the file has no protein chain."""
+        """Return the error that explains why the file contains no protein chain."""
         reported = [f"{f'chain {chain.chain}' if chain.chain else 'the chain without a name'} {chain.reason}" for chain in self.skipped[:4]]
         more = [f"{len(self.skipped) - 4} chains more"] if len(self.skipped) > 4 else []
         reasons = f": {'; '.join(reported + more)}" if reported else ", only ligands, solvent or atoms of other kinds"
@@ -131,7 +131,7 @@ class StructureFile:
 
 
 def stem(path: Path) -> str:
-    """Return the name of a structure: the name of its file without suffixes of structure formats and of gzip."""
+    """Return the name of a structure: the file name without suffixes of structure formats and of gzip."""
     name = path.name
     for _ in range(2):
         ending = Path(name).suffix
@@ -141,12 +141,12 @@ def stem(path: Path) -> str:
 
 
 def printable_name(name: str) -> str:
-    """Replace blanks and control characters, which would break a table row, by ``_``, and truncate long names."""
+    """Return a name in which blanks and control characters, which would break a table row, are replaced by ``_``; truncate long names."""
     return "".join(symbol if symbol.isprintable() and not symbol.isspace() else "_" for symbol in name[:_MAXIMUM_NAME])
 
 
 def printable_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a unique printable name for each distinct chain name; names that would coincide are numbered.
+    """Return a unique printable name for each distinct chain name; equal printable names are numbered.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
 
 
 Models = Literal["first", "all"]
-"""Models of a file to read: only the first, or all, where the chains of further models get new names."""
+"""Models to read from a file: only the first, or all, with new names for the chains of further models."""
 
 
 def read_structure(path: str | Path, *, minimum_plddt: float = 0.0, models: Models = "first") -> StructureFile:
@@ -185,12 +185,12 @@ def read_structure(path: str | Path, *, minimum_plddt: float = 0.0, models: Mode
     Returns
     -------
     StructureFile
-        Protein chains; a file without them is not an error (see `StructureFile.why_empty`).
+        Protein chains; a file without protein chains is not an error (see `StructureFile.why_empty`).
 
     Raises
     ------
     InputError
-        If the file is missing, damaged, in another format or without atoms. The message names file, position, reason and remedy.
+        If the file is missing, damaged, in another format or without atoms. The message contains file, position, reason and remedy.
     """
     path = Path(path)
     structure, facts = _read(path, models)
@@ -205,12 +205,12 @@ def gemmi_structure(path: Path, models: Models = "first") -> gemmi.Structure:
     path : Path
         Structure file.
     models : Models
-        Models to read, as in `read_structure`.
+        Models to read (see `read_structure`).
 
     Raises
     ------
     InputError
-        As in `read_structure`.
+        If `read_structure` would raise it.
     """
     return _read(path, models)[0]
 
@@ -237,7 +237,8 @@ def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
 def read_atom_columns(structure: gemmi.Structure) -> Any:
     """Return gemmi's columns of the atoms of a structure with one model.
 
-    Names in them have up to seven characters, which suffices for residues and atoms; longer chain names, as in assemblies, are truncated.
+    Names in these columns have up to seven characters, which suffices for residues and atoms; longer chain names, as in assemblies, are
+    truncated.
     """
     import gemmi  # slow to import: only structures need it
 
@@ -283,7 +284,7 @@ def _content(path: Path) -> bytes:
 
 
 def _check_words(unfolding: Unfolding, text: bytes) -> None:
-    """Reject gzipped text with more words than its size allows, since gemmi creates an object for each word of mmCIF."""
+    """Reject gzipped text with more words than its size permits, since gemmi creates an object for each word of mmCIF."""
     if unfolding.n_bytes == len(text):
         return
     is_blank = np.frombuffer(text, np.uint8) <= 32
@@ -345,7 +346,7 @@ class _Facts:
     descriptions : dict of str to str
         Names of entities.
     is_predicted : bool or None
-        True if B-factors are pLDDT; None if the file does not specify it.
+        True if B-factors are pLDDT values; None if the file does not state it.
     quality : dict of (str, int) to float
         pLDDT by mmCIF chain (label_asym_id) and residue (label_seq_id).
     notes : tuple of str
@@ -397,7 +398,7 @@ def _read_binary_cif(path: Path, data: bytes, models: Models) -> tuple[gemmi.Str
 
 
 def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes: list[str]) -> tuple[gemmi.Structure, _Facts]:
-    """Read the first block with atoms; `notes` are previous messages for the user, to which messages are added."""
+    """Read the first block with atoms; messages for the user are added to `notes`."""
     import gemmi  # slow to import: only structures need it
 
     blocks = [block for block in document if block.find_mmcif_category("_atom_site.")]
@@ -444,7 +445,7 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
 
 
 def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
-    """Return True if a Cα may occur twice in a residue of a model, as in molecules that share a chain name, or if this is unknown."""
+    """Return True if a Cα may occur twice in a residue of a model (molecules with the same chain name), or if this is unknown."""
     import gemmi  # slow to import: only structures need it
 
     try:
@@ -462,7 +463,7 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
-    """Reduce a structure to one model, with the chains of the first or of all models; return messages."""
+    """Reduce a structure to one model that contains the chains of the first or of all models; return messages."""
     if len(structure) < 2:
         return []
     used = {chain.name for chain in structure[0]}
@@ -480,13 +481,13 @@ def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
 
 
 def _tidy(text: str) -> str:
-    """Return text on one line without control characters, truncated."""
+    """Return a text on one line without control characters, truncated if long."""
     words = " ".join("".join(symbol if symbol.isprintable() else " " for symbol in text[: 4 * _MAXIMUM_DESCRIPTION]).split())
     return words.encode("utf-8", "replace").decode()[:_MAXIMUM_DESCRIPTION]
 
 
 class _StructureReader:
-    """Converter of the structure that gemmi read from a file to columns."""
+    """Converter from the structure that gemmi read to columns."""
 
     def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, minimum_plddt: float) -> None:
         self._path, self._facts, self._minimum_confidence = path, facts, minimum_plddt
@@ -551,9 +552,9 @@ class _StructureReader:
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the code of each residue, and masks of the amino acids and of the nucleotides.
+        """Return the code of each residue, and True for amino acids and for nucleotides.
 
-        `residue_names` has the name of each atom's residue, and `first` is the index of the first atom of each residue.
+        `residue_names` is the name of each atom's residue, and `first` is the index of the first atom of each residue.
         """
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
         kinds = [_decode_kind(number) for number in numbers.tolist()]
@@ -569,7 +570,7 @@ class _StructureReader:
     def _is_first_of_place(
         chain: NDArray, number: NDArray, insertion: NDArray, is_residue: NDArray[np.bool_], occupancy: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Return False for residues at the same position as another residue with a higher, or an equal earlier, occupancy."""
+        """Return False for residues at the same position as a residue with a higher occupancy, or with an equal one but earlier."""
         retained = np.ones(len(chain), np.bool_)
         rows = np.flatnonzero(is_residue)
         if len(rows) < 2:
@@ -687,7 +688,7 @@ class _StructureReader:
 
 @dataclass(frozen=True)
 class _Residues:
-    """Columns of all residues of a file; in the result of `of_chains`, `offsets` are the ranges of the protein chains."""
+    """Columns of all residues of a file; in the result of `of_chains`, `offsets` delimit the protein chains."""
 
     chain: NDArray[np.int64]
     backbone: NDArray[np.float64]
@@ -727,7 +728,7 @@ class _Residues:
 
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
-    """Assign secondary structure by hydrogen bonds between all chains, or by Cα distances in chains with few backbone atoms."""
+    """Return the secondary structure from hydrogen bonds between all chains, or from Cα distances in chains with few backbone atoms."""
     is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():
@@ -742,7 +743,7 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
 
 
 def _as_numbers(digits: NDArray) -> NDArray[np.int64]:
-    """Return names of 8 characters, shape (n, 8), as one integer each."""
+    """Return names of 8 characters, (n, 8), encoded as one integer each."""
     return np.ascontiguousarray(digits).view(np.int64).reshape(-1)
 
 
@@ -753,12 +754,12 @@ def _decode_name(number: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _decode_kind(number: int) -> tuple[int, bool, bool]:
-    """Return `residue_kind` of the residue name that an integer encodes (see `_as_numbers`)."""
+    """Return the `residue_kind` of the residue name that an integer encodes (see `_as_numbers`)."""
     return residue_kind(_decode_name(number))
 
 
 def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Multiply pLDDT by 100 if the program wrote it from 0 to 1."""
+    """Multiply pLDDT values by 100 if the file has them from 0 to 1."""
     values = confidence[rows]
     finite = values[np.isfinite(values)]
     return confidence * np.float32(100.0) if len(finite) and finite.max() <= 1.0 else confidence

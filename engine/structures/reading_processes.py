@@ -1,7 +1,7 @@
-"""Read structure files in separate processes.
+"""Reading of structure files in separate processes.
 
-gemmi holds the GIL while reading, and a malicious file must not crash the program. If a process dies or exceeds its time, only its
-current file is skipped.
+gemmi holds the GIL while reading, and a malicious file must not crash the program. If a process dies or exceeds its time, only the
+file that it was reading is skipped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from proteoscope.engine.structures.reading import Models, StructureFile, read_st
 __all__ = ["read_structures"]
 
 _MAXIMUM_SECONDS = 120.0
-"""Maximum seconds per file; the largest assemblies take ten seconds."""
+"""Maximum time per file, s; the largest assemblies take ten seconds."""
 _MAXIMUM_MEMORY = 8 << 30
 _UNDER_WAY = 4  # files queued for each process, so that it never waits for the next file
 _FILES_OF_A_PROCESS = 16  # minimum number of files per process, since starting a process takes a second
@@ -36,7 +36,7 @@ _LOOK_SECONDS = 0.1
 def read_structures(
     paths: Sequence[Path], processes: int, progress: Progress, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> Iterator[tuple[int, StructureFile | str]]:
-    """Read files in several processes, and yield their contents in the order of completion.
+    """Read files in several processes; yield their contents in the order of completion.
 
     Parameters
     ----------
@@ -45,18 +45,18 @@ def read_structures(
     processes : int
         Maximum number of processes.
     progress : Progress
-        Polled for cancellation several times a second.
+        Progress, which is checked for cancellation several times a second.
     minimum_plddt : float
-        Minimum pLDDT, as in `read_structure`.
+        Minimum pLDDT (see `read_structure`).
     models : Models
-        Models to read, as in `read_structure`.
+        Models to read (see `read_structure`).
 
     Yields
     ------
     int
         Index of the file in `paths`.
     StructureFile or str
-        Content of the file, or the reason for which it is left out.
+        Content of the file, or the reason why it is omitted.
     """
     waiting = deque(range(len(paths)))
     context = multiprocessing.get_context("spawn")
@@ -96,7 +96,7 @@ def read_structures(
 
 
 class _Reader:
-    """Process that reads files one after another; `under_way` has the indices of its files, oldest first."""
+    """Process that reads files one after another; `under_way` contains the indices of its files, oldest first."""
 
     def __init__(self, context: Any, minimum_plddt: float, models: Models) -> None:
         self.connection, theirs = context.Pipe()
@@ -108,11 +108,11 @@ class _Reader:
 
     @property
     def is_late(self) -> bool:
-        """True if reading the oldest file exceeds the maximum time."""
+        """True if the process has needed more than the maximum time for its oldest file."""
         return bool(self.under_way) and time.monotonic() - self._began > _MAXIMUM_SECONDS
 
     def give(self, number: int, paths: Sequence[Path]) -> None:
-        """Send the path of one more file to the process."""
+        """Send the path of a further file to the process."""
         if not self.under_way:
             self._began = time.monotonic()
         self.under_way.append(number)
@@ -120,7 +120,7 @@ class _Reader:
             self.connection.send(os.fspath(paths[number]))
 
     def finished(self) -> int:
-        """Remove the oldest file, which is finished, and return its index."""
+        """Remove the oldest file, which was read completely, and return its index."""
         self._began = time.monotonic()
         return self.under_way.popleft()
 

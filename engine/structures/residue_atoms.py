@@ -1,4 +1,4 @@
-"""Read the atoms of residues again from the file of a chain, for pictures of side chains."""
+"""Atoms of residues, read again from the file of a chain, for pictures of side chains."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ NO_ATOMS = Atoms((), (), np.empty((0, 3), np.float32), np.empty(0, np.int32), np
 
 
 def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with_backbone: bool = False) -> Atoms:
-    """Return the heavy atoms of residues, by default Cα and side chains.
+    """Return the heavy atoms of residues; by default, Cα and side chains.
 
     Parameters
     ----------
     path : Path
         Structure file.
     chains : Chains
-        Exactly one chain.
+        Object with exactly one chain.
     rows : ndarray of int
         Indices of residues in the chain; only the first `MAXIMUM_RESIDUES` are used.
     with_backbone : bool
@@ -109,7 +109,7 @@ def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
     path : Path
         Structure file.
     chains : Chains
-        Exactly one chain, with r residues.
+        Object with exactly one chain, of r residues.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
 
 
 def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]]:
-    """Return, for each residue of the chain in the file, its index, the residue and its selected alternative location."""
+    """Return, for each residue of the chain in the file: its index, the gemmi residue, and the selected alternative location."""
     row_at = {tuple(place): row for row, place in enumerate(chains.position.tolist())}
     result = []
     for residue in chain_atoms(path, chains)[0][0]:
@@ -144,7 +144,7 @@ def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
 
 
 def bonds_between(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the pairs of bonded atoms, shape (b, 2): of one residue or successive residues, within the sum of their covalent radii.
+    """Return the pairs of bonded atoms, (b, 2): in one residue or in successive residues, within the sum of their covalent radii.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One-character codes of residue names, from gemmi's table and for molecular dynamics programs.
+"""One-character codes of residue names, from gemmi's table and for names of molecular dynamics programs.
 
 AMBER, CHARMM, GROMACS and others have names for protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA, CLEU.
 """
@@ -58,7 +58,7 @@ _PARENTS = {name: parent for parent, names in _STATES.items() for name in names}
 
 @lru_cache(maxsize=4096)
 def dynamics_parent(name: str) -> str:
-    """Return the standard residue for a residue name of molecular dynamics programs; '' for other names, including standard ones.
+    """Return the standard residue of a residue name in molecular dynamics programs; '' for other names, including standard ones.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def dynamics_parent(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def residue_kind(name: str) -> tuple[int, bool, bool]:
-    """Return the code of the parent of a residue, True if it is an amino acid, and True if it is a nucleotide.
+    """Return the code of a residue's parent, True if the residue is an amino acid, and True if it is a nucleotide.
 
     The code is an index in `proteoscope.engine.sequences.matrices.SYMBOLS`, X for unknown residues.
     """

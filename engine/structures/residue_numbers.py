@@ -10,7 +10,7 @@ __all__ = ["DECIMAL_NUMBER", "FIRST_HEXADECIMAL", "LAST_DECIMAL", "hybrid_36", "
 LAST_DECIMAL = 9999
 """Largest number in four columns of decimal digits."""
 FIRST_HEXADECIMAL = f"{LAST_DECIMAL + 1:x}"
-"""Text of the next number in programs that continue in hexadecimal."""
+"""Text of the number after `LAST_DECIMAL` in programs that continue in hexadecimal."""
 DECIMAL_NUMBER = re.compile(r" *-?\d+ *")
 _GREATEST_NUMBER = 2_436_111  # largest number of hybrid-36 in four columns
 _HEXADECIMAL = re.compile(r"\d[0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}")
@@ -60,7 +60,7 @@ def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[i
 
 
 def _earlier_hexadecimal(texts: list[str], numbers: list[int], value: int, stop: int) -> list[int]:
-    """Reinterpret the numbers immediately before a hexadecimal number as hexadecimal if they continue to it; return their indices."""
+    """Reinterpret numbers before a hexadecimal number as hexadecimal if they lead up to it; return their indices."""
     changed = []
     for k in range(stop - 1, -1, -1):
         number = texts[k][:4]
@@ -77,7 +77,7 @@ def _from_hybrid(text: str) -> int:
 
 
 def hybrid_36(number: int) -> str:
-    """Return a residue number as the four characters of its columns.
+    """Return a residue number as the four characters of its PDB columns.
 
     Examples
     --------

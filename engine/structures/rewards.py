@@ -1,10 +1,12 @@
-"""Rewards of aligned residue pairs: the published formulas, and tables learned from superposed related chains.
+"""Rewards (scores) of aligned residue pairs: the published formulas, and tables learned from superposed related chains.
 
-Published (Mrozek et al. 2014, J Mol Model 20:2067, equations 17-19): the weighted sum of exp(-(difference of lengths)^2), exp(-(difference
+Published rewards (Mrozek et al. 2014, J Mol Model 20:2067, equations 17-19): the weighted sum of exp(-(difference of lengths)^2),
+exp(-(difference
 of angles)^2), the similarity of secondary structures (1, 1/2, 0), and BLOSUM62 scaled to [0, 1]. All terms are positive, so that
-alignments of unrelated residues score too.
+alignments of unrelated residues have positive scores too.
 
-Sensitive: a weighted sum of the log-odds, in bits, of two codes being aligned in related chains rather than by chance, minus a constant.
+Sensitive rewards: a weighted sum of log-odds, in bits, that two codes are aligned in related chains rather than by chance, minus a
+constant.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _MATRIX = "BLOSUM62"
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the terms of the score; 1 is the published or learned weight.
+    """Weights of the terms of a reward; 1 is the published or learned weight.
 
     Attributes
     ----------
@@ -78,14 +80,14 @@ class GapCosts:
 
 @dataclass(frozen=True)
 class SensitiveTables:
-    """Terms of the score of the sensitive mode.
+    """Tables for the rewards of the sensitive mode.
 
     Attributes
     ----------
     tables : dict of str to ndarray of float64, shape (32, 32)
         Log-odds of pairs of codes in bits, by alphabet.
     weights : dict of str to float
-        Weight of each table.
+        Weight of each table by alphabet.
     baseline : float
         Bits subtracted from the reward of every pair.
     gap_first, gap_next : float
@@ -100,7 +102,7 @@ class SensitiveTables:
 
     @classmethod
     def of(cls, content: Any) -> SensitiveTables:
-        """Create tables from the content of their JSON file."""
+        """Create tables from the parsed content of their JSON file."""
         tables = {}
         for name, rows in content["tables"].items():
             tables[name] = np.zeros((CODES, CODES))
@@ -110,12 +112,12 @@ class SensitiveTables:
 
 @lru_cache(maxsize=1)
 def sensitive_tables() -> SensitiveTables:
-    """Return the shipped tables."""
+    """Return the tables that are delivered with the program."""
     return SensitiveTables.of(json.loads(resources.path("structures", "rewards.json").read_text(encoding="utf-8")))
 
 
 def element_similarity() -> NDArray[np.float64]:
-    """Return the similarity of the states coil, helix and strand, shape (3, 3).
+    """Return the similarity of the states coil, helix and strand with each other, (3, 3).
 
     It is 1 for two helices or two strands, 0 for a helix and a strand, and 1/2 with coil (rules i-iii of the publication).
     """
@@ -123,7 +125,7 @@ def element_similarity() -> NDArray[np.float64]:
 
 
 def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """Return the published rewards of a query as integers.
+    """Return the published rewards of a query, as integers.
 
     Parameters
     ----------
@@ -139,7 +141,7 @@ def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) 
     rewards : Rewards
         Rewards and gap costs as integers.
     units : float
-        Integer value of a reward of 1.
+        Integer that represents a reward of 1.
     """
     matrix = read_matrix(_MATRIX).scores.astype(np.float64)
     tables = np.zeros((2, CODES, CODES))
@@ -151,7 +153,7 @@ def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) 
 
 
 def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """Return the learned rewards of a query as integers.
+    """Return the learned rewards of a query, as integers.
 
     The length weight applies to the distances (separation, burial and neighbour), and the angle weight to the conformation, which includes
     secondary structure. The weight of secondary structure applies to the published mode only.
@@ -172,7 +174,7 @@ def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: 
     rewards : Rewards
         Rewards and gap costs as integers.
     units : float
-        Integer value of a reward of 1 bit.
+        Integer that represents a reward of 1 bit.
     """
     factors = {
         "residue": weights.residue,
@@ -196,7 +198,7 @@ def _rewards(
     gaps: GapCosts,
     units: float,
 ) -> tuple[Rewards, float]:
-    """Return integer rewards, scaled so that the maximum score of the query fits 32 bits, and their scale."""
+    """Return integer rewards, scaled such that the maximum score of the query fits 32 bits, and the scale factor."""
     most = tables.max(axis=(1, 2)).sum() + by_length.max(initial=0.0) + by_angle.max(initial=0.0)
     while len(query.state) * (most * units + len(names) + 2) >= _MAXIMUM_SCORE:
         units /= 2

@@ -1,4 +1,4 @@
-"""Expand folders and lists into structure files, for searches, database builds and the window."""
+"""Expansion of folders and lists to structure files, for searches, databases and the window."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from proteoscope.engine.structures.reading import is_structure
 __all__ = ["DATABASE_FILE", "LISTS", "FolderFiles", "files_in", "listed", "structures_in"]
 
 DATABASE_FILE = "database.json"
-"""Name of the file that identifies the folder of a structure database."""
+"""Name of the file by which the folder of a structure database is recognised."""
 LISTS = (".txt", ".list", ".lst")
-"""Suffixes of lists of files, which are texts with a path in each line."""
+"""Suffixes of lists of files: texts with one path per line."""
 _NAMES_SHOWN = 3
 _MAXIMUM_LISTED = 1_000_000
 _MAXIMUM_LIST_BYTES = 1 << 27
@@ -33,7 +33,7 @@ class FolderFiles(NamedTuple):
     files : list of Path
         Structure files, sorted.
     note : str
-        Message about other files, or ''.
+        Message about files of the folder that are not structures, or ''.
     """
 
     files: list[Path]
@@ -41,7 +41,7 @@ class FolderFiles(NamedTuple):
 
 
 def structures_in(folder: Path) -> FolderFiles:
-    """Find the structure files of a folder by suffix or content. Links to folders are not followed."""
+    """Find the structure files of a folder by suffix or content; links to folders are not followed."""
     result, others = list[Path](), list[Path]()
     for path in _all_in(folder):
         (result if has_suffix(path.name, "structures") or _begins_like_one(path) else others).append(path)
@@ -50,7 +50,7 @@ def structures_in(folder: Path) -> FolderFiles:
 
 
 def files_in(folder: Path) -> FolderFiles:
-    """Return the structure files of a folder, found by `structures_in`.
+    """Return the structure files of a folder (see `structures_in`).
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _listed_names(folder: Path, others: list[Path]) -> str:
 
 
 def listed(path: Path) -> list[Path]:
-    """Return the files that a list names, each once.
+    """Return the files that a list contains, each once.
 
     A list has one path per line, relative to the folder of the list; ``#`` starts a comment.
 

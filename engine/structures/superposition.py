@@ -1,4 +1,4 @@
-"""Superpose chains: find the rotation and translation that move one chain onto another, the quality of the fit, and aligned residues."""
+"""Superposition of chains: rotation and translation that move one chain onto another, quality of the fit, and aligned residues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Translation = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Superpositions:
-    """Superpositions of n targets on one query; x' = R x + t moves a target onto it.
+    """Superpositions of n targets on one query; x' = R x + t moves a target onto the query.
 
     Attributes
     ----------
@@ -44,13 +44,13 @@ class Superpositions:
     translation : ndarray of float64, shape (n, 3)
         Translation t of each target in Å.
     tm_score_query, tm_score_target : ndarray of float64, shape (n,)
-        TM-scores normalised by the length of the query and of the target, each for its own best superposition.
+        TM-scores normalised by the length of the query and of the target, each for the best superposition by this score.
     rmsd : ndarray of float64, shape (n,)
-        RMSD in Å of the aligned pairs for the transformation above, which is the best for the TM-score by the shorter chain.
+        RMSD of the aligned pairs in Å, for R and t, which are the best by the TM-score normalised by the shorter chain.
     aligned_length : ndarray of int64, shape (n,)
         Number of aligned pairs.
     pairs : ndarray of int32, shape (k, 2)
-        Aligned residues of query and target, from 0, of all targets.
+        Aligned residues of query and target, from 0, for all targets.
     pair_offsets : ndarray of int64, shape (n + 1,)
         Pairs of target i are ``pair_offsets[i]:pair_offsets[i + 1]``.
     """
@@ -68,7 +68,7 @@ class Superpositions:
         return len(self.rmsd)
 
     def moved(self, i: int, position: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Transform coordinates of a target onto the query.
+        """Return coordinates of target `i` after its transformation onto the query.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
 def tm_scores(
     query_position: NDArray[np.floating], target_position: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[float, float]:
-    """Return the TM-scores of an alignment, normalised by query and by target length, each for its own best superposition.
+    """Return the TM-scores of an alignment, normalised by query and by target length, each for the best superposition by this score.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def superpose_many(
     effort: Effort = "thorough",
     progress: Progress | None = None,
 ) -> Superpositions:
-    """Align and superpose each target with the query for the highest TM-score found.
+    """Align and superpose each target with the query, such that the TM-score is as high as possible.
 
     The search starts from the given alignments and from alignments suggested by Cα coordinates (`proteoscope.kernels.cpu.superposition`).
 
@@ -158,11 +158,12 @@ def superpose_many(
     start_offsets : ndarray of int64, shape (n + 1,)
         Pairs of target i are ``start_offsets[i]:start_offsets[i + 1]``.
     threads : int, optional
-        Number of threads, by default one per CPU core; each pair of chains uses one.
+        Number of threads, by default one per CPU core; each pair of chains uses one thread.
     effort : Effort
-        ``quick`` suits near-optimal initial alignments and takes half the time; ``thorough`` finds what TM-align finds even without them.
+        ``quick`` is sufficient for near-optimal initial alignments and needs half the time; ``thorough`` needs no initial alignment to find
+        what TM-align finds.
     progress : Progress, optional
-        Advances by 1 per target; polled for cancellation.
+        Progress, which advances by one step per target and is checked for cancellation.
 
     Returns
     -------
@@ -181,7 +182,7 @@ def superpose_many(
 
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
-    """Superpose pairs of chains on the CPU; see `superpose_many`.
+    """Superpose pairs of chains on the CPU (see `superpose_many`).
 
     Parameters
     ----------
@@ -190,9 +191,9 @@ def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progre
     threads : int
         Number of CPU threads.
     effort : Effort
-        Thoroughness of the search, as in `superpose_many`.
+        Thoroughness of the search (see `superpose_many`).
     progress : Progress
-        Advances by one for each pair; polled for cancellation.
+        Progress, which advances by one step per pair and is checked for cancellation.
     """
     result, done = FoundSuperpositions.empty(pairs), 0
     with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
@@ -209,7 +210,7 @@ def pairs_with_query(
     start_pairs: NDArray[np.integer],
     start_offsets: NDArray[np.int64],
 ) -> ChainPairs:
-    """Return the pairs of the query with each target; parameters and errors are as in `superpose_many`."""
+    """Return the pairs of the query with each target (see `superpose_many` for parameters and errors)."""
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
@@ -228,7 +229,7 @@ def pairs_with_query(
 
 
 def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
-    """Return the results of consecutive pairs.
+    """Return the superpositions of the consecutive pairs `first:last`.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, 
     first : int
         Index of the first pair.
     last : int, optional
-        End index (exclusive); by default all further pairs are included.
+        End index (exclusive); by default the number of pairs.
     """
     some = slice(first, last)
     counts, scores = superpositions.counts[some], superpositions.scores[some]
@@ -255,7 +256,7 @@ def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, 
 
 
 def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pair_offsets: NDArray) -> None:
-    """Raise a `ValueError` for input with which the kernel would read out of bounds or use invalid numbers."""
+    """Raise `ValueError` for input with which the kernel would read out of bounds or compute with invalid numbers."""
     lengths, counts = np.diff(offsets), np.diff(pair_offsets)
     if not n_query or (lengths < 1).any() or len(lengths) != len(counts) or (counts < 0).any():
         raise ValueError("a chain is empty, or there are not as many alignments as targets")
@@ -273,5 +274,5 @@ def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pa
 
 
 def _columns(position: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return coordinates in the layout of the kernels, shape (3, n)."""
+    """Return coordinates in the layout of the kernels, (3, n)."""
     return np.ascontiguousarray(np.asarray(position, np.float64).T)

@@ -1,8 +1,9 @@
-"""Compute molecular surfaces as triangles: isosurfaces of a sum of Gaussians at the atoms.
+"""Molecular surfaces as triangles: isosurfaces of a sum of Gaussians at the atoms.
 
 The sum is that of Grant & Pickup (Journal of Physical Chemistry 99, 1995, 3503-3510), with one factor for all atoms and the value 1 on
-the surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 1998, 888-898): each grid cell that the surface crosses has
-a vertex at the mean of the edge crossings, and each crossed edge is surrounded by a square.
+the surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 1998, 888-898): each grid cell that contains a part of the
+surface has
+a vertex at the mean of the edge crossings, and each crossed edge is surrounded by a quadrilateral.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from proteoscope.engine.structures.meshes import NO_MESH, Mesh, are_places
 __all__ = ["MAXIMUM_CELLS", "molecular_surface"]
 
 MAXIMUM_CELLS = 4_000_000
-"""Maximum number of grid cells, which take 16 MB."""
+"""Maximum number of grid cells, which need 16 MB."""
 _FINEST = 0.6
 """Minimum grid spacing in Å, used if the limits of cells and triangles allow it."""
 _STEEPNESS = 2.0
 _REACH = 1.9
-"""Distance from an atom, in radii, beyond which its contribution is ignored: it is below 1/180 there."""
+"""Distance from an atom, in radii, beyond which its contribution (below 1/180) is ignored."""
 _COARSER = 1.35
 _ATOMS_AT_ONCE = 256
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
@@ -32,7 +33,7 @@ _EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if int(np.abs(_CORNE
 def molecular_surface(
     position: NDArray[np.floating], radius: NDArray[np.floating], residue: NDArray[np.integer], maximum_triangles: int
 ) -> Mesh:
-    """Return the surface of atoms, as fine as the limits of memory and triangles allow.
+    """Return the surface of atoms, as fine as the limits of memory and triangles permit.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def _at_spacing(position: NDArray[np.float64], radius: NDArray[np.float64], resi
 def _field(
     position: NDArray[np.float64], radius: NDArray[np.float64], spacing: float
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return a sum of Gaussian-like contributions of the atoms on a grid.
+    """Return a sum of Gaussian-like contributions of the atoms on a grid, with a grid spacing of `spacing` Å.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def _field(
 
 
 def _crossings(field: NDArray[np.float32], cells: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean position of the crossed edges in each cell, relative to the cell, shape (c, 3)."""
+    """Return the mean position of the crossed edges of each cell, relative to the cell, (c, 3)."""
     value = np.stack([field[tuple((cells + corner).T)] for corner in _CORNERS]).astype(np.float64)
     total, n = np.zeros((len(cells), 3)), np.zeros(len(cells))
     for a, b in _EDGES:
@@ -138,7 +139,7 @@ def _crossings(field: NDArray[np.float32], cells: NDArray[np.int64]) -> NDArray[
 
 
 def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDArray[np.float64], spacing: float) -> NDArray[np.float32]:
-    """Return the outward normals of vertices, shape (v, 3): the negative gradient of the sum, interpolated between grid points."""
+    """Return the outward normals of vertices, (v, 3): the negative gradient of the sum, interpolated between grid points."""
     cell = np.clip(((vertices - low) / spacing).astype(np.int64), 1, np.array(field.shape) - 3)
     part = (vertices - low) / spacing - cell
     slope = np.zeros((len(vertices), 3))
@@ -155,9 +156,9 @@ def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDA
 
 
 def _squares(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return two triangles for each edge of the grid that crosses the surface, as indices of vertices, shape (t, 3).
+    """Return two triangles for each grid edge that crosses the surface, as indices of vertices, (t, 3).
 
-    The border of the grid must be outside the surface.
+    `number` is the index of the vertex of each cell. The border of the grid must be outside the surface.
     """
     result = []
     for axis in range(3):
