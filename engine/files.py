@@ -204,7 +204,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
     Raises
     ------
     OSError
-        If the disk is full or not writable.
+        If the disk is full or cannot be written.
     """
     target = sibling_path(temporary, path.name)
     temporary.replace(target)
@@ -381,7 +381,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     Raises
     ------
     StorageError
-        If the disk is full or not writable.
+        If the disk is full or cannot be written.
     """
     with atomic_path(path) as temporary:
         with storage_errors(path):

@@ -1,4 +1,4 @@
-"""Parse peptides in the notations of search engines and libraries.
+"""Parser of peptides in the notations of search engines and libraries.
 
 Modifications may be in square brackets or parentheses after their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
 ``M[UNIMOD:35]``), by added mass (``M[+15.9949]``), or by the mass of the modified residue (``M[147]``); or signed masses without brackets

@@ -1,4 +1,4 @@
-"""Parse and write modified peptides in ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189)."""
+"""Reader and writer of modified peptides in ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189)."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ class PointsToCentroids(_Kind):
     of_item = POINTS_OF_RUN
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of approximately the given size."""
         return clustering.synthetic_workload.sample_points(size, seed)
 
     def _operations(self, workload: Workload) -> NDArray[np.float64]:
@@ -290,7 +290,7 @@ class VectorsToCentroids(_Kind):
     of_item = 1
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of approximately the given size."""
         return clustering.synthetic_workload.sample_vectors(size, seed)
 
     def _length(self, workload: Workload) -> int:

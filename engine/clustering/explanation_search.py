@@ -50,7 +50,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
         Input ``project`` (folder of a project with an identification), with `ExplanationParameters`. If `out` is not None, the table of
         explained spectra is also written to this file. The CPU does all the work, whatever the device.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress, which receives stages and messages.
 
     Returns
     -------

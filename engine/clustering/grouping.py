@@ -58,7 +58,7 @@ class VectorGroups:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of approximately the given size."""
         return clustering_package.synthetic_workload.sample_groups(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:

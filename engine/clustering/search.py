@@ -30,7 +30,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
         otherwise a run is added. Options: ``consensus``, an MGF file for the consensus spectra; ``labels``, a table of known labels (see
         `proteoscope.engine.clustering.quality.read_labels`); ``strict``, which rejects files with unreadable spectra.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress, which receives stages and messages.
 
     Returns
     -------

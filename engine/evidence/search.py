@@ -50,7 +50,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         Inputs ``project`` (folder of a project with an identification), ``structures`` (a structure database, or files, folders and lists
         of files), and optionally ``homologues`` (sequence files), with `EvidenceParameters`. The option ``report`` is a folder for pages.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress, which receives stages and messages.
 
     Returns
     -------

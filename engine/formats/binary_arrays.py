@@ -1,4 +1,4 @@
-"""Decode the peak arrays of mzML and mzXML (base64, zlib, MS-Numpress) for all spectra of a block together."""
+"""Decoding of the peak arrays of mzML and mzXML (base64, zlib, MS-Numpress) for all spectra of a block together."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
 
 MAXIMUM_NUMBERS = 4 * MAXIMUM_PEAKS
-"""Maximum number of numbers in a block, two for each peak; a megabyte of well-compressed arrays unpacks to a tenth of it."""
+"""Maximum number of numbers in a block, two for each peak; well-compressed arrays of a megabyte unpack to a tenth of it."""
 _LARGE = MAXIMUM_NUMBERS // 8
 _MAXIMUM_NUMBERS_OF_BYTE = 1032  # the maximum compression ratio of zlib; numpress stores at most two numbers in a byte
 
 
 @dataclass
 class Arrays:
-    """Positions and encodings of one array for each of n spectra, for example their m/z arrays.
+    """Positions and encodings, in a block of text, of one array (such as m/z) for each of n spectra.
 
     Attributes
     ----------
     start, stop : ndarray of int64, shape (n,)
-        Range of bytes of the base64 text in the block; start is -1 if a spectrum has no such array.
+        Range of bytes of the base64 text in the block; `start` is -1 if a spectrum has no such array.
     dtype : ndarray of str, shape (n,)
         NumPy dtypes (``<f4``), '' if unknown.
     compression : ndarray of int64, shape (n,)
@@ -57,7 +57,7 @@ class Arrays:
 
     @property
     def n_numbers(self) -> int:
-        """Number of numbers to unpack: the declared number, limited by what the bytes can contain."""
+        """Number of numbers to unpack: the declared number, limited to what the bytes can contain."""
         most = (self.stop - self.start) * np.where(self.is_zlib, _MAXIMUM_NUMBERS_OF_BYTE, 2)
         counts = np.where((self.length > 0) & (self.length <= MAXIMUM_PEAKS), self.length * self.per_peak, 0)
         return int(np.minimum(counts, most).sum())
@@ -154,7 +154,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
 
 
 def _runs(arrays: Arrays, issues: NDArray[np.int64], n_bytes: NDArray[np.int64]) -> list[slice]:
-    """Return segments of spectra to unpack together: consecutive plain arrays of one dtype, or one array of any other encoding."""
+    """Return segments of spectra that are unpacked together: consecutive plain arrays of one dtype, or one array with another encoding."""
     n = len(issues)
     if not n:
         return []

@@ -1,6 +1,7 @@
-"""Read Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) with the optional package opentimspy.
+"""Reader of Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) with the optional package opentimspy.
 
-Experimental: as in opentimspy without Bruker's library, the square root of m/z is calibrated by a line over the range of the run, which
+The reader is experimental: as in opentimspy without Bruker's library, the square root of m/z is calibrated by a line over the range of the
+run, which
 causes errors of a few parts per million. Each precursor becomes one spectrum: the peaks of all its frames and scans, summed by time of
 flight.
 """
@@ -31,7 +32,7 @@ __all__ = ["read_tdf"]
 _TABLES = ("Frames", "GlobalMetadata", "PasefFrameMsMsInfo", "Precursors")
 _PASEF = 8
 _PRECURSORS = 250
-"""Number of precursors read together, with all their frames."""
+"""Number of precursors that are read together, with all their frames."""
 _MAXIMUM_ROWS = 1 << 26
 _MAXIMUM_SCANS = 1 << 16
 _LARGEST_NUMBER = 1 << 31
@@ -44,14 +45,14 @@ _PRECURSORS_OF_RUN = (
 
 
 def read_tdf(folder: Path, progress: Progress) -> Spectra:
-    """Read the MS2 spectra of a run, a spectrum for each precursor, in order of precursor number.
+    """Read the MS2 spectra of a run, one per precursor, in the order of precursor numbers.
 
     Parameters
     ----------
     folder : Path
         Folder of the run (``.d``).
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Returns
     -------

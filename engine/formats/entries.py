@@ -1,4 +1,4 @@
-"""Annotated entries of protein databases: cut from the file, parsed by Biopython, and converted to columns.
+"""Annotated entries of protein databases: found in the file, parsed by Biopython, and converted to columns.
 
 A format is an `EntryFormat`: it finds the ends of entries and parses text into `Entry` objects. The entries are converted to FASTA in
 memory, so that the FASTA reader checks their sequences and headers.
@@ -27,11 +27,11 @@ from proteoscope.engine.unfolding import ANNOTATED, ANNOTATION_BYTES
 __all__ = ["PARSER_ERRORS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 
 PARSER_ERRORS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
-"""Exceptions that Biopython's parsers raise for malformed text; Biopython has no exception class of its own for it."""
+"""Exceptions that Biopython's parsers raise for malformed text, since Biopython has no exception class for this."""
 MAXIMUM_LINE_BYTES = 1 << 20
 """Maximum line length of formats with lines; lines usually have 80 characters, some descriptions a few thousand."""
 MAXIMUM_ENTRY_BYTES = 64 << 20
-"""Maximum size of an entry of a protein; the longest entry of UniProt has 3 MB as XML."""
+"""Maximum size of a protein's entry; the longest entry of UniProt has 3 MB as XML."""
 _RESIDUES = (string.ascii_uppercase + "*").encode()
 _DROPPED = b" \t\r\n0123456789-."
 _CAPITALS = bytes.maketrans(string.ascii_lowercase.encode(), string.ascii_uppercase.encode())
@@ -43,9 +43,9 @@ class Entry(NamedTuple):
     Attributes
     ----------
     accession, description : str
-        Words as in a FASTA header.
+        Accession and description, as in a FASTA header.
     sequence : bytes
-        Residues in ASCII capitals; empty if the entry only carries the counts below.
+        Residues in ASCII capitals; empty if the entry only contains the counts below.
     features : sequence of FeatureRow
         Features of the sequence.
     line : int
@@ -89,14 +89,14 @@ class EntryFormat(Protocol):
     name : str
         Name of the format in the registry.
     has_lines : bool
-        True if the text consists of short lines.
+        True if the text consists of short lines (at most `MAXIMUM_LINE_BYTES`).
     """
 
     name: str
     has_lines: bool
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
+        """Return the byte offset of the end of the last complete entry in a text; 0 if no entry is complete."""
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
         """Yield the entries of a block, which ends between two entries or at the end of the file.
@@ -125,7 +125,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
     written_as : EntryFormat
         Format of the file.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
     with_chromosomes : bool
         See `EntryFormat.entries`.
 
@@ -196,7 +196,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
 
 
 def _counted(source: ByteSource, entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Yield entries unchanged, and count those of gzipped files towards the limit of unpacked data."""
+    """Yield entries unchanged; count the entries of gzipped files, since their number is limited."""
     for entry in entries:
         if source.is_gzip:
             source.unfolding.add(ANNOTATED, 1)
@@ -208,7 +208,7 @@ def _n_lines(text: bytes) -> int:
 
 
 def _checked(entry: Entry, path: Path, n_lines: int, with_chromosomes: bool) -> Entry:
-    """Return an entry after checking its sequence and reducing its accession to one word."""
+    """Return an entry with its accession reduced to one word, after checking its sequence."""
     accession = "".join(entry.accession.split()[:1])
     if not accession:
         raise EntryError(entry.line, "the entry has no accession")
@@ -251,7 +251,7 @@ def clean_sequence(sequence: bytes) -> bytes:
 
 
 def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None:
-    """Return a feature from Biopython's positions; None if either position is unknown.
+    """Return a feature at a position given by Biopython; None if the start or the end is unknown.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None
 
 
 def flat_file_cut(text: bytes) -> int:
-    """Return the end of the last line ``//`` of a text as a byte offset, or 0 if there is no such line."""
+    """Return the byte offset of the end of the last line ``//`` in a text; 0 if there is no such line."""
     for end in (b"\n//\n", b"\n//\r\n", b"\r//\r"):
         at = text.rfind(end)
         if at >= 0:

@@ -1,4 +1,4 @@
-"""Read protein sequences from FASTA files, plain or gzipped."""
+"""Reader of protein sequences from FASTA files, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["MAXIMUM_CHROMOSOME_BYTES", "are_of_chromosome", "parse_fasta", "read
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAXIMUM_HEADER_BYTES = 1 << 20
-"""Maximum size of a header; databases that join the headers of identical sequences have headers of up to a third of it."""
+"""Maximum size of a header; databases that join the headers of identical sequences have headers of up to a third of this size."""
 _MAXIMUM_RECORD_BYTES = 16 << 20
-"""Maximum size of a record of a protein; a header and a protein with blanks between its residues are shorter."""
+"""Maximum size of a protein's record; a header and a protein with blanks between its residues need less."""
 MAXIMUM_CHROMOSOME_BYTES = 400 << 20
 _MINIMUM_RECORD_BYTES = 8
 _NUCLEOTIDE_SHARE = 0.9
-"""Minimum fraction of A, C, G, T, U and N in a sequence that may be as long as a chromosome; the rest may be ambiguity codes of IUPAC."""
+"""Minimum fraction of A, C, G, T, U and N in a sequence that may be as long as a chromosome; the others may be IUPAC ambiguity codes."""
 
 
 def _cut(text: bytes) -> int:
-    """Return the start of the last record of a text as a byte offset, or 0 if no record is complete."""
+    """Return the byte offset of the start of the last record in a text; 0 if no record is complete."""
     return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
 
@@ -42,7 +42,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
     source : ByteSource
         Open file.
     progress : Progress
-        Receives the number of bytes read; polled for cancellation.
+        Progress, which receives the number of bytes read and is checked for cancellation.
     every_record, with_chromosomes : bool
         See `proteoscope.engine.formats.protein_files.read_proteins`.
 
@@ -54,7 +54,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
     Raises
     ------
     InputError
-        If the file is invalid, as in `proteoscope.engine.formats.protein_files.read_proteins`.
+        If the file is invalid (see `proteoscope.engine.formats.protein_files.read_proteins`).
     Cancelled
         If the user cancels.
     """
@@ -80,7 +80,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
 
 
 def _begins_a_chromosome(text: bytes) -> bool:
-    """Return True if the record that begins the text continues with nucleotides for more than the length of a protein."""
+    """Return True if the text starts with a record of more nucleotides than a protein has residues."""
     rest = text[: _MAXIMUM_RECORD_BYTES >> 2].upper()
     header_end = max(rest.find(b"\n"), 0) or max(rest.find(b"\r"), 0)
     return bool(header_end) and are_of_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))
@@ -119,7 +119,7 @@ def too_long(path: Path, sequence: NDArray[np.uint8], line: int, *, with_chromos
     path : Path
         File with the sequence, for the message.
     sequence : ndarray of uint8, shape (length,)
-        Beginning of the sequence, or all of it: ASCII capitals, and any other characters of the file.
+        Characters of the sequence, or of its beginning: ASCII capitals, and any other characters of the file.
     line : int
         Line of the record's header, from 1.
     with_chromosomes : bool
@@ -162,7 +162,7 @@ def parse_fasta(
     with_chromosomes : bool
         True to accept sequences of up to `MAXIMUM_NUCLEOTIDES` nucleotides.
     count : callable, optional
-        Receives the number of records before they are processed; may raise.
+        Function that receives the number of records before they are processed, and may raise an exception.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def parse_fasta(
 
 
 def _utf8(text: bytes) -> bytes:
-    """Return header text as UTF-8; old files are in Latin-1."""
+    """Return the text of a header as UTF-8; old files are in Latin-1."""
     try:
         text.decode()
     except UnicodeDecodeError:

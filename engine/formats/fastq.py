@@ -1,4 +1,4 @@
-"""Read sequences with qualities from FASTQ files, plain or gzipped."""
+"""Reader of sequences with qualities from FASTQ files, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
 
 @dataclass(frozen=True)
 class Reads:
-    """Sequences with qualities, n of them.
+    """Sequences (n) with base qualities.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Reads:
 
 @dataclass
 class ReadBlock:
-    """Reads of a block, n of them; `names`, `bases` and `qualities` are as in `Reads`.
+    """Reads (n) of a block; `names`, `bases` and `qualities` have the same meaning as in `Reads`.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
     path : str or Path
         FASTQ file, plain or gzipped.
     progress : Progress, optional
-        Receives the number of bytes read; polled for cancellation.
+        Progress, which receives the number of bytes read and is checked for cancellation.
     spool : Path, optional
         Folder for temporary files without a name, from which bases, qualities and names over several hundred megabytes are memory-mapped.
 
@@ -143,7 +143,10 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
 
 
 def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
-    """Return True if qualities (ASCII, shape (total,)) appear to be encoded with offset 64, as Illumina's before 2011, instead of 33."""
+    """Return True if qualities appear to be encoded with offset 64, as Illumina's before 2011, instead of 33.
+
+    `qualities` are ASCII characters, (total,).
+    """
     if not len(qualities):
         return False
     bounds = [(int(chunk.min()), int(chunk.max())) for chunk in iterate_chunks(qualities)]
@@ -159,7 +162,7 @@ def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) ->
     source : ByteSource
         Open FASTQ file.
     progress : Progress
-        Receives the number of bytes read; polled for cancellation.
+        Progress, which receives the number of bytes read and is checked for cancellation.
     block_bytes : int
         Size of a block in bytes; 0 for the default.
 
@@ -196,7 +199,7 @@ def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) ->
 
 
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[ReadBlock, int]:
-    """Return the complete reads of a text and its number of lines; `n_lines` is the number of lines of the file before the text."""
+    """Return the complete reads of a text, and its number of lines; `n_lines` is the number of lines of the file before the text."""
     text = np.frombuffer(data, np.uint8)
     # Upper bounds: most @ are qualities, and each record has a minimum size; the last may lack its line end.
     maximum = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Write and open features of proteins as the columns of an index."""
+"""Writer and reader of the features of proteins as columns of an index."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_features(folder: Path, features: Features) -> None:
 
 
 def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
-    """Open the features of n proteins that `write_features` wrote, memory-mapped, and check them.
+    """Open the memory-mapped features of n proteins, written by `write_features`, after validation.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
     Returns
     -------
     Features or None
-        Features; None if the folder has none.
+        Features; None if the folder contains none.
 
     Raises
     ------

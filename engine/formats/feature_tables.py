@@ -48,7 +48,7 @@ def features_table(accessions: list[str], features: Features) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        A row for each feature, with the columns of `FEATURES`.
+        Table with one row per feature and the columns of `FEATURES`.
     """
     owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
     kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())

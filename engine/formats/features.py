@@ -14,7 +14,7 @@ from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 __all__ = ["FEATURE_GROUPS", "FEATURE_KINDS", "FeatureKind", "FeatureRow", "Features", "kind_code"]
 
 MAXIMUM_TEXT_BYTES = 300
-"""Maximum length of a feature's description; descriptions without references have up to about 200 characters."""
+"""Maximum number of characters of a feature's description; descriptions without references have up to about 200."""
 
 
 class FeatureKind(NamedTuple):
@@ -23,11 +23,11 @@ class FeatureKind(NamedTuple):
     Attributes
     ----------
     name : str
-        Name in tables.
+        Name of the kind in tables.
     group : str
         Group of the kind, from `FEATURE_GROUPS`.
     names : tuple of str
-        Names in file formats: UniProt's key in text and type in XML, then the feature keys of GenBank and EMBL.
+        Names of the kind in file formats: UniProt's key in text and type in XML, and the feature keys of GenBank and EMBL.
     """
 
     name: str
@@ -77,19 +77,19 @@ FEATURE_KINDS = (
     FeatureKind("strand", "secondary structure", ("STRAND",)),
     FeatureKind("turn", "secondary structure", ("TURN",)),
 )
-"""All supported kinds; they exclude ends of fragments and sources of sequences."""
+"""All supported kinds of features; ends of fragments and sources of sequences are not among them."""
 _CODES = {name: code for code, kind in enumerate(FEATURE_KINDS) for name in (kind.name, *kind.names)}
 _STRUCTURES = {"helix": "helix", "sheet": "strand", "strand": "strand", "turn": "turn"}
-"""Names of kinds by the value of the qualifier ``sec_str_type`` of GenBank's ``SecStr`` features."""
+"""Names of kinds by value of the qualifier ``sec_str_type`` of ``SecStr`` features in GenBank."""
 
 
 def kind_code(name: str, detail: str = "") -> int:
-    """Return the index in `FEATURE_KINDS` for the name of a kind in any supported format, or -1 if it is unknown.
+    """Return the index in `FEATURE_KINDS` of a kind, given its name in any supported format; -1 if it is unknown.
 
     Parameters
     ----------
     name : str
-        Name in tables or in a file format.
+        Name of the kind in tables or in a file format.
     detail : str
         Type of secondary structure, for GenBank's ``SecStr`` features.
 
@@ -122,7 +122,7 @@ class FeatureRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Features of n proteins as columns; the features of protein i are the rows ``offsets[i]:offsets[i + 1]``.
+    """Features of n proteins as columns; those of protein i are the rows ``offsets[i]:offsets[i + 1]``.
 
     Attributes
     ----------
@@ -144,13 +144,13 @@ class Features:
 
     @classmethod
     def none(cls, n: int) -> Features:
-        """Return columns for n proteins without features."""
+        """Return the columns of n proteins without features."""
         empty = np.zeros(0, np.int32)
         return cls(np.zeros(n + 1, np.int64), empty.astype(np.uint8), empty, empty, Texts.from_strings(()))
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[FeatureRow]]) -> Features:
-        """Return columns for n proteins from the feature rows of each protein."""
+        """Return the columns of n proteins, given the features of each protein."""
         flat = [row for protein_rows in rows for row in protein_rows]
         kind, first, last, texts = zip(*flat, strict=True) if flat else ((), (), (), ())
         offsets = run_offsets(np.fromiter(map(len, rows), np.int64, len(rows)))

@@ -27,22 +27,22 @@ _RECORD_END = re.compile(rb"^//[ \t]*(?:\n|\Z)", re.MULTILINE)
 _GENBANK_LENGTH = re.compile(rb"^LOCUS +\S+ +(\d+) (?:bp|aa)", re.MULTILINE)
 _EMBL_LENGTH = re.compile(rb"^ID +[^\n]*?(\d+) (?:BP|AA)\.", re.MULTILINE)
 _TEXTS = ("note", "product", "region_name", "site_type", "bond_type", "sec_str_type", "gene")
-"""Qualifiers that describe a feature, in order of preference."""
+"""Qualifiers that may describe a feature, in order of preference."""
 _SITE_KINDS = {
     "phosphorylation": "modified residue",
     "glycosylation": "glycosylation",
     "active": "active site",
     "lipid-binding": "lipidation",
 }
-"""Kinds of GenBank's ``Site`` features by their qualifier ``site_type``."""
+"""Kinds of the features ``Site`` in GenBank, by their qualifier ``site_type``."""
 
 
 _NOT_MISSED = {"translation", "pseudo", "pseudogene"}
-"""Qualifiers of coding sequences that have a protein sequence or that are not translated in nature."""
+"""Qualifiers of coding sequences that either have a protein sequence or are not translated in nature."""
 
 
 class _FlatFile:
-    """Format of records that end with a line ``//``."""
+    """Format whose records end with a line ``//``."""
 
     name: str
     has_lines = True
@@ -54,11 +54,11 @@ class _FlatFile:
     _feature_frame: tuple[bytes, bytes]
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete record of a text as a byte offset, or 0 if no record is complete."""
+        """Return the byte offset of the end of the last complete record in a text; 0 if no record is complete."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """Yield the entries of a block; see `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Yield the entries of a block (see `proteoscope.engine.formats.entries.EntryFormat`)."""
         text = block.text.removeprefix(b"\xef\xbb\xbf")
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
         line = at = 0
@@ -113,7 +113,7 @@ class _FlatFile:
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
-        """Return a record without the features that fail to parse on their own, and the number of removed features."""
+        """Return a record without the features that fail to parse when they are parsed alone, and the number of these features."""
         first_line, n_broken = text[: text.find(b"\n") + 1], 0
 
         def retain(feature: re.Match[bytes]) -> bytes:
@@ -128,7 +128,7 @@ class _FlatFile:
         return self._features.sub(lambda table: table[1] + self._feature.sub(retain, table[2]), text, count=1), n_broken
 
     def _checked_sequence(self, record: Any, text: bytes, line: int) -> bytes:
-        """Return the sequence of a record; raise an error if its length differs from the declared length."""
+        """Return the sequence of a record; raise an error if its length differs from the length that the record states."""
         try:
             sequence = clean_sequence(bytes(record.seq))
         except UndefinedSequenceError:
@@ -141,7 +141,7 @@ class _FlatFile:
 
 
 class GenBank(_FlatFile):
-    """Format GenBank, or GenPept for proteins."""
+    """GenBank format, or GenPept for proteins."""
 
     name = "GenBank"
     _parser = "genbank"
@@ -153,7 +153,7 @@ class GenBank(_FlatFile):
 
 
 class Embl(_FlatFile):
-    """Format EMBL."""
+    """EMBL format."""
 
     name = "EMBL"
     _parser = "embl"
@@ -165,12 +165,12 @@ class Embl(_FlatFile):
 
 
 def _name(record: Any) -> str:
-    """Return the accession with its version; if there is none, the name of the locus."""
+    """Return the accession of a record with its version; without accession, the name of the locus."""
     return str(record.id if record.id.strip(". ") and record.id != "<unknown id>" else record.name)
 
 
 def _coded(record: Any, feature: Any, line: int) -> Entry:
-    """Return the protein of a coding sequence, named by its accession, locus or position."""
+    """Return the protein of a coding sequence as an entry, named by its accession, locus or position."""
     qualifiers = feature.qualifiers
     start, end = int(feature.location.start) + 1, int(feature.location.end)
     place = f"{_name(record)}:{start}-{end}({'-' if feature.location.strand == -1 else '+'})"
@@ -195,17 +195,17 @@ def _protein_features(record: Any) -> list[FeatureRow]:
 
 
 class Pir:
-    """Format PIR: a line ``>P1;`` with the name, a line of description, and a sequence that ends with ``*``."""
+    """PIR format: a line ``>P1;`` with the name, a line with the description, and a sequence that ends with ``*``."""
 
     name = "PIR"
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """Return the start of the last record of a text as a byte offset, or 0 if no record is complete."""
+        """Return the byte offset of the start of the last record in a text; 0 if no record is complete."""
         return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """Yield the entries of a block; see `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Yield the entries of a block (see `proteoscope.engine.formats.entries.EntryFormat`)."""
         del with_chromosomes
         text = block.text.removeprefix(b"\xef\xbb\xbf")
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
@@ -224,7 +224,7 @@ class Pir:
 
 
 def _strip_remarks(body: bytes) -> bytes:
-    """Return a record without the remarks after the end of its sequence."""
+    """Return a record without the remarks that follow the end of its sequence."""
     header, newline, rest = body.partition(b"\n")
     description, second, symbols = rest.partition(b"\n")
     sequence, star, _ = symbols.partition(b"*")

@@ -1,8 +1,8 @@
-"""Gene and organism in the headers of protein databases.
+"""Names of gene and organism in the headers of protein databases.
 
 UniProt: ``Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4`` (https://www.uniprot.org/help/fasta-headers). NCBI: ``albumin precursor
-[Bos taurus]``, and in files of coding sequences ``[gene=ALB] [organism=Bos taurus]``. Headers may be hostile: all patterns take time in
-proportion to the header, and control characters never become part of a name.
+[Bos taurus]``, and in files of coding sequences ``[gene=ALB] [organism=Bos taurus]``. Headers may be malicious: all patterns need time in
+proportion to the length of the header, and control characters never become part of a name.
 """
 
 from __future__ import annotations
@@ -13,24 +13,28 @@ from typing import NamedTuple
 __all__ = ["MAXIMUM_HEADER", "MAXIMUM_NAME", "ORGANISM_START", "ORGANISM_WORDS", "HeaderNames", "header_names"]
 
 MAXIMUM_HEADER = 1 << 16
-"""Characters of a header that are searched."""
+"""Maximum number of characters of a header that are searched."""
 MAXIMUM_NAME = 200
-"""Characters of the longest name; a longer text is not one."""
+"""Maximum number of characters of a name; longer texts are not considered names."""
 _UNIPROT = re.compile(r"(?:^|(?<=\s))(OS|OX|GN|PE|SV)=")
 _NCBI = re.compile(r"\[(gene|organism)=([^\[\]]*)\]")
 ORGANISM_START = r"(?:[A-Z\['\"]|synthetic |uncultured |unidentified |unclassified )"
 ORGANISM_WORDS = "[^:;=]+ [^:;=]+"
 _ORGANISM = re.compile(f"(?={ORGANISM_START}){ORGANISM_WORDS}")
-"""An organism of NCBI has two words or more; one word in brackets is a cofactor or a remark, as ``[NADP(+)]``, ``[imported]``."""
+"""Regular expression of an organism in NCBI's headers: two or more words in brackets.
+
+A single word in brackets is a cofactor or a remark, such as ``[NADP(+)]`` or ``[imported]``.
+"""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 
 class HeaderNames(NamedTuple):
-    """Names in a header; None for those that it lacks.
+    """Names in a header; None for names that it lacks.
 
     Attributes
     ----------
     gene, organism : str or None
+        Names of the gene and the organism.
     taxonomy : int or None
         Number of the organism in NCBI's taxonomy.
     """
@@ -41,7 +45,7 @@ class HeaderNames(NamedTuple):
 
 
 def header_names(description: str) -> HeaderNames:
-    """Return the names in a header without its accession. Of a repeated key, the first with a value counts.
+    """Return the names in a header, given without its accession; if a key is repeated, its first value is used.
 
     >>> header_names("Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4")
     HeaderNames(gene='ALB', organism='Bos taurus', taxonomy=9913)
@@ -71,7 +75,7 @@ def _name(value: str | None) -> str | None:
 
 
 def _last_in_brackets(text: str) -> str:
-    """Return what the last brackets of a text hold if they end it and hold an organism, which may have brackets too; otherwise ''."""
+    """Return the content of the brackets at the end of a text if it is an organism, which may contain brackets; otherwise ''."""
     depth = 0
     for place in range(len(text) - 1, max(-1, len(text) - 2 * MAXIMUM_NAME), -1):
         depth += {"]": 1, "[": -1}.get(text[place], 0)

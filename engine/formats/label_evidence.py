@@ -1,8 +1,8 @@
-"""Detect isobaric labels of spectra from fragments: reporter ions, and the y1 ion of lysine with and without a label.
+"""Detection of isobaric labels of spectra from fragments: reporter ions, and the y1 ion of lysine with and without a label.
 
 Reporter ions are counted at their exact masses. A spectrum needs at least two channels, so that a single ion of another molecule does
-not count. If reporter ions were removed or lie below the scan range, the y1 ion of lysine shows the label: 147.113 Th without a label,
-heavier with one. If fragment masses are not exact, only the presence of reporter ions is evidence, not their absence: ion traps lose the
+count. If reporter ions were removed or are below the scan range, the y1 ion of lysine shows the label: it has 147.113 Th without a label,
+more with one. If fragment masses are not exact, only the presence of reporter ions is evidence, not their absence: ion traps lose the
 lower third of the m/z range in CID, and reporter ions may be measured only in MS3.
 """
 
@@ -29,12 +29,12 @@ _WITHIN = 0.004  # thomson; a third of the distance to the nearest ions of amino
 _MINIMUM_HEIGHT = 0.01  # intensity relative to the base peak
 _CHANNELS = 2
 _LABELLED, _UNLABELLED = 0.3, 0.02
-"""Minimum fraction of spectra with reporter ions in labelled samples, and maximum in others; test files have 0.83 to 1 and 0.005."""
+"""Minimum fraction of spectra with reporter ions in labelled samples, and maximum in other samples (test files: 0.83 to 1, and 0.005)."""
 _MINIMUM_SPECTRA, _MINIMUM_LABELLED = 30, 3
 _LOWEST_MZ, _RECORDED = 132.0, 0.5
-"""m/z (thomson), and minimum fraction of spectra with peaks below it if the range of reporter ions was recorded."""
+"""Limit of m/z, Th, and minimum fraction of spectra with peaks below it if the m/z range of reporter ions was recorded."""
 _LYSINE_Y1, _SEEN, _TIMES = 147.112804, 0.05, 3.0
-"""m/z of the unlabelled y1 ion (thomson), minimum fraction of spectra with a y1 ion, and minimum ratio of the two ions' fractions."""
+"""m/z of the unlabelled y1 ion, Th; minimum fraction of spectra with a y1 ion; minimum ratio of the fractions of the two y1 ions."""
 _FOUR_PLEX = frozenset((114, 115, 116, 117))
 
 

@@ -1,4 +1,4 @@
-"""Read MS1 spectra of mzML and mzXML files."""
+"""Reader of MS1 spectra of mzML and mzXML files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["Ms1Spectra", "level_blocks", "read_ms1_spectra"]
 
 _MAXIMUM_VOLTAGES = 32
 _THREADS = 2
-"""Number of reading threads; leaves at least one CPU core to the caller."""
+"""Number of reading threads, which leaves at least one CPU core to the caller."""
 
 
 @dataclass(frozen=True)
 class Ms1Spectra:
-    """MS1 spectra of a file, n of them, sorted by retention time, with their peaks in compressed rows.
+    """MS1 spectra (n) of a file, sorted by retention time, with their peaks in compressed rows.
 
     Attributes
     ----------
@@ -63,15 +63,15 @@ class Ms1Spectra:
         return np.unique(self.voltage).tolist() if len(self.voltage) else [float("nan")]
 
     def at_voltage(self, voltage: float) -> NDArray[np.bool_]:
-        """Return True for each spectrum that was measured at a voltage, shape (n,); NaN selects spectra without a voltage."""
+        """Return True for each spectrum that was measured at a FAIMS voltage, (n,); NaN selects spectra without a voltage."""
         if not len(self.voltage):
             return np.full(len(self), np.isnan(voltage))
         return (self.voltage == voltage) | (np.isnan(self.voltage) & np.isnan(voltage))
 
     def voltage_of(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the voltage of the last MS1 spectrum at or before each time (seconds), shape (k,).
+        """Return the FAIMS voltage of the last MS1 spectrum at or before each time (seconds), (k,).
 
-        Times before the first spectrum have the voltage of the first; the voltage is NaN for spectra without one.
+        Times before the first spectrum have the voltage of the first spectrum; the voltage is NaN for spectra without one.
         """
         if not len(self.voltage):
             return np.full(len(times), np.nan)
@@ -81,14 +81,14 @@ class Ms1Spectra:
 def read_ms1_spectra(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Ms1Spectra:
     """Read the MS1 spectra of an mzML or mzXML file.
 
-    Profiles are centroided; invalid spectra and spectra without a retention time are skipped.
+    Profile spectra are centroided; invalid spectra and spectra without a retention time are skipped.
 
     Parameters
     ----------
     path : str or Path
         File to read.
     progress : Progress, optional
-        Receives the number of bytes read; polled for cancellation several times a second.
+        Progress, which receives the number of bytes read and is checked for cancellation several times a second.
     spool : Path, optional
         Folder for temporary files without a name, from which peaks over several hundred megabytes are memory-mapped.
 
@@ -139,7 +139,7 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
     level : int
         MS level: 1, 2 or 3.
     progress : Progress
-        Receives progress; polled for cancellation.
+        Progress, which is checked for cancellation.
     stage : str
         Title of the progress stage.
     with_noise : bool
@@ -148,7 +148,7 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
     Yields
     ------
     ParsedBlock
-        Spectra of a block; their `index` counts the spectra of the file from its beginning.
+        Spectra of a block; their `index` counts all spectra of the file from its beginning.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def _in_order(
 
 
 def _check_voltages(path: Path, voltage: NDArray[np.float64]) -> None:
-    """Raise an `InputError` if a file has more FAIMS voltages than an instrument cycles through."""
+    """Raise an `InputError` if a file has more FAIMS voltages than an instrument uses."""
     n_voltages = len(np.unique(voltage[np.isfinite(voltage)]))
     if n_voltages > _MAXIMUM_VOLTAGES:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Read mzML (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133), with or without an index.
+"""Reader of mzML (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133), with or without an index.
 
-The index is ignored: files are read from beginning to end, so that a wrong index, which is a common error, does no harm.
+An index is ignored: files are read from beginning to end, so that a wrong index, which is a common error, has no effect.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ _NEGATIVE_SCAN = 1000129
 _FAIMS_VOLTAGE = 1001581
 _FILTER = 1000512
 _PRECURSOR_TERMS = (1000827, 1000744, 1000040, 1000041, 1000633)
-"""Terms of the target of the isolation window, the m/z of a selected ion (two terms), its charge and its possible charges."""
+"""Terms of the isolation window's target, of the m/z of a selected ion (two terms), of its charge and of its possible charges."""
 _ISOLATION_OFFSETS = (1000828, 1000829)
 _COMPLETED_BY_FILTER = (Activation.UNKNOWN, Activation.ETD, Activation.ECD)
-"""Activations that are combined with the filter string, since older converters name only electron transfer even if collisions follow."""
+"""Activations to which the filter string may add, since older converters name only electron transfer even if collisions follow."""
 _PRECURSORS = (1000827, 1000744)
-"""Terms of the target of the isolation window and the m/z of a selected ion."""
+"""Terms of the isolation window's target and of the m/z of a selected ion."""
 # Drift time and inverse reduced mobility of a scan or an ion, and all types of mobility arrays.
 _MOBILITIES = (1002476, 1002815, 1002477, 1002816, 1002893, 1003006, 1003007, 1003008, 1003153, 1003154, 1003155, 1003156)
 
@@ -116,7 +116,7 @@ class MzmlParser:
         self._group_text = b""
 
     def begin(self, block: Block) -> None:
-        """Read the encoding and the referenceableParamGroups from the text before the first spectrum."""
+        """Read the encoding and the referenceableParamGroups in the text before the first spectrum."""
         self._encoding = xml_encoding(block.text)
         match = _SPECTRUM.search(block.text)
         header = block.text[: match.start() if match else len(block.text)]
@@ -134,7 +134,7 @@ class MzmlParser:
         self._group_text = header if self._groups else b""
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last spectrum as a byte offset, or 0; in a text without spectra, the end of the last chromatogram."""
+        """Return the byte offset of the end of the last spectrum, or 0; in a text without spectra, of the last chromatogram."""
         for end in (b"</spectrum>", b"</chromatogram>"):
             at = text.rfind(end)
             if at >= 0:
@@ -188,7 +188,7 @@ class MzmlParser:
         return parsed
 
     def _with_groups(self, tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> tuple[TagTable, NDArray[np.int64]]:
-        """Replace references to referenceableParamGroups by the terms of the groups; return the tags and the spectrum of each tag."""
+        """Replace references to referenceableParamGroups by the terms of the groups; return the tags, and the spectrum of each tag."""
         references = np.flatnonzero(tags.opening("referenceableParamGroupRef") & (owner >= 0))
         if not len(references):
             return tags, owner
@@ -210,12 +210,12 @@ class MzmlParser:
 
 
 def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, level: int) -> NDArray[np.int64]:
-    """Read the terms of the spectra and of their first scan, precursor and selected ion into the table; return the MS levels."""
+    """Read the terms of the spectra, and of their first scan, precursor and selected ion, into the table; return the MS levels."""
     at = np.flatnonzero(tags.opening("cvParam") & (owner >= 0))
     terms, spectrum = tags.terms("accession", at), owner[at]
 
     def since_start(column: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a running count relative to its value at the start of the spectrum of each term."""
+        """Return a cumulative count minus its value at the start of the spectrum of each term."""
         return column[at] - _at_starts(tags, column)[spectrum]
 
     is_first_scan = since_start(np.cumsum(tags.opening("scan"))) == 1
@@ -231,7 +231,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
         return values
 
     def fill(column: NDArray, chosen: NDArray[np.int64], values: NDArray) -> None:
-        """Set the values of a column; the first of several values of a spectrum is used."""
+        """Set the values of a column; if a spectrum has several values, the first is used."""
         column[spectrum[chosen[::-1]]] = values[::-1]
 
     levels = np.full(len(table), -1, dtype=np.int64)
@@ -307,7 +307,7 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
     Parameters
     ----------
     places : list of (int, int, int)
-        For each term the spectrum, the number of the precursor, and the number of the selected ion, 0 outside of ions.
+        Spectrum, number of the precursor, and number of the selected ion (0 outside of ions) of each term.
     terms : list of int
         Accessions of the terms, which are m/z or charges.
     values : list of bytes
@@ -343,7 +343,7 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
-    """Return the precursor spectra and ions of spectra of a block; in MS3 spectra the ion that was fragmented last comes first."""
+    """Return the precursor spectra and ions of the spectra of a block; for MS3 spectra, the ion that was fragmented last is first."""
     at = np.flatnonzero(tags.opening("precursor") & (owner >= 0))
     names: dict[int, list[str]] = {}
     for spectrum, name in zip(owner[at].tolist(), tags.names_at("spectrumRef", at, encoding, MAXIMUM_NAME_BYTES), strict=True):
@@ -358,7 +358,7 @@ def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], 
 
 
 def read_charges(texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Add the charges that texts name to the charge masks of their spectra.
+    """Add the charges in texts to the charge masks of their spectra.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def _at_starts(tags: TagTable, column: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64], terms_of_kinds: tuple[int, ...]) -> tuple[Arrays, ...]:
-    """Return, for each term in `terms_of_kinds`, the first array of this type of each spectrum."""
+    """Return, for each term in `terms_of_kinds`, the first array with this term in each spectrum."""
     is_array = tags.opening("binaryDataArray") & (owner >= 0)
     heads = np.flatnonzero(is_array)
     array = np.cumsum(is_array) - 1
@@ -449,7 +449,7 @@ def collect_level(
     centroid: bool | str,
     level: int = 2,
 ) -> ParsedBlock:
-    """Decode the valid spectra of an MS level in a block of XML, and count the other spectra of this level and spectra of unknown level.
+    """Decode the valid spectra of an MS level in a block of XML; count the other spectra of this level, and spectra of unknown level.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ def collect_level(
     arrays : tuple of Arrays
         Arrays of m/z and of intensity, or one in which both alternate.
     centroid : bool or str
-        As in `proteoscope.engine.formats.read_spectra`.
+        See `proteoscope.engine.formats.read_spectra`.
     level : int
         MS level of the spectra to decode.
 
@@ -493,9 +493,9 @@ def collect_level(
 
 
 def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes: int, identifiers: list[str]) -> None:
-    """Raise an `InputError` if arrays of a block unpack to more than real data can.
+    """Raise an `InputError` if the arrays of a block unpack to more numbers than real data contain.
 
-    `n_numbers` is the number of numbers; `things` names what the arrays contain; peaks have two numbers each.
+    `n_numbers` is the number of numbers; `things` is the name of the content of the arrays; a peak has two numbers.
     """
     if n_numbers > MAXIMUM_NUMBERS:
         limit = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS
@@ -510,7 +510,7 @@ def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes
 def _finish_ms2(
     text: NDArray[np.uint8], table: SpectrumTable, rows: NDArray[np.int64], arrays: list[Arrays], centroid: bool | str
 ) -> ParsedBlock:
-    """Decode the arrays of the spectra `rows` and return the valid spectra as columns."""
+    """Decode the arrays of the spectra `rows`; return the valid spectra as columns."""
     decoded = []
     for array in arrays:
         values, offsets, issues = decode_arrays(text, array)

@@ -1,6 +1,6 @@
-"""Write mzML 1.1 (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133) with its index.
+"""Writer of mzML 1.1 (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133) with its index.
 
-m/z are written as float64 and intensities as float32, as in the columns of spectra, and compressed with zlib: a reader gets identical
+m/z are written as float64 and intensities as float32, like the columns of spectra, and compressed with zlib: a reader gets identical
 values.
 """
 
@@ -76,7 +76,7 @@ class MzmlWriter:
         self._offsets: list[int] = []
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """Return the text before the first spectrum; `rows` are the indices of the spectra to write, in this order."""
+        """Return the text before the first spectrum; `rows` are the indices of the spectra in the order in which they are written."""
         spectra = self._spectra
         titles, scan = [spectra.identifier[row] for row in rows.tolist()], spectra.scan[rows]
         if all(map(_NATIVE.fullmatch, titles)) and len(set(titles)) == len(titles):
@@ -91,11 +91,11 @@ class MzmlWriter:
         return self._counted("".join(_head(spectra.files, written_as, len(rows))).encode())
 
     def text(self, rows: NDArray[np.int64]) -> list[bytes]:
-        """Return the XML element of each of the spectra `rows`, shape (n,)."""
+        """Return the XML element of each spectrum in `rows`, (n,)."""
         return ["".join(self._spectrum(row)).encode() for row in rows.tolist()]
 
     def written(self, texts: list[bytes]) -> bytes:
-        """Return the joined elements of consecutive spectra, and record their positions for the index."""
+        """Return the elements of consecutive spectra as bytes, and record their positions for the index."""
         self._offsets += (self._n_bytes + np.cumsum([0, *map(len, texts)])[:-1]).tolist()
         return self._counted(b"".join(texts))
 
@@ -180,7 +180,7 @@ def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -
 
 
 def _term(accession: str, name: str, value: object = "", unit: tuple[str, str, str] | None = None) -> str:
-    """Return the element of a term of the vocabulary; `unit` has the vocabulary, accession and name of the unit of the value."""
+    """Return the XML element of a term in a vocabulary; `unit` contains vocabulary, accession and name of the unit of the value."""
     measured = "" if unit is None else f' unitCvRef="{unit[0]}" unitAccession="{unit[1]}" unitName="{unit[2]}"'
     return f'<cvParam cvRef="MS" accession="{accession}" name="{name}" value="{attribute(str(value))}"{measured}/>\n'
 

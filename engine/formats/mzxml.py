@@ -1,4 +1,4 @@
-"""Read mzXML (Pedrioli et al. 2004, Nat. Biotechnol. 22:1459), versions 2 and 3."""
+"""Reader of mzXML (Pedrioli et al. 2004, Nat. Biotechnol. 22:1459), versions 2 and 3."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class MzxmlParser:
         self._default_mode = Mode.UNKNOWN
 
     def begin(self, block: Block) -> None:
-        """Find out from the header whether all spectra of the file are centroided."""
+        """Read from the header if all spectra of the file are centroided."""
         match = _SCAN.search(block.text)
         header = block.text[: match.start() if match else len(block.text)]
         if b"<!DOCTYPE" in header or b"<!ENTITY" in header:
@@ -90,9 +90,9 @@ class MzxmlParser:
         self._default_mode = Mode.CENTROID if {b"1", b"true"} & set(centroided) else Mode.UNKNOWN
 
     def cut(self, text: bytes) -> int:
-        """Return the start of the last scan in the usual notation as a byte offset, or 0.
+        """Return the byte offset of the start of the last scan in the usual notation, or 0.
 
-        Scans may be nested: the peaks of the outer scan precede the inner scans, so that a block may also end before an inner scan.
+        Scans may be nested: the peaks of an outer scan precede its inner scans, so that a block may also end before an inner scan.
         """
         for beginning in _BEGINNINGS:
             at = text.rfind(beginning)
@@ -172,7 +172,7 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
 
 
 def _read_filters(tags: TagTable, starts: NDArray[np.int64], table: SpectrumTable, is_wanted: NDArray[np.bool_]) -> None:
-    """Set the activation from the filter string of scans whose precursor does not name it."""
+    """Set the activation from the filter string of scans whose precursors do not contain it."""
     rows = np.flatnonzero(is_wanted & (table.activation == 0))
     for row, text in zip(rows.tolist(), tags.values("filterLine", starts[rows]), strict=True):
         table.activation[row] = parse_filter_activation(text.decode("latin-1"))

@@ -1,4 +1,4 @@
-"""Native identifiers of spectra in mzML and mzIdentML: patterns of the vendors with their terms in the PSI-MS vocabulary."""
+"""Native identifiers of spectra in mzML and mzIdentML: patterns of the vendors, with their terms in the PSI-MS vocabulary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NATIVE_FORMATS = (
 
 
 def native_format(identifier: str) -> tuple[str, str]:
-    """Return the accession and name of the PSI-MS term for the form of a native identifier.
+    """Return the accession and name of the PSI-MS term for the pattern of a native identifier.
 
     Examples
     --------

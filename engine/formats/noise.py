@@ -1,6 +1,7 @@
 """Noise of fragment spectra in a run, for signal-to-noise ratios.
 
-mzML has two notations: the ratio of each peak (``signal to noise array``, MS:1000517); or, as Orbitraps record them, noise and baseline
+mzML has two notations of noise: the signal-to-noise ratio of each peak (``signal to noise array``, MS:1000517); or, as Orbitraps record it,
+noise and baseline
 at sampled m/z of a spectrum (``sampled noise m/z array``, MS:1002743, ``… intensity array``, MS:1002744, ``… baseline array``,
 MS:1002745). Both are converted to noise samples, and the noise between samples is interpolated.
 """
@@ -21,9 +22,9 @@ __all__ = ["NOISE_TERMS", "noise_numbers", "noise_samples", "signal_to_noise"]
 _MZ, _INTENSITY, _RATIO, _AT, _NOISE, _BASELINE = NOISE_TERMS = (1000514, 1000515, 1000517, 1002743, 1002744, 1002745)
 """Terms of the arrays that `noise_samples` uses."""
 _SPECTRUM_APART = 1e6
-"""Offset of consecutive spectra on a common m/z axis, larger than any m/z."""
+"""Offset between consecutive spectra on a common m/z axis, larger than any m/z."""
 _MINIMUM_NOISE = 1e-30
-"""Minimum valid noise; smaller values are not measurements."""
+"""Minimum valid noise; smaller values are not considered measurements."""
 
 
 def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> NoiseSamples:
@@ -83,9 +84,9 @@ def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[
 def _decode_together(
     text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: NDArray[np.int64], has: NDArray[np.bool_], terms: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Decode several arrays of the spectra that have all of them.
+    """Decode several arrays of those spectra that have all of them.
 
-    Spectra with an invalid array, or with arrays of different lengths, are left out.
+    Spectra with an invalid array, or with arrays of different lengths, are omitted.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def _decode_together(
 def signal_to_noise(
     samples: NoiseSamples, owner: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Return the ratio of the height above the baseline to the noise for each peak.
+    """Return the signal-to-noise ratio of each peak: its height above the baseline divided by the noise.
 
     Noise and baseline are interpolated between samples, and constant before the first and after the last.
 

@@ -1,4 +1,4 @@
-"""Parse numbers for all text formats: decimal numbers as `float` accepts them, whole words only, and texts that mean a missing value."""
+"""Parser of numbers in all text formats: decimal numbers as accepted by `float`, integers, and texts that mean a missing value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 __all__ = ["COMMA", "COMMA_WARNING", "MISSING", "POINT", "decimal_sign", "is_missing", "number_or_nan", "read_number", "whole_or"]
 
 POINT, COMMA = ord("."), ord(",")
-"""Decimal signs, as the codes of their characters, which kernels expect."""
+"""Decimal signs as character codes, which kernels expect."""
 COMMA_WARNING = "{}: all numbers with decimals have a comma, which is read as the decimal sign; write points if it separates thousands"
 MISSING = ("", "na", "nan", "null", "none", "n/a", "-")
 """Texts that mean a missing value, in lower case."""
@@ -71,7 +71,7 @@ def number_or_nan(text: str | bytes, decimal: int = POINT) -> float:
 
 
 def whole_or(text: str | bytes, missing: int) -> int:
-    """Parse a whole number from 0 to 10^15; return `missing` if the text is not such a number.
+    """Parse an integer from 0 to 10^15; return `missing` if the text is not such a number.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def is_missing(text: bytes) -> bool:
 
 
 def decimal_sign(words: Iterable[bytes]) -> int:
-    """Return the decimal sign of a file from the numbers in it: `COMMA` if at least one has a decimal comma and none has a point.
+    """Return the decimal sign of a file, given words of it: `COMMA` if at least one number has a comma and none has a point.
 
     Examples
     --------

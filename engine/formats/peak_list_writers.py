@@ -1,4 +1,4 @@
-"""Write peak lists as text: MGF (Matrix Science) and MS2 (McDonald et al. 2004), without a Python loop over spectra or peaks.
+"""Writer of peak lists as text: MGF (Matrix Science) and MS2 (McDonald et al. 2004), without a Python loop over spectra or peaks.
 
 Numbers have as many digits as needed to read the same number back: m/z as float64, intensities as float32.
 """
@@ -22,11 +22,11 @@ from proteoscope.engine.version import VERSION
 __all__ = ["MgfWriter", "Ms2Writer", "charge_texts", "mgf_text", "on_one_line"]
 
 _CONTROLS = r"[\r\n]+|[\x00-\x1f\x7f]"
-"""Line ends and other control characters, which the tables of a manipulated project may contain."""
+"""Regular expression of line ends and other control characters, which the tables of a manipulated project may contain."""
 
 
 class MgfWriter:
-    """Writer of MGF with title, precursor m/z and intensity, charges, time, scan and activation of each spectrum, as far as they are known.
+    """Writer of MGF with title, precursor m/z and intensity, charges, time, scan and activation of each spectrum, if known.
 
     Parameters
     ----------

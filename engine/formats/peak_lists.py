@@ -1,4 +1,4 @@
-"""Parse peak lists in plain text: MGF (Matrix Science), MS2 (McDonald et al. 2004), DTA (SEQUEST) and PKL (Micromass)."""
+"""Parser of peak lists in plain text: MGF (Matrix Science), MS2 (McDonald et al. 2004), DTA (SEQUEST) and PKL (Micromass)."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 _ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
 _HINTS = (b"@", b"ctivation", b"ragmentation", b"issociation")
-"""Texts that titles with an activation contain: a filter string or a word before the activation; file names are not evidence."""
+"""Texts in titles that precede an activation: a filter string, or a word; file names are not evidence."""
 _AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:method|type)?[ ]?[=:][ \"']{0,2}([a-z+]{2,12})", re.IGNORECASE)
 _SAME_MZ, _ISOLATED = 1e-6, 5.0
-"""Maximum difference of two notations of the same m/z, and a distance that exceeds the isolation window of any peptide, in thomson."""
+"""Maximum difference of two values of the same m/z, and a distance that exceeds the isolation window of any peptide, Th."""
 MAXIMUM_LINES = 1 << 20
 """Maximum number of lines in a block that are not peaks; blocks usually have a few thousand."""
 _LINES_AT_FIRST = 1 << 14
@@ -66,7 +66,7 @@ _MS2_ACTIVATIONS = {
     b"Filter": parse_filter_activation,
     b"FilterLine": parse_filter_activation,
 }
-"""Keys of ``I`` lines in MS2 files that name the activation, with the parsers of their values."""
+"""Keys of ``I`` lines in MS2 files that give the activation, with the parsers of their values."""
 _LINE_ISSUES = {1: IssueCode.NUMBER, 2: IssueCode.NO_INTENSITY}
 
 
@@ -93,7 +93,7 @@ class _Lines:
         return self.data[self.start[i] : self.stop[i]]
 
     def beginning_with(self, word: bytes) -> NDArray[np.int64]:
-        """Return the indices of the lines that begin with a word in either case; `word` is in capitals."""
+        """Return the indices of the lines that begin with a word in capitals or lower case; `word` is in capitals."""
         lines = np.flatnonzero((self.stop - self.start >= len(word)) & (self.code == 0))
         for k, expected in enumerate(word):
             characters = self.text[self.start[lines] + k]
@@ -101,7 +101,10 @@ class _Lines:
         return lines
 
     def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices of the lines ``KEY=VALUE`` of a key, and the positions of their values; blanks around the sign are allowed."""
+        """Return the indices of the lines ``KEY=VALUE`` with a key, and the positions of their values.
+
+        Blanks around the sign are allowed.
+        """
         lines = self.beginning_with(key)
         at = self.after_blanks(self.start[lines] + len(key), self.stop[lines])
         has_sign = at < self.stop[lines]
@@ -110,17 +113,17 @@ class _Lines:
         return lines, self.after_blanks(at, self.stop[lines])
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first position without a blank from each of `at` on, at most `stop`."""
+        """Return the first position without a blank from each position in `at` on, at most `stop`."""
         return kernels.cpu.text.after_blanks(self.text, at, stop)
 
     def contain(self, lines: NDArray[np.int64], character: bytes) -> NDArray[np.bool_]:
-        """Return True for each of the lines that contains a character."""
+        """Return True for each line in `lines` that contains a character."""
         places = np.append(np.flatnonzero(self.text == ord(character)), len(self.text))
         return places[np.searchsorted(places, self.start[lines])] < self.stop[lines]
 
 
 class _PeakListParser(ABC):
-    """Base of the parsers of peak lists.
+    """Base class of the parsers of peak lists.
 
     Parameters
     ----------
@@ -137,7 +140,7 @@ class _PeakListParser(ABC):
 
     is_headed = False
     numbers: re.Pattern[bytes]
-    """Pattern of lines with decimal numbers; its group matches the numbers."""
+    """Regular expression of lines with decimal numbers; its group matches the numbers."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self.takes_negative = takes_negative
@@ -151,7 +154,7 @@ class _PeakListParser(ABC):
         return self._decimal == COMMA
 
     def begin(self, block: Block) -> None:
-        """Detect the decimal sign of the file: a comma if all numbers allow it and more spectra are valid with it."""
+        """Detect the decimal sign of the file: a comma if all numbers permit it and more spectra are valid with it."""
         text = block.text.removeprefix(_BYTE_ORDER_MARK)
         if b"," not in text or not _DECIMAL_COMMA.search(text):
             return
@@ -172,14 +175,14 @@ class _PeakListParser(ABC):
 
     @abstractmethod
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete record of a text as a byte offset, or 0 if no record is complete."""
+        """Return the byte offset of the end of the last complete record in a text; 0 if no record is complete."""
 
     @abstractmethod
     def _read(self, lines: _Lines) -> _Read:
         """Read the headers of the spectra of a block from its lines."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """Return the spectra of a block; `centroid` is as in `proteoscope.engine.formats.read_spectra`."""
+        """Return the spectra of a block (see `proteoscope.engine.formats.read_spectra` for `centroid`)."""
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
         lines = _scan(data, self._path, self._decimal, is_headed=self.is_headed)
         table, firsts, ends, stray = self._read(lines)
@@ -217,7 +220,7 @@ class MgfParser(_PeakListParser):
     numbers = _MGF_NUMBERS
 
     def begin(self, block: Block) -> None:
-        """Detect the decimal sign, and read the global CHARGE that may precede the first spectrum."""
+        """Detect the decimal sign, and read the global CHARGE before the first spectrum, if there is any."""
         super().begin(block)
         header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
         for match in _GLOBAL_CHARGE.finditer(header):
@@ -278,7 +281,7 @@ class PklParser(DtaParser):
 def _parse_title_scan(title: str) -> int:
     """Return the scan number in a title, or -1.
 
-    The code, not the pattern, compares the two numbers of a SEQUEST title, since a pattern would try every split of zeros.
+    The code, not the pattern, compares the two numbers in a SEQUEST title, since a pattern would try all ways to split the zeros.
     """
     for match in _TITLE_SCAN.finditer(title):
         named, first, second = match.groups()
@@ -312,7 +315,7 @@ def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
 def _select_peaks(
     lines: _Lines, starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the joined m/z and intensities of the given ranges of peaks, and their offsets."""
+    """Return the m/z and intensities of the given ranges of peaks, concatenated, and their offsets."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(stops - starts, out=offsets[1:])
     if offsets[-1] == len(lines.mz):
@@ -354,7 +357,7 @@ def _name(
     start: NDArray[np.int64],
     stop: NDArray[np.int64],
 ) -> None:
-    """Set the identifiers of `spectra` to the texts from `start` to `stop` in the lines `at`."""
+    """Set the identifiers of `spectra` to the texts between the positions `start` and `stop` of the lines `at`."""
     too_long = stop - start > MAXIMUM_NAME_BYTES
     table.note(spectra[too_long], IssueCode.NAME, lines.number[at[too_long]])
     for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MAXIMUM_NAME_BYTES).tolist(), strict=True):
@@ -362,7 +365,7 @@ def _name(
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
-    """Return the text from `start` to `stop`, extended by adjacent control characters, which `_Lines` treats as blanks."""
+    """Return the text between `start` and `stop`, with adjacent control characters, which `_Lines` treats as blanks."""
     while data[start - 1 : start] <= b" " and data[start - 1 : start] not in (b"", b"\n", b"\r"):
         start -= 1
     while data[stop : stop + 1] <= b" " and data[stop : stop + 1] not in (b"", b"\n", b"\r"):
@@ -371,7 +374,7 @@ def _with_controls(data: bytes, start: int, stop: int) -> bytes:
 
 
 class _MgfRecords:
-    """Reader of the spectra of an MGF block from its lines that are not peaks."""
+    """Reader of the spectra in an MGF block, given its lines that are not peaks."""
 
     def __init__(self, lines: _Lines, decimal: int) -> None:
         self._lines, self._decimal = lines, decimal
@@ -411,7 +414,7 @@ class _MgfRecords:
         return self.table, self._firsts, self._ends, self._stray()
 
     def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
-        """Return the lines of a key within spectra, the spectrum of each line, and start and stop of each value.
+        """Return the lines with a key within spectra, the spectrum of each line, and start and end of each value.
 
         With `is_single`, different values in one spectrum are an issue.
         """
@@ -427,7 +430,7 @@ class _MgfRecords:
         return at, owners, start, stop
 
     def _note(self, owner: int, line: int, text: bytes, issue: IssueCode = IssueCode.NUMBER) -> None:
-        """Record that the text of a line is invalid."""
+        """Record an issue: the text of a line is invalid."""
         if issue == IssueCode.NUMBER and _DECIMAL_COMMA.search(text):
             issue = IssueCode.DECIMAL_COMMA
         self.table.note(np.array([owner]), issue, int(self._lines.number[line]))
@@ -437,7 +440,7 @@ class _MgfRecords:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
         """Parse the numbers at the beginning of texts.
 
-        Return the numbers, their ends, and True for each text that is empty or in which a blank or its end follows the number.
+        Return the numbers, their ends, and True for each text that is empty, or whose number is followed by a blank or by the end.
         """
         ends = np.empty(len(start), dtype=np.int64)
         numbers = kernels.cpu.text.parse_numbers(self._lines.text, start, stop, ends, self._decimal)
@@ -546,7 +549,7 @@ class _MgfRecords:
             activation[row] = parse_filter_activation(title) or parse_activation(" ".join(_AFTER_WORD.findall(title)))
 
     def _stray(self) -> NDArray[np.int64]:
-        """Record issues of unknown lines within spectra, and return the line numbers of unknown lines and peaks outside of spectra."""
+        """Record issues of unknown lines within spectra; return the line numbers of unknown lines and of peaks outside of spectra."""
         lines, inside = self._lines, self._inside
         unknown = np.flatnonzero(~self._known)
         unknown = unknown[~lines.contain(unknown, b"=")]
@@ -637,7 +640,7 @@ def _take_masses(
 ) -> None:
     """Set the precursors from the [M+H]+ of ``Z`` lines and the m/z of ``S`` lines.
 
-    Many programs write the centre of the isolation window into the S line, and the mass of the peptide into Z lines, which take precedence.
+    Many programs write the centre of the isolation window to the S line, and the mass of the peptide to Z lines, which take precedence.
     If both agree, the value with more decimals is used. If they differ by more than any isolation window, both become precursors.
 
     Parameters
@@ -694,7 +697,7 @@ def _scan_number(word: bytes) -> int:
 
 
 def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
-    """Read the headers of spectra: [M+H]+ and charge or, with `with_intensity`, m/z, intensity and charge."""
+    """Read the headers of spectra: [M+H]+ and charge, or, with `with_intensity`, m/z, intensity and charge."""
     is_text = lines.stop > lines.start
     first_characters = np.zeros(len(lines), dtype=np.uint8)
     first_characters[is_text] = lines.text[lines.start[is_text]]

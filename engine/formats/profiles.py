@@ -1,4 +1,4 @@
-"""Recognise spectra in profile mode by their samples, and centroid them."""
+"""Recognition of spectra in profile mode by their points, and centroiding."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LOWEST_PART = 0.05
 def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True for each spectrum that appears to be sampled from a profile.
 
-    A summit is a point without a higher adjacent point within 0.15 thomson. In a profile, most summits, weighted by height, fall off over
-    two near points on each side. Centroids do not, including isobaric reporter ions in groups of three and four.
+    A summit is a point without a higher adjacent point within 0.15 Th. In a profile, most summits, weighted by height, have two near points
+    on each side whose height decreases. Centroids have not, including isobaric reporter ions in groups of three and four.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offse
 def centroid_profiles(
     mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64], profiles: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Replace the samples of profile spectra by peaks.
+    """Replace the points of profile spectra by peaks.
 
-    A peak is a position where the signal exceeds the valleys on both sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its
+    A peak is a point whose signal exceeds the minima on both sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its
     m/z and height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian
-    peak. A point without two near neighbours remains unchanged.
+    peak. A point without a near neighbour on both sides is not changed.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _vertices(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the m/z and the height of each peak from the parabola through its summit and both neighbours.
 
-    A summit retains its own m/z and height unless both neighbours are near and at least one is lower.
+    A summit retains its m/z and height unless both neighbours are near and at least one is lower.
     """
     places, tops = mz[at], height[at]
     inside = np.flatnonzero((at > first) & (at + 1 < stop))

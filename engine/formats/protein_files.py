@@ -1,4 +1,4 @@
-"""Read protein databases in all supported formats."""
+"""Reader of protein databases in all supported formats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a
 def read_proteins(
     paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False, with_chromosomes: bool = False
 ) -> Proteins:
-    """Read the proteins of files, in the given order, from FASTA or an annotated format (see `proteoscope.engine.formats.registry`).
+    """Read the proteins of files, in the given order, from FASTA or annotated formats (see `proteoscope.engine.formats.registry`).
 
     Unprintable characters of accessions are escaped (`proteoscope.engine.escaped_names`). Records of nucleotides in GenBank or EMBL yield
     the proteins of their coding sequences. Residues become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence and ``*`` at
@@ -44,10 +44,10 @@ def read_proteins(
     paths : sequence of str or Path
         Files, at least one.
     progress : Progress, optional
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
     every_record : bool
         True to return every record of the files in order, including empty and repeated records, and to accept nucleotides. Searches that
-        identify records by position use this; they read no spectra, so that error messages suggest only FASTA.
+            identify records by position use this; they read no spectra, so that error messages recommend only FASTA.
     with_chromosomes : bool
         True to read nucleotides: sequences may have up to `MAXIMUM_NUCLEOTIDES` bases, and records of GenBank and EMBL yield their own
         sequences instead of the proteins that they encode.

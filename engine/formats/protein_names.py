@@ -1,4 +1,4 @@
-"""Columns of gene and organism, which many tables of proteins have, filled from the descriptions of their rows."""
+"""Columns of gene and organism in tables of proteins, derived from the descriptions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ NAMES = (GENE, ORGANISM)
 
 
 _KEY = "\x1f"
-"""Marks the keys of UniProt within `name_columns`; control characters of headers have become spaces before."""
+"""Mark before the keys of UniProt within `name_columns`; control characters of headers were replaced by spaces before."""
 
 
 def name_columns(descriptions: Iterable[str | None] | pa.Array) -> dict[str, pa.Array]:
-    """Return the columns of `NAMES` for rows with these descriptions, as `header_names` finds them, but for all rows at once.
+    """Return the columns of `NAMES` for rows with the given descriptions; equivalent to `header_names`, but for all rows at once.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def name_columns(descriptions: Iterable[str | None] | pa.Array) -> dict[str, pa.
     Returns
     -------
     dict of str to StringArray
-        null where a description has no such name.
+        Columns; null if a description does not contain the name.
     """
     rows = (descriptions if isinstance(descriptions, pa.Array) else pa.array(descriptions, pa.string())).dictionary_encode()
     text, marked = _marked(rows.dictionary)
@@ -57,13 +57,13 @@ def name_columns(descriptions: Iterable[str | None] | pa.Array) -> dict[str, pa.
 
 
 def taxonomy_column(descriptions: Any) -> pa.Array:
-    """Return the number in NCBI's taxonomy in each of these descriptions (an Arrow array) as text, or null."""
+    """Return the number in NCBI's taxonomy in each description (an Arrow array) as text, or null."""
     numbers = _value(_marked(descriptions)[1], "OX")
     return pa.compute.if_else(pa.compute.match_substring_regex(numbers, "^[1-9][0-9]{0,8}$"), numbers, None)
 
 
 def _marked(descriptions: Any) -> tuple[Any, Any]:
-    """Return descriptions with spaces for control characters, and the same with `_KEY` before each key of UniProt."""
+    """Return descriptions with spaces in place of control characters, and the same texts with `_KEY` before each key of UniProt."""
     text = pa.compute.utf8_slice_codeunits(descriptions, 0, MAXIMUM_HEADER)
     text = pa.compute.replace_substring_regex(text, r"[\p{C}\p{Z}]", " ")
     return text, pa.compute.replace_substring_regex(text, r"(^| )(OS|OX|GN|PE|SV)=", _KEY + r"\2=")

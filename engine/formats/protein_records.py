@@ -1,4 +1,4 @@
-"""Protein records of the blocks of files, and their conversion to one set of columns."""
+"""Protein records in the blocks of files, and their conversion to one set of columns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = [
 ]
 
 TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
-"""Remedy of error messages about nucleotides in place of proteins."""
+"""Remedy in error messages about nucleotides where proteins are expected."""
 MAXIMUM_ACCESSION_BYTES = 1_000
-"""Maximum length of an accession, since tables repeat it in each of their rows."""
+"""Maximum length of an accession, since tables repeat it in many rows."""
 MAXIMUM_RESIDUES = 1_000_000
 """Maximum number of residues of a protein; the largest known proteins have 45,000, and longer sequences are chromosomes."""
 MAXIMUM_NUCLEOTIDES = 300_000_000
@@ -35,14 +35,14 @@ MAXIMUM_NUCLEOTIDES = 300_000_000
 
 @dataclass
 class ProteinRecords:
-    """Protein records of a block, n of them.
+    """Protein records (n) of a block.
 
     Attributes
     ----------
     path : Path
         File of the records.
     residues, offsets : ndarray
-        Sequences, as in `Proteins`.
+        Residues and offsets of the sequences, as in `Proteins`.
     accessions, descriptions : list of bytes
         First word and rest of each header, UTF-8.
     lines : ndarray of int64, shape (n,)
@@ -138,7 +138,7 @@ def _without_duplicates(
 ) -> NDArray[np.int64]:
     """Return the indices of the records that do not repeat an accession and its sequence.
 
-    Sequences with equal digests are compared residue by residue. The same accession with another sequence raises an `InputError`.
+    Sequences with equal digests are compared residue by residue. If an accession occurs with another sequence, an `InputError` is raised.
     """
     digests = np.concatenate([part.digests for part in parts])
     lines = np.concatenate([part.lines for part in parts])
@@ -163,7 +163,7 @@ def _without_duplicates(
 
 
 def _column(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the joined texts and their offsets."""
+    """Return the concatenated texts, and their offsets."""
     offsets = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)), out=offsets[1:])
     return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets

@@ -1,4 +1,4 @@
-"""Protein sequences as columns, which the readers of databases create and all indexes use."""
+"""Protein sequences as columns, created by the readers of databases and used by all indexes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Proteins"]
 
 @dataclass(frozen=True)
 class Proteins:
-    """Protein sequences, n of them, with residues and header texts in flat byte arrays.
+    """Protein sequences (n), with residues and header texts in flat byte arrays.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Proteins:
         )
 
     def followed_by(self, other: Proteins) -> Proteins:
-        """Return these proteins followed by the proteins of another object, without features."""
+        """Return these proteins followed by those of another object, without features."""
 
         def joined(values: str, offsets: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
             (first, first_offsets), (second, second_offsets) = (

@@ -1,4 +1,4 @@
-"""Read spectra into columns, block by block in several threads."""
+"""Reader of spectra as columns, block by block in several threads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 _WAIT_SECONDS = 0.1
 
 _WIDE_WINDOW = 5.0
-"""Maximum width of isolation windows of single peptides, in thomson; runs that repeat the same wider windows are DIA."""
+"""Maximum width of isolation windows for single peptides, Th; runs that repeat the same wider windows are data-independent (DIA)."""
 _REPEATS = 3
 
 
@@ -62,19 +62,19 @@ class FileState:
     n_lines : int
         Number of lines.
     n_usable, n_skipped : int
-        Number of MS2 spectra that are used, and that are skipped.
+        Number of MS2 spectra that are used, and number that are skipped.
     n_profiles : int
-        Number of spectra that were profiles.
+        Number of spectra in profile mode.
     n_entries : int
         Number of lines that are not peaks.
     n_peaks_read : int
         Number of peaks before any were removed.
     n_noise_read : int
-        Maximum number of values that the arrays of noise unpack to.
+        Maximum number of values to which the arrays of noise unpack.
     n_with_mobility : int
         Number of spectra with ion mobilities.
     n_negative : int
-        Number of spectra skipped since their ions are negative.
+        Number of spectra that were skipped because their ions are negative.
     n_escaped : int
         Number of names with escaped characters.
     n_ignored_peaks, n_with_ignored_peaks : int
@@ -135,7 +135,7 @@ def read_spectra(
     paths : sequence of str or Path
         Files, at least one.
     progress : Progress, optional
-        Receives the number of bytes read and all messages; polled for cancellation several times a second.
+        Progress, which receives the number of bytes read and messages, and is checked for cancellation several times a second.
     strict : bool
         True to raise an error at the first spectrum that cannot be used. By default such spectra are skipped and counted in
         `Spectra.n_skipped`, and a message names the first three.
@@ -189,7 +189,7 @@ def _read_files(
     takes_negative: bool,
     spool: Path | None,
 ) -> Spectra:
-    """Read the files `read`, which are the paths of `states` or the files that were converted from them."""
+    """Read the files `read`, which are the paths of `states`, or files that were converted from these."""
     total = 0
     for state, there in zip(states, read, strict=True):
         with ByteSource(there) as source:
@@ -250,7 +250,7 @@ def _read_file(
     *,
     takes_negative: bool,
 ) -> Iterator[ParsedBlock]:
-    """Yield the parsed blocks of a file in order, read from the path `there`, and add them to `state`."""
+    """Yield the parsed blocks of a file in order, and add them to `state`; the file is read from the path `there`."""
     path = state.path
     with ByteSource(there) as source:
         source.path = path
@@ -283,7 +283,7 @@ def _read_file(
 
 
 def _report_file(state: FileState, progress: Progress, *, has_decimal_commas: bool) -> None:
-    """Report the spectra, peaks and precursors of a file that were skipped or read in an unusual way."""
+    """Report the spectra, peaks and precursors of a file that were skipped, or read in an unusual way."""
     if has_decimal_commas:
         progress.message(COMMA_WARNING.format(state.path), "warning")
     if state.n_skipped:
@@ -317,7 +317,7 @@ def _unused_precursors(n_spectra: int, n_precursors: int, place: str) -> str:
 
 
 def _first_skipped(state: FileState) -> str:
-    """Return a text with positions and reasons of the first skipped spectra."""
+    """Return a text with the positions and reasons of the first skipped spectra."""
     reasons: dict[str, list[str]] = {}
     for issue in state.first_skipped:
         reasons.setdefault(issue.reason, []).append(issue.spectrum)
@@ -325,7 +325,7 @@ def _first_skipped(state: FileState) -> str:
 
 
 def _repeated_width(blocks: list[ParsedBlock]) -> float:
-    """Return the median width of the isolation windows of a data-independent run, in thomson, or 0 for other runs.
+    """Return the median width of the isolation windows of a data-independent run, Th; 0 for other runs.
 
     A data-independent run repeats a few windows that are far wider than needed to isolate one peptide. The precursors of data-dependent
     runs hardly ever repeat.
@@ -354,9 +354,9 @@ def parse_blocks(
     n_threads : int
         Number of these threads.
     progress : Progress
-        Polled for cancellation.
+        Progress, which is checked for cancellation.
     centroid : bool or str
-        Treatment of profiles, as in `read_spectra`.
+        Treatment of spectra in profile mode (see `read_spectra`).
     """
     return mapped_blocks(source, parser.cut, parser.begin, lambda block: parser.parse(block, centroid), pool, n_threads, progress)
 
@@ -370,7 +370,7 @@ def mapped_blocks(
     n_threads: int,
     progress: Progress,
 ) -> Iterator[tuple[T, int]]:
-    """Apply a function to the blocks of a file in the threads of a pool; yield its results in file order, with the size of each block.
+    """Apply a function to the blocks of a file in the threads of a pool; yield the results in file order, with the size of each block.
 
     At most ``n_threads + 2`` blocks are pending. The first block of a gzipped file is pending alone until the caller has received its
     result, since it may unpack to far more than any measured data.
@@ -380,24 +380,24 @@ def mapped_blocks(
     source : ByteSource
         Open file.
     cut : callable
-        Returns the end of the last complete record of a text; see `proteoscope.engine.formats.sources.blocks`.
+        Function that returns the end of the last complete record in a text (see `proteoscope.engine.formats.sources.blocks`).
     begin : callable
-        Receives the first block before any block is parsed.
+        Function that receives the first block before any block is parsed.
     parse : callable
-        Returns the result of a block.
+        Function that returns the result of a block.
     pool : ThreadPoolExecutor
-        Threads that parse.
+        Threads that parse blocks.
     n_threads : int
         Number of threads of the pool.
     progress : Progress
-        Polled for cancellation.
+        Progress, which is checked for cancellation.
 
     Yields
     ------
     result : object
         Result of `parse` for a block.
     consumed : int
-        Number of bytes of the file that the block used.
+        Number of bytes of the file that were used for the block.
     """
     waiting: deque[tuple[Future[T], int]] = deque()
     for block in blocks(source, cut):
@@ -421,7 +421,7 @@ def _next_result(waiting: deque[tuple[Future[T], int]], progress: Progress) -> t
 
 
 def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | str) -> None:
-    """Add a block to the state of its file; raise an `InputError` for issues that prevent reading on."""
+    """Add a block to the state of its file; raise an `InputError` for issues that prevent further reading."""
     if centroid is False and parsed.n_profiles:
         raise InputError(
             state.path,
@@ -463,7 +463,7 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
 
 
 def check_proportions(state: FileState, n_bytes: int) -> None:
-    """Raise an `InputError` if a file of `n_bytes` bytes unpacks to more than real data can."""
+    """Raise an `InputError` if a file of `n_bytes` bytes unpacks to more than real data contain."""
     counts = ((SPECTRA, state.n_spectra), (LINES, state.n_entries), (PEAKS, state.n_peaks_read), (NOISE, state.n_noise_read))
     for bound, n in counts:
         bound.check(state.path, n, n_bytes)
@@ -479,7 +479,7 @@ def _place(state: FileState, parsed: ParsedBlock, issue: SpectrumIssue) -> str:
 
 
 def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:
-    """Join the columns of the blocks of all files with the m/z and intensities, which are joined already."""
+    """Return the columns of the blocks of all files as one object; `mz` and `intensity` are already concatenated."""
     parsed = [block for state in states for block in state.parsed]
     ends = np.cumsum([0] + [int(block.offsets[-1]) for block in parsed])
     starts = [block.offsets[:-1] + start for block, start in zip(parsed, ends.tolist(), strict=False)]

@@ -1,4 +1,4 @@
-"""Recognise the format of a file from its first bytes."""
+"""Recognition of the format of a file from its first bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfe\xff", "text in UTF-16", "Save it as UTF-8"),
     (b"%PDF", "a PDF document", ""),
 )
-"""First bytes, descriptions and remedies of unsupported files; the remedy is '' if the file cannot be converted."""
+"""First bytes, descriptions and remedies of unsupported files; the remedy is '' if such a file cannot be converted."""
 _OTHER_ROOTS: dict[bytes, str] = {
     b"mzData": "mzData, which is no longer in use",
     b"html": "a web page",
@@ -41,7 +41,7 @@ _NOISE_ENDS = ((b"<!--", b"-->"), (b"<?", b"?>"))
 
 
 def recognise(source: ByteSource) -> FileFormat:
-    """Return the format of a file of spectra, proteins, libraries or search results.
+    """Return the format of a file with spectra, proteins, libraries or search results.
 
     Raises
     ------
@@ -95,7 +95,7 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
     ("libraries", "spectra"): ("is {}, where a spectral library belongs", "Give it as SPECTRA"),
     ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
 }
-"""Reason and remedy for a file, by the expected and the actual type of content."""
+"""Reason and remedy for a file with unexpected content, by expected and actual type of content."""
 
 
 def recognise_as(source: ByteSource, content: str) -> FileFormat:
@@ -157,7 +157,7 @@ def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
 
 
 def _without_noise(text: bytes) -> bytes:
-    """Return the text without comments and processing instructions, truncated at the first that has no end."""
+    """Return a text without comments and processing instructions, truncated at the first one that has no end."""
     parts: list[bytes] = []
     at = 0
     while (start := text.find(b"<", at)) >= 0:

@@ -1,6 +1,7 @@
 """Registry of file formats.
 
-An entry defines how a format is recognised and read, its suffixes, its name in dialogs and help texts, and its term in the PSI-MS
+An entry of the registry defines how a format is recognised and read, its suffixes, its name in dialogs and help texts, and its term in the
+PSI-MS
 vocabulary. This module imports no reader. docs/developers/extending.md explains how to add a format.
 """
 
@@ -53,7 +54,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """File format.
+    """File format: how it is recognised, read and written.
 
     Attributes
     ----------
@@ -64,34 +65,36 @@ class FileFormat:
     suffixes : tuple of str
         Suffixes in lower case, the usual suffix first; gzipped files add ``.gz``.
     reader : callable, optional
-        Imports and returns the reader, such as ``lambda: formats.mzml.MzmlParser``. For spectra the reader is a
+        Function that imports and returns the reader, such as ``lambda: formats.mzml.MzmlParser``. For spectra the reader is a
         `proteoscope.engine.formats.spectrum_blocks.SpectrumParser`, constructed with the path and ``takes_negative``; for proteins a
         `proteoscope.engine.formats.entries.EntryFormat`; for libraries a function that is called with a
         `proteoscope.engine.formats.sources.ByteSource`, a `proteoscope.engine.formats.libraries.entries.LibraryCollector` and a `Progress`.
         None for FASTA, and for content whose readers have tables of their formats (such as `proteoscope.engine.imported.reading` for search
         results).
     writer : callable, optional
-        Imports and returns the writer. For spectra the writer is a `proteoscope.engine.formats.writing.SpectrumWriter`, constructed with
+        Function that imports and returns the writer. For spectra the writer is a `proteoscope.engine.formats.writing.SpectrumWriter`,
+        constructed with
         the spectra; for libraries a `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or a function that writes a binary
         file.
     roots : tuple of str
-        Root elements of XML files, or first texts in angle brackets.
+        Root elements of XML files, or texts that follow the first angle bracket.
     is_like : callable, optional
-        Returns True for text, other than XML, in this format; called in the order of `FORMATS`.
+        Function that returns True for text, other than XML, in this format; called in the order of `FORMATS`.
     magic : bytes
         First bytes of binary files.
     mark : bytes
-        Text that the beginning of binary files contains as well. Formats without `roots`, `is_like` and `magic` are recognised by the
+        Further text that the beginning of binary files contains. Formats without `roots`, `is_like` and `magic` are recognised by the
         readers of their content.
     library_reader : callable, optional
-        Imports and returns the reader of libraries for a spectrum format whose files may name the peptides of their spectra.
+        Function that imports and returns the reader of libraries, for a spectrum format whose files may contain the peptides of their
+        spectra.
     term : (str, str), optional
         Accession and name in the PSI-MS vocabulary.
     spectra_called_by : str
-        Identification of spectra in mzIdentML: native identifier in the file (``native``), scan number (``scan``), or position in the file
+        Identification of spectra in mzIdentML: by native identifier (``native``), scan number (``scan``), or index in the file
         (``index``).
     has_titles : bool
-        True if names of spectra are free titles.
+        True if the names of spectra are arbitrary titles.
     """
 
     name: str
@@ -116,7 +119,10 @@ _MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
 _PIR = re.compile(rb">(?:P1|F1|D1|DL|DC|RL|RC|N1|N3|XX);[^\n]*\n[^\n]*\n[^>;]*\*")
 _SWISS_PROT = re.compile(rb"ID   \S+ +(?:Reviewed|Unreviewed|STANDARD|PRELIMINARY);[^\n]* AA\.[ \t]*\n")
 _GENBANK = re.compile(rb"\A(?:[^\n]*\n){0,12}?LOCUS {3,}\S+ +\d+ (?:bp|aa)\b")
-"""First line of a GenBank record, after up to twelve lines: releases of NCBI begin with ten lines about the release."""
+"""Regular expression of the first line of a GenBank record, after up to twelve lines.
+
+Releases of NCBI begin with ten lines about the release.
+"""
 _EMBL = re.compile(rb"ID   [^\n;]+;[^\n]*\d+ (?:BP|AA)\.[ \t]*\n")
 _NUMBERS = re.compile(rb"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?")
 _MSP_KEY = re.compile(rb"[A-Za-z][\w /#().-]{0,60}:")
@@ -173,7 +179,7 @@ def _is_pkl(beginning: Beginning) -> bool:
 
 
 def _is_msp(beginning: Beginning) -> bool:
-    """Return True if the text begins with the name of an entry, or with other keys before a number of peaks."""
+    """Return True if the text begins with the name of an entry, or with other keys before the number of peaks."""
     first = next((line for line in beginning.lines if line[:1] != b"#"), b"")
     return first[:5].lower() == b"name:" or (_MSP_KEY.match(first) is not None and any(map(_MSP_PEAKS.match, beginning.lines)))
 
@@ -195,7 +201,7 @@ def _is_comet(beginning: Beginning) -> bool:
 
 
 def _has_columns(*alternatives: tuple[str, ...]) -> Callable[[Beginning], bool]:
-    """Return a function that checks whether the first line of a text names all columns of one of the tuples, which are in lower case."""
+    """Return a function that returns True if the first line of a text contains all columns of one of the tuples (in lower case)."""
 
     def is_like(beginning: Beginning) -> bool:
         named = {name.strip(b' "').decode("utf-8", "replace").lower() for name in beginning.lines[0].split(b"\t")}
@@ -393,17 +399,17 @@ FORMATS: tuple[FileFormat, ...] = (
 
 
 def select_formats(content: str) -> tuple[FileFormat, ...]:
-    """Return the formats of one type of content, such as ``spectra``."""
+    """Return the formats of a type of content, such as ``spectra``."""
     return tuple(file_format for file_format in FORMATS if file_format.content == content)
 
 
 def list_suffixes(content: str) -> tuple[str, ...]:
-    """Return the file suffixes of one type of content, without ``.gz``."""
+    """Return the file suffixes of a type of content, without ``.gz``."""
     return tuple(suffix for file_format in select_formats(content) for suffix in file_format.suffixes)
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of spectrum formats whose files can be libraries, namely if their spectra name peptides.
+    """Return the suffixes of spectrum formats whose files are libraries if they contain the peptides of their spectra.
 
     Examples
     --------
@@ -414,7 +420,7 @@ def library_suffixes() -> tuple[str, ...]:
 
 
 def format_names(content: str) -> str:
-    """Return the names of the formats of one type of content, joined as in a sentence.
+    """Return the names of the formats of a type of content, joined as in a sentence.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Read the m/z range of reporter ions from all MS2 or MS3 spectra of a file, with precursors and isolation windows."""
+"""Reader of the peaks in the m/z range of reporter ions from all MS2 or MS3 spectra of a file, with precursors and isolation windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ReporterRegions", "read_reporter_regions"]
 
 @dataclass(frozen=True)
 class ReporterRegions:
-    """Fragment spectra of a file, n of them, with their peaks in an m/z range, in compressed rows.
+    """Fragment spectra (n) of a file, with their peaks in an m/z range, in compressed rows.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class ReporterRegions:
     identifier : list of str
         Names of the spectra.
     origins : list of Origin
-        Precursor spectra of MS3 spectra, if the format has them; otherwise empty.
+        Precursor spectra of MS3 spectra, if the format contains them; otherwise empty.
     n_profiles : int
         Number of profile spectra that were centroided.
     n_deeper : int
-        Number of MS3 spectra in the file, if the format records levels.
+        Number of MS3 spectra in the file, if the format contains MS levels.
     """
 
     index: NDArray[np.int64]
@@ -66,7 +66,7 @@ class ReporterRegions:
 
 
 def read_reporter_regions(path: str | Path, low: float, high: float, progress: Progress | None = None, level: int = 2) -> ReporterRegions:
-    """Read the peaks in an m/z range from all fragment spectra of an MS level; other peaks are not held in memory.
+    """Read the peaks in an m/z range from all fragment spectra of an MS level; other peaks are not retained.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def read_reporter_regions(path: str | Path, low: float, high: float, progress: P
     low, high : float
         Bounds of the m/z range (inclusive), thomson.
     progress : Progress, optional
-        Receives progress; polled for cancellation.
+        Progress, which is checked for cancellation.
     level : int
         MS level: 2 or 3.
 

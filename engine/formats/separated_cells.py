@@ -1,4 +1,4 @@
-"""Read tables of tab-separated text into columns, block by block, without a Python loop over rows."""
+"""Reader of tab-separated tables as columns, block by block, without a Python loop over rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MAXIMUM_COLUMNS = 2000
 _MAXIMUM_LINE_BYTES = 16 << 20
 _LARGEST_NUMBER = 1e100
 _MAXIMUM_MISSING = 0.12
-"""Maximum fraction of columns that may be missing at the end of a row; FragPipe often omits its last four."""
+"""Maximum fraction of columns that may be missing at the end of a row; FragPipe often omits its last four columns."""
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"
 _COMMA_NUMBER = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 
 
 class Cells:
-    """Cells of a table as columns of text, with n rows.
+    """Cells of a table with n rows, as columns of text.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Cells:
     is_ended : bool
         False if the last line has no line end, so that the file may be truncated in it.
     broken_reason, broken_value : ndarray of object, shape (n,)
-        Reason for which a row is invalid, and the text of the invalid number; '' for valid rows.
+        Reason why a row is invalid, and text of the invalid number; '' for valid rows.
     place_name : str
         Unit of `line`: ``line`` or ``row``.
     """
@@ -88,22 +88,22 @@ class Cells:
 
     @property
     def is_broken(self) -> NDArray[np.bool_]:
-        """True for rows with too few or too many cells, or with text in place of a number, shape (n,)."""
+        """True for rows with too few or too many cells, or with a text in place of a number, (n,)."""
         return np.asarray(self.broken_reason != "", np.bool_)
 
     def has(self, name: str) -> bool:
-        """Return True if there is a column of this name in any case."""
+        """Return True if the table has a column called `name`, ignoring case."""
         return name.lower() in self._columns
 
     def text(self, *names: str) -> pa.StringArray:
-        """Return the first existing column with one of the given names; empty texts if there is none."""
+        """Return the first existing column of the given names; empty texts if none exists."""
         for name in names:
             if self.has(name):
                 return self._columns[name.lower()]
         return pa.array([""], pa.string()).take(pa.array(np.zeros(len(self), np.int64)))
 
     def required(self, *names: str) -> pa.StringArray:
-        """Return the first existing column with one of the given names.
+        """Return the first existing column of the given names.
 
         Raises
         ------
@@ -117,9 +117,9 @@ class Cells:
         return self.text(*names)
 
     def numbers(self, *names: str, skip_texts: bool = False) -> NDArray[np.float64]:
-        """Return the first existing column with one of the given names as numbers.
+        """Return the first existing column of the given names as numbers.
 
-        Rows with other texts are marked in `is_broken`.
+        Rows with texts that are not numbers are marked in `is_broken`.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Cells:
         return self.parse_numbers(self.text(name), name, skip_texts=skip_texts) if name else np.full(len(self), np.nan)
 
     def parse_numbers(self, texts: pa.StringArray, name: str, *, skip_texts: bool = False) -> NDArray[np.float64]:
-        """Convert texts that are derived from a column to numbers; see `numbers`.
+        """Parse texts that are derived from a column as numbers (see `numbers`).
 
         Parameters
         ----------
@@ -191,7 +191,10 @@ class Cells:
         return _bounded(pa.compute.cast(pa.compute.utf8_ltrim(texts, "+"), pa.float64()))
 
     def _is_comma_column(self, texts: pa.StringArray) -> bool:
-        """Return True if a column has decimal commas: it has commas and no points, and no other column has numbers with points."""
+        """Return True if the numbers of a column have decimal commas.
+
+        It has commas and no points, and no other column has numbers with points.
+        """
 
         def are_like(column: pa.StringArray, pattern: str, *, every: bool) -> bool:
             matches = pa.compute.match_substring_regex(column, pattern)
@@ -208,7 +211,7 @@ class Cells:
         return True
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
-        """Return the first existing column with one of the given names as whole numbers, `missing` for empty cells; see `numbers`.
+        """Return the first existing column of the given names as integers, `missing` for empty cells (see `numbers`).
 
         Rows with other numbers are marked in `is_broken`.
         """
@@ -221,7 +224,7 @@ class Cells:
         return np.where(usable, np.where(usable, numbers, 0), missing).astype(np.int64)
 
     def note_lines(self, lines: NDArray[np.int64], reasons: NDArray[np.object_]) -> None:
-        """Record the reasons for which rows are invalid.
+        """Record the reasons why rows are invalid.
 
         Parameters
         ----------
@@ -233,13 +236,13 @@ class Cells:
         self.broken_reason[np.searchsorted(self.line, lines)] = reasons
 
     def _note(self, rows: NDArray[np.int64], reason: str, texts: pa.StringArray) -> None:
-        """Record a reason and the texts of invalid rows that have no reason yet."""
+        """Record a reason and the texts of invalid rows for which no reason is recorded yet."""
         rows = rows[~self.is_broken[rows]]
         self.broken_reason[rows] = reason
         self.broken_value[rows] = [shortened(text, 60) for text in texts.take(pa.array(rows)).to_pylist()]
 
     def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-        """Split a column of lists into items.
+        """Split a column whose cells are lists into items.
 
         Parameters
         ----------
@@ -275,7 +278,7 @@ class Cells:
         Parameters
         ----------
         parse : callable
-            Parses a text; raises `ValueError` for texts that are not peptides.
+            Function that parses a text, and raises `ValueError` if it is not a peptide.
         texts : pyarrow.StringArray, length n
             Texts of the peptides.
 
@@ -286,7 +289,7 @@ class Cells:
         peptides : tuple of NotedPeptide
             Distinct peptides.
         reasons : pyarrow.StringArray, length n
-            Reasons for which texts are not peptides, '' for peptides.
+            Reason why each text is not a peptide; '' for peptides.
         """
         coded = texts.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -302,7 +305,7 @@ class Cells:
 
 
 def _wrong_numbers(texts: pa.StringArray) -> NDArray[np.int64]:
-    """Return the indices of texts that are not numbers; null counts as a number."""
+    """Return the indices of texts that are not numbers; null is treated as a number."""
     is_number = pa.compute.fill_null(pa.compute.match_substring_regex(texts, _NUMBER), True)
     return np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
 
@@ -329,9 +332,9 @@ def read_cells(
     source : ByteSource
         Open file.
     progress : Progress
-        Receives the number of bytes read; polled for cancellation.
+        Progress, which receives the number of bytes read and is checked for cancellation.
     begins : callable, optional
-        Returns True for the header line; lines before it are skipped. By default, the first line is the header.
+        Function that returns True for the header line; lines before it are skipped. By default, the first line is the header.
     strip : str
         Text with which rows must begin, followed by a tab; other lines are skipped (mzTab).
     joins_last : bool
@@ -409,7 +412,10 @@ def read_cells(
 
 
 def _unquoted(cells: pa.Array) -> pa.Array:
-    """Remove the quotes around cells, and undouble quotes within them (RFC 4180); a quote at only one end belongs to the text."""
+    """Return cells without enclosing quotes, and with single quotes in place of doubled ones (RFC 4180).
+
+    A quote at only one end is retained.
+    """
     if not pa.compute.any(pa.compute.match_substring(cells, '"')).as_py():
         return cells
     is_quoted = pa.compute.match_substring_regex(cells, '(?s)^".*"$')

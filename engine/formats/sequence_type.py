@@ -1,4 +1,4 @@
-"""Classify sequences as proteins or nucleotides by their residues, for the whole program."""
+"""Classification of sequences as proteins or nucleotides by their symbols, used in the whole program."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.u
 _MINIMUM_RESIDUES, _MINIMUM_OF_DATABASE = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
 _BASE_SHARE, _SHARE_AMONG_IUPAC, _MAXIMUM_PROTEIN_SHARE = 0.9, 0.75, 0.5
-"""Minimum fraction of A, C, G, T, U and N in nucleotides, minimum if all symbols are IUPAC bases, and maximum fraction in proteins."""
+"""Minimum fraction of A, C, G, T, U and N in nucleotides; the same if all symbols are IUPAC bases; maximum fraction in proteins."""
 _MINIMUM_SHARE_OF_MANY = 0.01
 """Minimum fraction of suspicious sequences for a warning about a database, since some proteins consist of A, C, G, N and T by chance."""
 _MAXIMUM_COUNTED = 1 << 29
@@ -98,7 +98,7 @@ def character_counts(residues: NDArray[np.uint8]) -> NDArray[np.int64]:
 def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True for each sequence that looks like DNA or RNA: at least 95 % A, C, G, T, U or N.
 
-    A sequence of fewer than 30 residues may be such a peptide by chance; all short sequences are therefore classified together.
+    A peptide of fewer than 30 residues may consist of these by chance; all short sequences are therefore classified together.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_each_
     n_nucleotides, n_sequences : int
         Number of sequences that look like nucleotides, and number of all sequences.
     is_each_meant : bool
-        True if the user selected each sequence, such as queries; in a database some look like nucleotides by chance.
+        True if the user selected each sequence (as for queries); in a database, some sequences look like nucleotides by chance.
     """
     return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
 
@@ -186,7 +186,7 @@ class SequenceCount:
 
 
 def classify_sequences(counts: Iterable[SequenceCount]) -> str:
-    """Classify all files together; see `are_bases`.
+    """Return the type of the sequences in all files together (see `are_bases`).
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def classify_sequences(counts: Iterable[SequenceCount]) -> str:
 
 
 def _occurring(counts: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
-    """Return (character, count) for each character that occurs."""
+    """Return (character, number of occurrences) for each character that occurs."""
     return tuple((character, int(counts[character])) for character in np.flatnonzero(counts).tolist())
 
 
@@ -221,12 +221,12 @@ def count_sequences(
     maximum_bytes : int
         Maximum number of bytes to read.
     is_wanted : callable
-        Returns False to stop counting.
+        Function that returns False to stop counting.
 
     Returns
     -------
     SequenceCount or None
-        Counts; None if the file cannot be read, if counting was stopped, or if the format has entries that would have to be parsed.
+        Counts; None if the file cannot be read, if counting was stopped, or if the format has entries that must be parsed.
     """
     n_read = 0
     try:
@@ -249,7 +249,7 @@ def count_sequences(
 
 
 def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[], bool]) -> SequenceCount | None:
-    """Count the reads of a FASTQ file with its reader; see `count_sequences`."""
+    """Count the reads of a FASTQ file with its reader (see `count_sequences`)."""
     lengths, bases, characters, n_bytes, is_whole = [], [], np.zeros(256, np.int64), 0, True
     for block in read_blocks(source, Progress(), _BLOCK):
         if not is_wanted():
@@ -301,7 +301,7 @@ def count_fasta(fasta: bytes) -> SequenceCount:
 
 
 class _Counter:
-    """Counter of FASTA text that is added in chunks of whole lines."""
+    """Counter of FASTA text that is added in chunks of complete lines."""
 
     def __init__(self) -> None:
         self._n_sequences = self._n_residues = 0

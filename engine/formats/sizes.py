@@ -1,4 +1,4 @@
-"""Estimate the content of files from their sizes and beginnings, without reading whole files."""
+"""Estimates of the content of files from their sizes and beginnings, without reading whole files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RECORDS = {
     "GenBank": (b"\nORIGIN",),
     "EMBL": (b"\nSQ ",),
 }
-"""Texts that occur once in each record of a format, by the first word of the name of the format."""
+"""Texts that occur once in each record of a format, by the first word of the format's name."""
 _BYTES_OF_RECORD = 4000  # typical size of a record in other formats
 _MINIMUM_PEAK = 12  # bytes of a peak
 _INSPECTED_FILES = 16
@@ -48,7 +48,7 @@ class InputSize(NamedTuple):
     records : float
         Number of spectra or sequences.
     residues : float
-        Number of residues or, roughly, of peaks.
+        Number of residues or, roughly, number of peaks.
     lengths : tuple of int
         Lengths of the first sequences, in residues.
     """
@@ -62,7 +62,7 @@ class InputSize(NamedTuple):
 
     @property
     def held_bytes(self) -> float:
-        """Memory for the peaks of spectrum files in bytes; large columns are on disk and processed in blocks."""
+        """Estimated memory for the peaks of spectrum files in bytes; large columns are on disk and processed in blocks."""
         return min(_HELD_OF_BYTE * self.unpacked, _MAXIMUM_HELD)
 
     @property
@@ -72,7 +72,7 @@ class InputSize(NamedTuple):
 
 
 def input_size(paths: Iterable[Path]) -> InputSize:
-    """Estimate the content of files of spectra, sequences or results; a folder counts with all files in it.
+    """Estimate the content of files with spectra, sequences or results; a folder includes all files in it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Read plain or gzipped files in blocks that end between two records."""
+"""Reader of plain or gzipped files in blocks that end between two records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.engine.unfolding import PACKED_BYTES, Unfolding
 __all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
 
 BLOCK_BYTES = 2 << 20
-"""Default size of a block; each thread of a reader needs many times this much memory."""
+"""Default size of a block, bytes; each thread of a reader needs a multiple of this memory."""
 MAXIMUM_RECORD_BYTES = 64 << 20
 """Maximum size of a record; a spectrum of two million points takes 43 MB as base64 of uncompressed doubles."""
 _COMPRESSED_BYTES = 1 << 16
@@ -28,7 +28,7 @@ DATA_FOLDERS = {
 
 
 class ByteSource:
-    """File opened for reading, decompressed on the fly if its content (not its name) is gzip.
+    """File that is open for reading, decompressed while it is read if its content (not its name) is gzip.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class ByteSource:
     is_gzip : bool
         True if the file is gzipped.
     unfolding : Unfolding
-        Limits for the items that the reader makes of the file.
+        Limits of the numbers of items that the reader creates from the file.
     consumed : int
-        Number of bytes of the file, not decompressed, read so far.
+        Number of bytes of the file (before decompression) that were read.
 
     Raises
     ------
@@ -98,12 +98,12 @@ class ByteSource:
         self._file.close()
 
     def peek(self, n: int) -> bytes:
-        """Return the next `n` bytes, fewer at the end of the file, without consuming them."""
+        """Return the next `n` bytes, or fewer at the end of the file, without moving the reading position."""
         self._fill(n)
         return bytes(self._unpacked[:n])
 
     def read(self, n: int) -> bytes:
-        """Return the next `n` bytes, fewer at the end of the file; b'' after it."""
+        """Return the next `n` bytes, or fewer at the end of the file; b'' after the end."""
         if self._unpacker is None and not self._unpacked:
             return self._plain_bytes(n)
         self._fill(n)
@@ -202,7 +202,7 @@ def blocks(
     source : ByteSource
         Open file.
     cut : callable
-        Returns the end of the last complete record of a text as a byte offset, or 0 if no record is complete; then the block grows.
+        Function that returns the byte offset of the end of the last complete record in a text; if it returns 0, the block is extended.
     size : int
         Size of a block in bytes.
     maximum_bytes : int
@@ -211,7 +211,7 @@ def blocks(
     Yields
     ------
     Block
-        Section of the file with complete records; the last block has the rest of the file.
+        Section of the file that consists of complete records; the last block contains the remaining file.
 
     Raises
     ------

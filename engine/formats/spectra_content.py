@@ -1,10 +1,10 @@
-"""Infer properties of a spectrum file from its beginning: analysers, fragmentation, and mass accuracy (exact or ion trap).
+"""Properties of a spectrum file, inferred from its beginning: analysers, fragmentation, and mass accuracy (exact or ion trap).
 
-The description of the instrument in a file is not always reliable: some converters name only the analyser of the MS1 scans. The type of
+The description of the instrument in a file is not always reliable: some converters write only the analyser of the MS1 scans. The type of
 the fragment masses is therefore taken from the description of the scans (``FTMS``, ``ITMS``) or else inferred from the peaks. In ion
 traps, two peaks are never closer than the resolution, and distances of isotope peaks scatter around 1.00336 Th by the mass error. In
 exact analysers, peaks can have any distance, and isotope peaks have exactly this distance. The type of the precursor masses is inferred
-from their values: masses of peptides lie near multiples of 1.000495 Da (Mann 1995) unless they are wrong by half a dalton.
+from their values: masses of peptides are near multiples of 1.000495 Da (Mann 1995), unless they have errors of half a dalton.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ _COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,
 _ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
 _ENOUGH_GAPS, _ENOUGH_PRECURSORS = 100, 30
 _EXACT_SHARE, _TRAP_SHARE = 0.18, 0.12
-"""Thresholds for the fraction of gaps within `_TIGHT` among those within `_NEAR` of an isotope gap: ion traps 0.06, others 0.27 to 0.48."""
+"""Limits for the fraction of gaps within `_TIGHT` among those within `_NEAR` of an isotope distance (ion traps 0.06, others 0.27 to 0.48).
+"""
 _EXACT_APART, _TRAP_APART = 0.01, 0.003
-"""Thresholds for the fraction of gaps below `_APART` among all gaps: 0 in ion traps, 0.05 to 0.13 in others."""
+"""Limits for the fraction of gaps below `_APART` among all gaps (ion traps 0, others 0.05 to 0.13)."""
 _CLUSTER, _PROTON = 1.000495, 1.00727646688
 _EXACT_SPREAD, _TRAP_SPREAD = 0.15, 0.23
-"""Thresholds for the standard deviation of precursor masses from the nearest multiple, in multiples; 0.29 for random masses."""
+"""Limits for the standard deviation of precursor masses from the nearest multiple, in multiples (0.29 for random masses)."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class SpectraContent:
 
 
 def spectra_content(path: Path) -> SpectraContent | None:
-    """Return the properties of a spectrum file from its first spectra; None if it cannot be read without conversion."""
+    """Return the properties of a spectrum file from its first spectra; None if the file cannot be read without conversion."""
     try:
         with ByteSource(path) as source:
             parser = create_parser(source, takes_negative=True)
@@ -164,7 +165,7 @@ def _plain(text: bytes) -> str:
 
 
 def _by_filter(kinds: set[bytes]) -> Exactness:
-    """Return the type of mass measurement if the descriptions of all scans agree, else ''."""
+    """Return the type of mass measurement if the descriptions of all scans agree, otherwise ''."""
     return "" if not kinds else "ion trap" if kinds == {b"ITMS"} else "" if b"ITMS" in kinds else "exact"
 
 

@@ -1,4 +1,4 @@
-"""Parsed spectra of a block of a file, and the steps that the parsers of all formats share."""
+"""Parsed spectra in a block of a file, and the steps that the parsers of all formats have in common."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ MAXIMUM_INTENSITY = 1e30
 MAXIMUM_SECONDS = 1e7
 """Maximum retention time in seconds: four months."""
 MAXIMUM_PEAKS = 1 << 21
-"""Maximum number of peaks of a spectrum; a profile of a time-of-flight instrument has hundreds of thousands of points."""
+"""Maximum number of peaks of a spectrum; a profile spectrum of a time-of-flight instrument has hundreds of thousands of points."""
 MAXIMUM_NAME_BYTES = 1 << 14
 """Maximum length of the name of a spectrum, since tables repeat it in each row of the results."""
 MAXIMUM_SCAN = 10**15
 _SAME_PRECURSOR = 1e-4
-"""Minimum difference (thomson) of two precursors of a spectrum; closer precursors are the same ion."""
+"""Minimum difference of two precursors of a spectrum, Th; closer precursors are considered the same ion."""
 NEGATIVE = 1
 """Bit 0 of a charge mask, set for negative ions."""
 _MAXIMUM_CHARGE_BYTES = 1000
@@ -68,7 +68,7 @@ _CHARGE_SEPARATOR = re.compile(rb"\s*(?:[,;/&]|\band\b|\bor\b|\s)\s*", re.IGNORE
 
 
 class Mode(IntEnum):
-    """Type of a spectrum's peaks."""
+    """Type of the peaks of a spectrum."""
 
     UNKNOWN = 0
     CENTROID = 1
@@ -76,7 +76,7 @@ class Mode(IntEnum):
 
 
 class IssueCode(IntEnum):
-    """Reasons for which a spectrum cannot be used."""
+    """Codes of reasons why a spectrum cannot be used."""
 
     NONE = 0
     NUMBER = 1
@@ -184,7 +184,7 @@ SHOWN_ISSUES = 3
 
 @dataclass(frozen=True)
 class SpectrumIssue:
-    """Reason for which a spectrum or a file cannot be used.
+    """Reason why a spectrum or a file cannot be used.
 
     Attributes
     ----------
@@ -294,7 +294,7 @@ class SpectrumTable:
         Parameters
         ----------
         spectra : ndarray of int64, shape (k,)
-            Indices of spectra; for a repeated spectrum the first of its lines is recorded.
+            Indices of spectra; if an index is repeated, the first of its lines is recorded.
         code : IssueCode
             Issue.
         lines : ndarray of int64, shape (k,), or int
@@ -306,7 +306,7 @@ class SpectrumTable:
         self.issue[rows], self.issue_line[rows] = code, at
 
     def note_bounds(self, lines: NDArray[np.int64] | int = 0) -> None:
-        """Record an issue of the spectra whose precursor m/z or retention time is out of bounds.
+        """Record an issue of each spectrum whose precursor m/z or retention time is out of bounds.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class SpectrumTable:
         self.remarks.setdefault(code, {}).setdefault(spectrum, line)
 
     def take_precursors(self, spectrum: int, candidates: list[tuple[float, int]]) -> None:
-        """Set the precursors of a spectrum: the first candidate becomes its precursor, the others go to `other_precursors`.
+        """Set the precursors of a spectrum: the first candidate becomes its precursor, the others are added to `other_precursors`.
 
         Parameters
         ----------
@@ -379,7 +379,7 @@ class SpectrumTable:
             parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=place, line=line))
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the indices of the spectra with an issue, ascending, optionally only of those in the mask `rows`."""
+        """Return the ascending indices of the spectra with an issue, only of those in the mask `rows` if given."""
         has_issue = self.issue != IssueCode.NONE
         return np.flatnonzero(has_issue if rows is None else has_issue & rows)
 
@@ -418,7 +418,7 @@ class NoiseSamples(NamedTuple):
 
 
 class IgnoredPeaks(NamedTuple):
-    """Counts of peaks without a valid m/z or intensity.
+    """Numbers of peaks without a valid m/z or intensity.
 
     Attributes
     ----------
@@ -439,7 +439,7 @@ class Origin(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        Names of the precursor spectra, the nearest first.
+        Names of the precursor spectra, nearest first.
     precursors : tuple of float
         m/z of all precursor ions in thomson.
     """
@@ -463,9 +463,9 @@ class ParsedBlock:
     n_spectra : int
         Number of spectra of all MS levels, including invalid spectra.
     n_profiles : int
-        Number of valid spectra that were profiles.
+        Number of valid spectra that were in profile mode.
     first_profile : str
-        Name of the first profile.
+        Name of the first spectrum in profile mode.
     n_with_mobility : int
         Number of valid spectra with ion mobilities.
     n_peaks_read : int
@@ -475,17 +475,17 @@ class ParsedBlock:
     n_lines, n_entries : int
         Number of lines, and of lines that are not peaks.
     n_broken, n_negative : int
-        Number of skipped spectra, and of spectra skipped since their ions are negative.
+        Number of skipped spectra, and number of spectra skipped because their ions are negative.
     issues : list of SpectrumIssue
         Issues of the first `SHOWN_ISSUES` skipped spectra, and of the file as a whole.
     noise : NoiseSamples, optional
         Noise of the spectra, if the parser reads it.
     n_noise_read : int
-        Maximum number of values that the arrays of noise unpack to.
+        Maximum number of values to which the arrays of noise unpack.
     origins : list of Origin, optional
         Precursor spectra of MS3 spectra.
     n_deeper : int
-        Number of MS3 spectra in the block, if the format records levels.
+        Number of MS3 spectra in the block, if the format contains MS levels.
     others : OtherPrecursors
         Further precursors of the spectra.
     remarks : dict of RemarkCode to (int, str, int)
@@ -544,7 +544,7 @@ class SpectrumParser(Protocol):
         """Read the properties of the whole file from its first block."""
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete record of a text as a byte offset, or 0 if no record is complete."""
+        """Return the byte offset of the end of the last complete record in a text; 0 if no record is complete."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
         """Return the spectra of a block.
@@ -554,14 +554,14 @@ class SpectrumParser(Protocol):
         block : Block
             Text with complete records.
         centroid : bool or str
-            Treatment of profiles, as in `proteoscope.engine.formats.read_spectra`.
+            Treatment of spectra in profile mode (see `proteoscope.engine.formats.read_spectra`).
         """
 
 
 def charge_bits(text: bytes) -> tuple[int, IssueCode]:
-    """Return the charge mask of a text such as ``2+ and 3+``, ``+2`` or ``2,3``, and the issue of an invalid text.
+    """Return the charge mask in a text such as ``2+ and 3+``, ``+2`` or ``2,3``, and the issue if the text is invalid.
 
-    Bit z means charge z, and bit 0 (`NEGATIVE`) negative ions. An empty text, 0, and texts such as ``NA`` give a mask of 0.
+    Bit z means charge z, bit 0 (`NEGATIVE`) means negative ions. An empty text, 0, and texts such as ``NA`` give a mask of 0.
 
     Examples
     --------
@@ -590,7 +590,7 @@ def charge_bits(text: bytes) -> tuple[int, IssueCode]:
 
 
 def parse_polarity(text: bytes) -> int:
-    """Return 1 for text that means positive ions, -1 for negative ions, and 0 for other text.
+    """Return 1 for texts that mean positive ions, -1 for negative ions, and 0 for other texts.
 
     Examples
     --------
@@ -618,7 +618,7 @@ def finish(
     Parameters
     ----------
     table : SpectrumTable
-        All spectra of the block; spectra with peaks out of bounds get an issue and are skipped.
+        All spectra of the block; spectra with peaks out of bounds are skipped and get an issue.
     rows : ndarray of int64, shape (n,)
         Indices of the spectra to return.
     mz, intensity : ndarray of float64, shape (peaks,)
@@ -626,7 +626,7 @@ def finish(
     offsets : ndarray of int64, shape (n + 1,)
         Peaks of spectrum ``rows[i]`` are ``offsets[i]:offsets[i + 1]``.
     centroid : bool or str
-        As in `proteoscope.engine.formats.read_spectra`.
+        See `proteoscope.engine.formats.read_spectra`.
 
     Returns
     -------
@@ -704,7 +704,7 @@ def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
 
 
 def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPrecursors:
-    """Return the further precursors of the spectra in `rows`, numbered by position in `rows`."""
+    """Return the further precursors of the spectra in `rows`; spectra are numbered by position in `rows`."""
     if not table.other_precursors:
         return OtherPrecursors.none()
     place = {row: i for i, row in enumerate(rows.tolist())}

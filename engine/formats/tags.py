@@ -1,4 +1,4 @@
-"""Find the XML tags of a block as columns."""
+"""XML tags of a block, found and stored as columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAXIMUM_TAGS = 1 << 18
 """Maximum number of tags in a block; blocks usually have tens of thousands."""
 _ROWS_AT_FIRST = 1 << 14
 _ENCODINGS = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_jp|gb2312|gbk|gb18030|big5")
-"""Python's names of the supported encodings, all supersets of ASCII."""
+"""Python's names of the supported encodings, which all include ASCII."""
 
 _ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&#xA;": "\n", "&#10;": "\n", "&#9;": "\t", "&#39;": "'", "&#34;": '"'}
@@ -39,7 +39,7 @@ def xml_encoding(head: bytes) -> str:
 
 
 class TagKind(IntEnum):
-    """Types of tags, as in `proteoscope.kernels.cpu.text.scan_tags`."""
+    """Types of tags, numbered as in `proteoscope.kernels.cpu.text.scan_tags`."""
 
     START = 0
     END = 1
@@ -48,7 +48,7 @@ class TagKind(IntEnum):
 
 
 class Names:
-    """Names of elements and attributes to find; a `TagTable` refers to them by position."""
+    """Names of the elements and attributes to find; a `TagTable` refers to them by index."""
 
     def __init__(self, elements: tuple[str, ...], attributes: tuple[str, ...]) -> None:
         self.elements = {name: code for code, name in enumerate(elements)}
@@ -62,7 +62,7 @@ def _packed(names: tuple[str, ...]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 @dataclass(frozen=True)
 class TagTable:
-    """Tags of a text whose element names are in a `Names`.
+    """Tags in a text whose element names are in a `Names` object.
 
     Attributes
     ----------
@@ -130,15 +130,15 @@ class TagTable:
         return self.rows[:, 3]
 
     def named(self, element: str) -> NDArray[np.bool_]:
-        """Return True for each tag of an element, of any `TagKind`, shape (n,)."""
+        """Return True for each tag of an element, whatever its `TagKind`, (n,)."""
         return self.rows[:, 0] == self.names.elements[element]
 
     def opening(self, element: str) -> NDArray[np.bool_]:
-        """Return True for each tag that starts an element, including empty elements, shape (n,)."""
+        """Return True for each tag that starts an element, also for empty elements, (n,)."""
         return self.named(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
 
     def depth(self, element: str) -> NDArray[np.int64]:
-        """Return the number of open elements of a name after each tag, shape (n,)."""
+        """Return the number of elements of a name that are open after each tag, (n,)."""
         here = self.named(element)
         return np.cumsum((here & (self.kind == TagKind.START)).astype(np.int64) - (here & (self.kind == TagKind.END)))
 
@@ -207,13 +207,13 @@ class TagTable:
         return values, broken
 
     def whole_numbers(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values of an attribute in the tags with the indices `at` as whole numbers from 0; -1 for absent and other values."""
+        """Return the values of an attribute in the tags `at` as integers from 0; -1 for missing and other values."""
         values, _ = self.numbers(attribute, at)
         usable = (values >= 0) & (values < 1e15) & (values == np.floor(values))
         return np.where(usable, values, -1).astype(np.int64)
 
     def terms(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the accessions of seven digits in the values of an attribute as numbers.
+        """Return the seven-digit accessions in the values of an attribute, as integers.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class TagTable:
         Returns
         -------
         ndarray of int64, shape (k,)
-            Numbers, such as 1000511 for ``MS:1000511``; -1 for absent and other values.
+            Numbers, such as 1000511 for ``MS:1000511``; -1 for missing and other values.
         """
         start, stop = (column[at] for column in self.span(attribute))
         usable = np.flatnonzero((start >= 0) & (stop - start == 10))

@@ -1,4 +1,4 @@
-"""Read features of sequences from GFF3 and BED files, which are drawn along alignments."""
+"""Reader of sequence features in GFF3 and BED files, which are drawn along alignments."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MAXIMUM_NAME = 80
 _MAXIMUM_SHOWN = 3
 _HEADER = re.compile(r"(track|browser)(\s|$)")
 _NAMES = ("Name", "gene", "locus_tag", "product", "ID")
-"""Attributes of GFF3 with a readable name, in order of preference."""
+"""Attributes of GFF3 that contain a readable name, in order of preference."""
 _WHOLE = frozenset({"region", "chromosome", "databank_entry"})
-"""Types of GFF3 features that are the sequence itself."""
+"""Types of GFF3 features that represent the whole sequence."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class TrackFeature:
 
 @dataclass(frozen=True)
 class Track:
-    """Features of a file.
+    """Features in a file.
 
     Attributes
     ----------
     name : str
         Name of the file.
     features : dict of str to list of TrackFeature
-        Features by name of their sequence, sorted by first position.
+        Features by the name of their sequence, sorted by first position.
     """
 
     name: str
@@ -98,14 +98,14 @@ class Track:
 def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
     """Read a GFF3 file, up to its sequences, or a BED file with at least three columns, plain or gzipped.
 
-    Features of the whole sequence are skipped, and so are invalid lines, which are counted.
+    Features of the whole sequence are skipped; invalid lines are skipped and counted.
 
     Parameters
     ----------
     path : str or Path
         File.
     progress : Progress, optional
-        Receives progress; polled for cancellation.
+        Progress, which is checked for cancellation.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
 
 
 def _left_out(path: Path, n: int, first: Sequence[tuple[int, str]]) -> str:
-    """Return the sentence about `n` skipped lines with the first of them; '' if there are none."""
+    """Return the sentence about `n` skipped lines, including the first one; '' if there are none."""
     if not n:
         return ""
     shown = "; ".join(f"line {number}: {shortened(line, 60)!r}" for number, line in first)
@@ -183,7 +183,7 @@ def _parse_gff(line: str) -> tuple[str, TrackFeature] | None:
 
 
 def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
-    """Return the sequence and the feature of a line of BED, separated by tabs or blanks; None if the line is invalid."""
+    """Return the sequence and the feature in a line of BED, separated by tabs or blanks; None if the line is invalid."""
     for parts in (line.split("\t"), line.split()):
         place = _place(parts[1], parts[2], 1) if len(parts) >= 3 else None
         if place is not None:
@@ -193,7 +193,7 @@ def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
 
 
 def _place(first: str, last: str, counted_from: int) -> tuple[int, int] | None:
-    """Return the first and the last position, from 1, of texts with numbers; None if they are not a valid range.
+    """Return the first and the last position, from 1, given as texts; None if these are not a valid range.
 
     `counted_from` is added to the first number: 0 if the file counts from 1, 1 if it counts from 0.
     """

@@ -1,6 +1,7 @@
-"""Translate databases of nucleotides in their reading frames, which are named by their positions.
+"""Translation of nucleotide databases in their reading frames, which are named by their positions.
 
-A frame is the sequence between two stop codons, or between a stop codon and an end of the sequence. The start of the gene in a frame is
+A reading frame is the sequence between two stop codons, or between a stop codon and an end of the sequence. The start of the gene in a
+reading frame is
 unknown and not needed to find peptides. Genetic codes are NCBI's (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi), from
 Biopython.
 """
@@ -57,7 +58,7 @@ class FramePlace:
 
 
 def parse_frame_name(accession: str) -> FramePlace | None:
-    """Return the position that the name of a reading frame contains, or None for other names.
+    """Return the position in the name of a reading frame; None for other names.
 
     Examples
     --------
@@ -79,12 +80,12 @@ class Translation:
     genetic_code : int
         NCBI's number of the genetic code.
     minimum_length : int
-        Minimum length of a frame in residues.
+        Minimum length of a reading frame in residues.
 
     Raises
     ------
     ParameterError
-        If there is no such genetic code.
+        If the number of the genetic code is unknown.
     """
 
     direction: Direction
@@ -95,7 +96,7 @@ class Translation:
         _codons(self.genetic_code)
 
     def content(self) -> dict[str, Any]:
-        """Return all settings that determine the proteins, for cache keys, with the codons instead of the number of their code."""
+        """Return all settings that determine the proteins, for cache keys, with the codons in place of the number of the code."""
         codons = hashlib.sha256(_codons(self.genetic_code).tobytes()).hexdigest()
         return {"direction": self.direction, "codons": codons, "minimum_length": self.minimum_length}
 
@@ -107,7 +108,7 @@ class Translation:
         paths : sequence of Path
             Files of nucleotides.
         progress : Progress
-            Receives progress and messages; polled for cancellation.
+            Progress, which receives messages and is checked for cancellation.
 
         Returns
         -------
@@ -117,7 +118,7 @@ class Translation:
         Raises
         ------
         InputError
-            If a file cannot be read or contains proteins, or if no frame has the minimum length.
+            If a file cannot be read or contains proteins, or no reading frame has the minimum length.
         Cancelled
             If the user cancels.
         """
@@ -155,7 +156,7 @@ def _may_be_nucleotides(sequences: Proteins) -> bool:
 
 
 def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
-    """Return the first file of proteins, if the files together are not nucleotides."""
+    """Return the first file that contains proteins; called if the files together are not nucleotides."""
     for path in paths[:-1]:
         if not _may_be_nucleotides(read_proteins([path], progress=progress, with_chromosomes=True)):
             return path
@@ -164,7 +165,7 @@ def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
 
 @cache
 def _codons(genetic_code: int) -> NDArray[np.uint8]:
-    """Return the residue of each triplet of base sets, numbered as in `proteoscope.kernels.cpu.translation`, shape (4096,).
+    """Return the residue of each triplet of base sets, numbered as in `proteoscope.kernels.cpu.translation`, (4096,).
 
     X means an invalid codon or several residues. A codon that may be both a stop and a residue (codes 27, 28 and 31) is read as the
     residue, as in Biopython.

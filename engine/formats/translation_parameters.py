@@ -1,4 +1,4 @@
-"""Parameters of the searches that translate nucleotides, each declared once."""
+"""Parameters of searches that translate nucleotides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MINIMUM_FRAME = parameter(
 
 
 class TranslationSettings(Protocol):
-    """Settings of the translation, by the names that they have in the parameters of every search.
+    """Settings of the translation, named as in the parameters of every search.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class TranslationSettings(Protocol):
 
 
 def create_translation(settings: TranslationSettings) -> formats.translation.Translation | None:
-    """Return the translation of a database of nucleotides, or None for a database of proteins.
+    """Return the translation of a nucleotide database; None for a protein database.
 
     Raises
     ------

@@ -24,7 +24,7 @@ from proteoscope.engine.formats.tags import xml_encoding
 __all__ = ["SwissProtText", "UniprotXml"]
 
 _NEEDED = re.compile(rb"^(?:ID|AC|DT|DE|GN|OS|OX|PE|FT|SQ|  |//)[^\n]*\n?", re.MULTILINE)
-"""Lines of an entry that are parsed; the others, mainly references and comments, are two thirds of the entry."""
+"""Regular expression of the lines of an entry that are parsed; others, mainly references and comments, are two thirds of an entry."""
 _ENTRY_START = re.compile(rb"^ID   ", re.MULTILINE)
 _MAXIMUM_CONTINUED = 500
 """Maximum number of lines of a feature; descriptions of splice variants have up to about forty."""
@@ -32,7 +32,7 @@ _LONG_FEATURE = re.compile(rb"(?:^FT {10}[^\n]*\n){%d}" % _MAXIMUM_CONTINUED, re
 _ENTRY_END = re.compile(r"^//[^\n]*(?:\n|\Z)", re.MULTILINE)
 _FEATURE = re.compile(r"^FT {3}\S[^\n]*\n(?:FT {4}[^\n]*\n)*", re.MULTILINE)
 _FEATURE_ALONE = "ID   A_B   Reviewed;   1 AA.\n{}//\n"
-"""Entry that contains only one feature."""
+"""Text of an entry that contains only one feature."""
 _XML_ENTRY = re.compile(rb"<entry\b.*?</entry>", re.DOTALL)
 _XML_FEATURE = re.compile(rb"<feature\b(?:[^>]*/>|.*?</feature>)", re.DOTALL)
 _EVIDENCE = re.compile(r" ?\{[A-Z]{2,}:[^}]*\}")
@@ -58,11 +58,11 @@ class SwissProtText:
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
+        """Return the byte offset of the end of the last complete entry in a text; 0 if no entry is complete."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """Yield the entries of a block; see `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Yield the entries of a block (see `proteoscope.engine.formats.entries.EntryFormat`)."""
         del with_chromosomes
         text = _with_line_ends(block.text)
         lines = _entry_lines(text)
@@ -113,7 +113,7 @@ class SwissProtText:
 
 
 def _without_broken_features(entry: str) -> tuple[str, int]:
-    """Return an entry without the features that fail to parse on their own, and the number of removed features."""
+    """Return an entry without the features that fail to parse when they are parsed alone, and the number of these features."""
     n_broken = 0
 
     def retain(feature: re.Match[str]) -> str:
@@ -159,7 +159,7 @@ def _gene(names: dict[str, Any]) -> str:
 
 
 def _description(title: str, organism: str, taxonomy: str, gene: str, existence: int | str, version: int | str) -> str:
-    """Return name, organism (OS), its number in NCBI's taxonomy (OX), gene (GN), existence (PE) and version (SV) as in a FASTA header."""
+    """Return name, organism (OS), taxonomy number (OX), gene (GN), existence (PE) and version (SV) in the form of a FASTA header."""
     while (shorter := _COMMON_NAME.sub("", organism)) != organism:
         organism = shorter
     parts = (("OS", organism), ("OX", taxonomy), ("GN", gene), ("PE", existence), ("SV", version))
@@ -179,7 +179,7 @@ class UniprotXml:
         self._encoding = "utf-8"
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
+        """Return the byte offset of the end of the last complete entry in a text; 0 if no entry is complete."""
         return text.rfind(b"</entry>") + len(b"</entry>") if b"</entry>" in text else 0
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""Recognise files and folders of instrument vendors by content, and convert them to mzML with an installed converter.
+"""Recognition of files and folders of instrument vendors by content, and conversion to mzML with an installed converter.
 
 The formats are not public. The vendors' libraries, which read them, are part of ThermoRawFileParser (Hulstaert et al. 2020, J. Proteome
 Res. 19:537) and of ProteoWizard's msconvert (Chambers et al. 2012, Nat. Biotechnol. 30:918).
@@ -128,7 +128,7 @@ def converted(path: Path, vendor: VendorFormat, progress: Progress) -> Iterator[
     vendor : VendorFormat
         Format of the file.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""Write spectra in the formats of the registry that have a writer."""
+"""Writer of spectra in the formats of the registry that have a writer."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def write_spectrum_file(
     ParameterError
         If there is no such format.
     StorageError
-        If the disk is full or not writable.
+        If the disk is full or cannot be written.
     Cancelled
         If the user cancels.
     """

@@ -56,7 +56,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         and optionally ``database`` (FASTA files), with `ImportParameters`. The `project` is created if it does not exist; otherwise a run
         is added. The option ``strict`` rejects files with unreadable spectra.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress, which receives stages and messages.
 
     Returns
     -------

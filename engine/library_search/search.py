@@ -36,7 +36,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         Inputs ``spectra``, ``library`` (spectral library files), and optionally ``database`` (proteins in which peptides are located), with
         `LibrarySearchParameters`. The option ``strict`` rejects files with unreadable spectra.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress, which receives stages and messages.
 
     Returns
     -------

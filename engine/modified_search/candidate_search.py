@@ -201,7 +201,7 @@ class SpectraAgainstMassLists:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of approximately the given size."""
         return modified_search.synthetic_workload.sample_lists(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:

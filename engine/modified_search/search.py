@@ -50,7 +50,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         identification, whose unidentified spectra are searched, in the proteins that it found unless databases are given; ``run`` selects
         the identification (default: the newest). The option ``strict`` rejects files with unreadable spectra.
     progress : Progress, optional
-        Receives stages and messages.
+        Progress, which receives stages and messages.
 
     Returns
     -------

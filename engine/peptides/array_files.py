@@ -1,4 +1,4 @@
-"""Write the columns of an index incrementally."""
+"""Incremental writer of the columns of an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find decoys in a database by their names, and by sequences that have the residues of another protein in another order.
+"""Detection of decoys in a database, by their names, or by sequences that have the residues of another protein in another order.
 
 Reversing a reversed protein gives the target again: a search that generates decoys of decoys compares targets with themselves, nearly
 every match is a target, and all error rates are too low. If a fraction f of all proteins are targets with mirror images, or these mirror

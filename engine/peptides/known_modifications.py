@@ -212,7 +212,7 @@ def find_known_modifications(
     digestion : Digestion
         Digestion of the proteins.
     is_counted : ndarray of bool, shape (n,), optional
-        As in `annotated_sites`.
+        See `annotated_sites`.
 
     Returns
     -------

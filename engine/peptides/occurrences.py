@@ -1,4 +1,4 @@
-"""Find all occurrences of peptides in sequences, in one pass over the residues for each peptide length."""
+"""All occurrences of peptides in sequences, found in one pass over the residues for each peptide length."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def find_occurrences(peptides: Sequence[bytes], residues: bytes, offsets: NDArra
     offsets : ndarray of int64, shape (sequences + 1,)
         Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
     progress : Progress
-        Receives progress; polled for cancellation.
+        Progress, which is checked for cancellation.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Select spectra by charge, precursor mass and retention time."""
+"""Selection of spectra by charge, precursor mass and retention time."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class GrowingColumn:
         Raises
         ------
         StorageError
-            If the disk is full or not writable.
+            If the disk is full or cannot be written.
         """
         values = np.ascontiguousarray(values, self._values.dtype)
         stop = self._length + len(values)

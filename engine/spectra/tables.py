@@ -42,7 +42,7 @@ def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "s
     Raises
     ------
     StorageError
-        If the disk is full or not writable.
+        If the disk is full or cannot be written.
     Cancelled
         If the user cancels.
     """

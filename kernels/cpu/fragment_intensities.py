@@ -83,7 +83,7 @@ def match_bonds(spectra, matches, peptides, modification_mass, settings, series,
     Parameters
     ----------
     spectra, matches, peptides, modification_mass, settings
-        As in `proteoscope.kernels.cpu.matches.measure_matches`.
+        See `proteoscope.kernels.cpu.matches.measure_matches`.
     series
         Indices of the b ions in the settings' N-terminal series, and of the y ions in the C-terminal series.
     offsets : (n + 1,) int64
@@ -288,7 +288,7 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
     Parameters
     ----------
     residues, offsets, charge
-        As in `predict_bonds`.
+        See `predict_bonds`.
     weight : (r, IONS) float32
         Square roots of relative intensities, from `match_bonds`.
     model : (n,) int64

@@ -86,7 +86,7 @@ class _Scoring(NamedTuple):
     lowest
         Scores up to this value mark impossible alignments.
     Others
-        As in `GapRules`.
+        See `GapRules`.
     """
 
     table: NDArray

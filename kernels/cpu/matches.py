@@ -147,7 +147,7 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
     out
         (n, len(feature_names())) float64, output.
     stop
-        As in `search_queries`.
+        See `search_queries`.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))

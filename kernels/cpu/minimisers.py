@@ -245,7 +245,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
     offsets : (n + 1,) int64
         Start of each read in `codes`.
     bases
-        As in `find_minimisers`.
+        See `find_minimisers`.
     index
         `MinimiserIndex` of the references.
     rules : (5,) int64

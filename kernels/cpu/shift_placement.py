@@ -274,7 +274,7 @@ def score_places(spectra, matches, peptides, settings, first, last, out_score, o
     out_score, out_probability
         (n, PLACES) float32, output; residue p is in column p - 1; -inf and 0 after the last residue.
     stop
-        As in `place_shifts`.
+        See `place_shifts`.
     """
     spectrum, charge, peptide, shift = matches
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, spectrum, first, last))

@@ -137,7 +137,7 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
     Parameters
     ----------
     query, rows, table, opening, extending
-        As in `proteoscope.kernels.cpu.lanes.score_lanes`.
+        See `proteoscope.kernels.cpu.lanes.score_lanes`.
     columns
         `n_blocks` blocks from `fill_columns`, int8.
     targets : (lanes,)

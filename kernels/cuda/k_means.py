@@ -600,7 +600,7 @@ class VectorMeans:
     device
         GPU.
     vectors, n_bins, low, high
-        As in `proteoscope.kernels.cpu.k_means.VectorMeans`.
+        See `proteoscope.kernels.cpu.k_means.VectorMeans`.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
-"""Read BiblioSpec's libraries (blib), as Skyline stores them: SQLite databases, possibly from untrusted sources.
+"""Reader of BiblioSpec's libraries (blib), which Skyline writes: SQLite databases, possibly from untrusted sources.
 
-m/z are float64 and intensities float32, compressed with zlib if that is shorter (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics
+m/z are stored as float64 and intensities as float32, compressed with zlib if this is shorter (Frewen and MacCoss 2007, Curr. Protoc.
+Bioinformatics
 13.7).
 """
 
@@ -46,7 +47,7 @@ _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
 _LONGEST_PROTEINS = 1 << 14  # maximum length of all accessions of an entry
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
-"""Maximum modifications and proteins per spectrum, and additional rows that each table may have."""
+"""Maximum numbers of modifications and of proteins per spectrum, and number of additional rows that each table may have."""
 _PEAKS_AT_ONCE = 1 << 20
 
 
@@ -60,7 +61,7 @@ def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress)
     library : LibraryCollector
         Collector that receives the entries.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
 
 
 class _Batch:
-    """Entries with their peaks that are added to a library together."""
+    """Entries with their peaks, which are added to a library together."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -151,13 +152,13 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _check_number(connection: sqlite3.Connection, table: str, of_spectrum: int) -> None:
-    """Raise an error if a table has more rows than any library needs, since its rows are held in memory."""
+    """Raise an error if a table has more rows than a library can need, since its rows are held in memory."""
     if _count(connection, table) > _FREE_ROWS + of_spectrum * _count(connection, "RefSpectra"):
         raise sqlite3.DataError(f"its table {table} has far more rows than its spectra can need")
 
 
 class _Modifications:
-    """Full-precision masses of modifications; the peptide text has rounded masses."""
+    """Masses of modifications in full precision; the peptide text contains rounded masses."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._by_spectrum: dict[int, list[NotedModification]] = {}
@@ -177,7 +178,7 @@ class _Modifications:
 
 
 def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
-    """Return the protein accessions of each spectrum by its identifier; empty if the library has no proteins."""
+    """Return the protein accessions of each spectrum, by its identifier; empty if the library has no proteins."""
     if computed_table(connection, ("Proteins", "RefSpectraProteins")):
         return {}
     _check_number(connection, "Proteins", _PROTEINS_OF_SPECTRUM)
@@ -198,7 +199,7 @@ def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
 def _entry(
     line: int, row: Any, modifications: _Modifications, proteins: dict[int, list[str]]
 ) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
-    """Return the entry of a row of the query, its m/z and its intensities."""
+    """Return the entry of a row of the query, with the m/z and intensities of its peaks."""
     number, sequence, noted, charge, mz, minutes, n_peaks, copies, molecule, formula, inchikey, adduct, packed_mz, packed_intensity = row
     entry = Entry(line, str(noted or sequence or molecule or ""), proteins=proteins.get(number, []) if isinstance(number, int) else [])
     entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
@@ -238,7 +239,7 @@ def _take_peptide(entry: Entry, sequence: str, noted: str, modifications: list[N
 
 
 def _unpacked(packed: object, n: int, dtype: type) -> NDArray | None:
-    """Return the `n` numbers in a blob; None if the blob does not contain exactly `n` numbers."""
+    """Return the `n` numbers in a binary value; None if it does not contain exactly `n` numbers."""
     if not isinstance(packed, bytes):
         return None
     size = n * np.dtype(dtype).itemsize

@@ -1,4 +1,4 @@
-"""Write libraries as BiblioSpec's blib, version 1.10 of its schema, which Skyline reads.
+"""Writer of libraries as BiblioSpec's blib, version 1.10 of its schema, which Skyline reads.
 
 The format (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7) does not store the ions of peaks.
 """
@@ -66,12 +66,12 @@ def write_blib(out: Path, batches: Iterable[LibraryEntries], progress: Progress)
     batches : iterable of LibraryEntries
         Entries of the library, in batches.
     progress : Progress
-        Receives the number of entries written; polled for cancellation.
+        Progress, which receives the number of entries written and is checked for cancellation.
 
     Raises
     ------
     StorageError
-        If the disk is full or not writable.
+        If the disk is full or cannot be written.
     Cancelled
         If the user cancels.
     """
@@ -126,9 +126,9 @@ def _insert(connection: sqlite3.Connection, batches: Iterable[LibraryEntries], p
 
 
 def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...], tuple[int, bytes, bytes], list[tuple[int, int, float]]]]:
-    """Yield the rows of each entry for the tables of spectra, peaks and modifications.
+    """Yield, for each entry, its rows in the tables of spectra, peaks and modifications.
 
-    `before` is the number of entries before the given entries.
+    `before` is the number of entries that were written before.
     """
     placed, precursor_mz, score = entries.modifications, entries.precursor_mz.tolist(), entries.q_value
     minutes = np.where(np.isnan(entries.retention_time), 0.0, entries.retention_time / 60.0).tolist()
@@ -160,7 +160,7 @@ def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...
 
 
 def _modified(sequence: str, noted: list[tuple[int, int, float]]) -> str:
-    """Return the peptide with the masses of its modifications to one decimal, such as ``C[+57.0]``."""
+    """Return the peptide with the masses of modifications to one decimal, such as ``C[+57.0]``."""
     if not noted:
         return sequence
     masses: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Entries of spectral libraries as all readers return them, and the collector that turns them into columns."""
+"""Entries of spectral libraries as returned by all readers, and the collector that converts them to columns."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", 
 
 @dataclass(slots=True)
 class Entry:
-    """Entry of a library as written in its file.
+    """Entry of a library as written in a file.
 
     Attributes
     ----------
     line : int
-        Line where the entry begins, from 1.
+        Line at which the entry begins, from 1.
     name, formula, inchikey, adduct : str
-        Text of the file, '' if missing.
+        Texts of the file, '' if missing.
     peptide : NotedPeptide or Peptidoform, optional
         Peptide in the notation of the file (`NotedPeptide`) or in ProForma (`Peptidoform`); None for other molecules.
     proteins : sequence of str
-        Accessions.
+        Accessions of the proteins that contain the peptide.
     charge : int
         Charge; negative for negative ions, 0 if unknown.
     precursor_mz : float
@@ -71,13 +71,13 @@ class Entry:
     n_members : int
         Number of source spectra.
     n_announced : int
-        Declared number of peaks, or -1.
+        Number of peaks that the file states, or -1.
     polarity : int
-        1 or -1 if the file gives the polarity of the ions, else 0; the sign of a known charge overrides it.
+        1 or -1 if the file gives the polarity of the ions, otherwise 0; the sign of a known charge takes precedence.
     issue : str
-        Reason to leave the entry out, or ''.
+        Reason why the entry is omitted, or ''.
     remark : str
-        Warning about information of the entry that is not used, or ''.
+        Warning about information in the entry that is not used, or ''.
     """
 
     line: int
@@ -99,7 +99,7 @@ class Entry:
 
 
 class LibraryCollector:
-    """Columns of a library while its files are read; they grow by blocks of entries.
+    """Columns of a library, which grow by blocks of entries while the files are read.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class LibraryCollector:
         self.n_read = self.n_taken = self.n_escaped = 0
 
     def begin(self, unfolding: Unfolding) -> None:
-        """Start with the next file; `unfolding` limits what its compressed contents unpack to."""
+        """Start with the next file; `unfolding` limits the size of its decompressed content."""
         self._source += 1
         self._unfolding = unfolding
         self.remarks = {}
@@ -148,14 +148,14 @@ class LibraryCollector:
         line : int
             Line of the entry, from 1.
         reason : str
-            Reason for which the entry cannot be used.
+            Reason why the entry cannot be used.
         """
         self._counts[reason] = self._counts.get(reason, 0) + 1
         if len(self._skipped) < MAXIMUM_SKIPPED_SHOWN:
             self._skipped.append(SkippedEntry(self._source, line, reason))
 
     def add(self, entries: Sequence[Entry], offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> None:
-        """Check entries and add the valid ones; the others are skipped and counted.
+        """Add the valid entries; other entries are skipped and counted.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class LibraryCollector:
         Raises
         ------
         InputError
-            If the file has more peaks than its size allows.
+            If the file contains more peaks than its size permits.
         """
         self._unfolding.add(LIBRARY_PEAKS, len(mz))
         counts = np.diff(offsets)
@@ -215,7 +215,7 @@ class LibraryCollector:
         self.remarks[remark] = (n + 1, first)
 
     def _escape(self, name: str) -> str:
-        """Return a name with unprintable characters escaped, and count changed names."""
+        """Return a name with escaped unprintable characters; count changed names."""
         if name.isprintable():
             return name
         escaped = escape_unprintable(name)
@@ -223,7 +223,7 @@ class LibraryCollector:
         return escaped
 
     def _joined_proteins(self, entry: Entry) -> str | None:
-        """Return the accessions of an entry in the format of `SpectralLibrary.proteins`, truncated after the last accession that fits."""
+        """Return the accessions of an entry in the form of `SpectralLibrary.proteins`, truncated after the last accession that fits."""
         joined = PROTEIN_SEPARATOR.join(map(self._escape, entry.proteins))
         if len(joined) > _MAXIMUM_TEXT:
             self._remark("of a long list of proteins only the first are used", entry.line)
@@ -265,7 +265,7 @@ class LibraryCollector:
             self._texts[name] = []
 
     def _peptidoform(self, peptide: NotedPeptide | Peptidoform) -> Peptidoform | str:
-        """Return the peptidoform of a peptide, with named modifications, or the reason for which it cannot be interpreted."""
+        """Return the peptidoform of a peptide, with named modifications, or the reason why the peptide cannot be interpreted."""
         if len(peptide.sequence) > _MAXIMUM_LENGTH:
             return f"its peptide has more than {_MAXIMUM_LENGTH:,} residues"
         if isinstance(peptide, Peptidoform):
@@ -352,7 +352,7 @@ def read_charge(text: str) -> int:
 
 
 def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
-    """Set the precursor m/z of an entry from a text, or its issue if the text is not a number.
+    """Set the precursor m/z of an entry from a text; if the text is not a number, set the issue of the entry.
 
     Parameters
     ----------
@@ -436,7 +436,7 @@ def _check_peaks(n_announced: int, n_peaks: int, n_left: int, *, is_out_of_bound
 def _clean_peaks(
     mz: NDArray[np.float64], intensity: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the m/z, intensities and entries of positive peaks, sorted by entry and m/z, and True for each entry with invalid values."""
+    """Return m/z, intensity and entry of positive peaks, sorted by entry and m/z, and True for each entry with invalid values."""
     owner = np.repeat(np.arange(len(counts)), counts)
     is_wrong = ~((mz >= 0) & (mz <= MAXIMUM_MZ) & (intensity <= MAXIMUM_INTENSITY) & (intensity >= -MAXIMUM_INTENSITY))
     is_out_of_bounds = np.zeros(len(counts), np.bool_)

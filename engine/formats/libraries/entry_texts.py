@@ -1,4 +1,4 @@
-"""Text columns of library entries, which the writers of MSP and mzSpecLib join without a Python loop over entries or peaks."""
+"""Columns of text for library entries, joined by the writers of MSP and mzSpecLib without a Python loop over entries or peaks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHARGES, _NUMBERS = 64, 256
 
 
 def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
-    """Format numbers with as many digits as needed to read the same numbers back.
+    """Format numbers with as many digits as are needed to read the same numbers back.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
 
 
 def present(before: str, values: pa.Array, after: str) -> pa.Array:
-    """Enclose each text between `before` and `after`; return '' for null."""
+    """Return each text enclosed between `before` and `after`; '' for null."""
     return pa.compute.fill_null(pa.compute.binary_join_element_wise(before, values, after, ""), "")
 
 
 def joined(parts: Sequence[Any]) -> bytes:
-    """Join columns of texts and constant texts, row by row, and return the bytes of all rows."""
+    """Join columns of texts and constant texts row by row; return the bytes of all rows."""
     return text_bytes(pa.compute.binary_join_element_wise(*parts, ""))
 
 
@@ -56,7 +56,7 @@ def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
     Parameters
     ----------
     entries : LibraryEntries
-        Entries, n of them, with their charges.
+        The n entries with their charges.
     texts : Array of string, length n
         Peptide of each entry.
     """
@@ -64,7 +64,7 @@ def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
 
 
 def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
-    """Return a text per entry with a line per peak: m/z, intensity and ion, separated by tabs.
+    """Return one text per entry with a line per peak: m/z, intensity and ion, separated by tabs.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
 
 
 def _ion_names(ions: PeakIons) -> pa.Array:
-    """Return the ion of each peak, such as ``y3/0.0012``, ``b7^2/-0.003`` or ``?``, in the common notation of mzPAF and NIST."""
+    """Return the ion of each peak, such as ``y3/0.0012``, ``b7^2/-0.003`` or ``?``, in the notation that mzPAF and NIST have in common."""
     code = (ions.series.astype(np.int64) * _CHARGES + ions.charge) * _NUMBERS + ions.number
     kinds, kind_number = np.unique(code, return_inverse=True)
     names = []
@@ -99,7 +99,7 @@ def _ion_names(ions: PeakIons) -> pa.Array:
 def msp_modifications(sequence: pa.StringArray, placed: EntryModifications) -> pa.Array:
     """Return the modifications of each entry in the notation of MSP's ``Mods=``.
 
-    The text has the number of modifications, and the position, residue and name of each. Positions are counted from 0; -1 and -2 are the
+    A text contains the number of modifications, and the position, residue and name of each. Positions are counted from 0; -1 and -2 are the
     N-terminus and the C-terminus.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Read MGF files whose spectra name their peptides (``SEQ=``) or compounds, such as those of GNPS and MassBank."""
+"""Reader of MGF files that contain the peptides (``SEQ=``) or compounds of their spectra, such as those of GNPS and MassBank."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMED = re.compile(
 
 
 def names_its_spectra(beginning: bytes) -> bool:
-    """Return True if the beginning of an MGF file names the molecules of its spectra, as a library does."""
+    """Return True if the beginning of an MGF file names the molecules of its spectra, as in a library."""
     return _NAMED.search(beginning) is not None
 
 
@@ -46,7 +46,7 @@ def read_mgf(source: ByteSource, library: LibraryCollector, progress: Progress) 
     library : LibraryCollector
         Library that receives the spectra.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class MgfLibrary(TextLibrary):
     """Reader of MGF files as spectral libraries."""
 
     def cut(self, text: bytes) -> int:
-        """Return the position of the last line ``BEGIN IONS`` as a byte offset, or 0."""
+        """Return the byte offset of the last line ``BEGIN IONS``, or 0."""
         return find_last_line(text, (b"BEGIN IONS",))
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -74,7 +74,7 @@ class MgfLibrary(TextLibrary):
                 yield from match[1].split()[:2]
 
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry that its lines describe."""
+        """Return the entry described by its lines."""
         fields: dict[str, str] = {}
         issue = ""
         for _, text in lines:
@@ -101,7 +101,7 @@ class MgfLibrary(TextLibrary):
 
 
 def _take_peptide(entry: Entry, text: str, *, is_compound: bool) -> None:
-    """Set the peptide from the text of ``SEQ``, unless it is empty or a placeholder such as ``*..*``."""
+    """Set the peptide of an entry from the text of ``SEQ``, unless this is empty or a placeholder such as ``*..*``."""
     if not text.strip("*.-_ ") or text.lower() in MISSING:
         return
     try:

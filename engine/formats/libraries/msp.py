@@ -1,4 +1,4 @@
-"""Read MSP, the text format of NIST, and its variants: SpectraST (sptxt), MS-DIAL, MassBank, Prosit and MS2PIP.
+"""Reader of MSP, the text format of NIST, and its variants: SpectraST (sptxt), MS-DIAL, MassBank, Prosit and MS2PIP.
 
 An entry consists of lines ``KEY: VALUE``, including ``Name:`` and a comment of ``KEY=VALUE`` pairs, and ends with its peaks.
 """
@@ -42,7 +42,7 @@ _SHORT_NAMES = {
     "iTRAQ": "iTRAQ4plex",
     "TMT": "TMT6plex",
 }
-"""Unimod's names of modifications that NIST and SpectraST name differently."""
+"""Unimod names of modifications that have other names in NIST and SpectraST."""
 _LINES = re.compile(rb"[^\r\n]+")
 _PAIR_KEYS = frozenset(
     (
@@ -61,12 +61,12 @@ _PAIR_KEYS = frozenset(
         "spec",
     )
 )
-"""Keys of the pairs in comments that describe an entry."""
+"""Keys of those pairs in comments that describe an entry."""
 _SINGLE = ("precursormz", "charge", "numpeaks", "ionmode")
 """Keys that must not have different values in an entry."""
 _ANCHORS = (b"name:", b"compound_name:", b"compoundname:", b"compound name:", b"num peaks", b"num_peaks", b"numpeaks")
 _TAIL = 1 << 16
-"""Number of bytes at the end of a text that usually contain its last entry."""
+"""Number of bytes at the end of a text that usually suffice for its last entry."""
 _PEAK_CHARACTERS = b"0123456789.+-("
 
 
@@ -80,7 +80,7 @@ def read_msp(source: ByteSource, library: LibraryCollector, progress: Progress) 
     library : LibraryCollector
         Library that receives the entries.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Raises
     ------
@@ -94,9 +94,9 @@ class MspLibrary(TextLibrary):
     """Reader of MSP and of SpectraST's text format."""
 
     def cut(self, text: bytes) -> int:
-        """Return the start of the last entry as a byte offset, or 0.
+        """Return the byte offset of the start of the last entry, or 0.
 
-        An entry starts after the peaks, or after the number of peaks, of the entry before it.
+        An entry starts after the peaks, or after the number of peaks, of the previous entry.
         """
         start = max(0, len(text) - _TAIL)
         last = find_last_line(text[start:].lower(), _ANCHORS)
@@ -123,7 +123,7 @@ class MspLibrary(TextLibrary):
                     yield word.strip(b";()")
 
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry that its lines describe."""
+        """Return the entry described by its lines."""
         fields: dict[str, str] = {}
         pairs: dict[str, str] = {}
         issue, has_words = "", False
@@ -169,7 +169,7 @@ def _plain_bytes(key: bytes) -> bytes:
 
 @lru_cache(1 << 10)
 def _plain(key: str) -> str:
-    """Normalise a key: remove blanks and underscores and convert to lower case, since programs write the same key differently."""
+    """Return a key without blanks and underscores, in lower case, since programs write the same key differently."""
     return "".join(key.split()).replace("_", "").lower()
 
 
@@ -203,7 +203,7 @@ def _take_peptide(entry: Entry, fields: dict[str, str], pairs: dict[str, str]) -
 
 
 def _placed(at: int, name: str, length: int) -> NotedModification:
-    """Convert a modification of ``Mods=``, whose positions are counted from 0, with -1 for the N-terminus and -2 for the C-terminus."""
+    """Return a modification of ``Mods=``, where positions are counted from 0, and -1 and -2 are the N- and the C-terminus."""
     position = {-1: 0, -2: length + 1}.get(at, at + 1)
     name = name.strip()
     return noted_modification(position, name) if name[0] in "+-" else NotedModification(position, _SHORT_NAMES.get(name, name))
@@ -251,7 +251,7 @@ def take_charge(entry: Entry, text: str) -> None:
 
 
 def take_polarity(entry: Entry, text: str) -> None:
-    """Set the polarity of an entry, and make the charge of negative ions negative.
+    """Set the polarity of an entry; for negative ions, make the charge negative.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def _take_proteins(entry: Entry, pairs: dict[str, str]) -> None:
 
 
 def without_description(text: str) -> str:
-    """Return the accession of a protein: the first word of its FASTA header."""
+    """Return the accession of a protein, which is the first word of its FASTA header."""
     words = text.split(maxsplit=1)
     return words[0].rstrip(";,") if words else ""
 

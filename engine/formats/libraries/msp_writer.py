@@ -1,4 +1,4 @@
-"""Write libraries as NIST's MSP: modifications, members, time, q-value and proteins in the comment, and the ion of each peak."""
+"""Writer of libraries as NIST's MSP: modifications, members, time, q-value and proteins in the comment, and the ion of each peak."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MspWriter:
     Attributes
     ----------
     n_escaped : int
-        Number of entries with an accession in which a comma or quote was escaped, since MSP uses both as delimiters.
+        Number of entries with an accession in which a comma or quote was escaped, since MSP uses these as delimiters.
     """
 
     def __init__(self) -> None:
@@ -75,5 +75,5 @@ class MspWriter:
 
 
 def _quoted(texts: object) -> object:
-    """Put quotes around texts that contain a blank."""
+    """Return texts with quotes around those that contain a blank."""
     return pa.compute.if_else(pa.compute.match_substring(texts, " "), pa.compute.binary_join_element_wise('"', texts, '"', ""), texts)

@@ -1,4 +1,4 @@
-"""Interpret the attributes of mzSpecLib 1.0 in text and JSON (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491)."""
+"""Interpretation of the attributes of mzSpecLib 1.0 in text and JSON (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ USED_TERMS = frozenset(
 )
 """Terms of the attributes that are read; others are ignored."""
 _MAXIMUM_OF_SETS = 1_000
-"""Maximum number of attributes that an entry may take from sets, since every use of a set takes the time of reading the whole set."""
+"""Maximum number of attributes that an entry may take from sets, since each use of a set needs the time to read the whole set."""
 
 
 class Attribute(NamedTuple):
@@ -62,7 +62,7 @@ class Attribute(NamedTuple):
     value : str
         Value as text.
     value_term : str
-        Accession of the value if the value is a term, else ''.
+        Accession of the value if the value is a term, otherwise ''.
     group : str
         Name of the group of attributes, or ''.
     """
@@ -80,9 +80,9 @@ class AttributeSets:
     Attributes
     ----------
     unfolding : Unfolding
-        Limits the number of attributes that the sets add to the entries of a file.
+        Limit of the number of attributes that the sets add to the entries of a file.
     spectrum, analyte : dict of str to list of Attribute
-        Sets by name, for spectra and for analytes; the set ``all`` applies to every entry.
+        Sets by name, for spectra and for analytes; the set ``all`` applies to all entries.
     """
 
     unfolding: Unfolding
@@ -91,7 +91,7 @@ class AttributeSets:
 
 
 def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribute]], sets: AttributeSets) -> Entry:
-    """Return the entry that the attributes of its spectrum and its analytes describe.
+    """Return the entry described by the attributes of its spectrum and its analytes.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     analytes : list of list of Attribute
         Attributes of each analyte; entries with several analytes get an issue.
     sets : AttributeSets
-        Sets that the attributes may name.
+        Sets to which the attributes may refer.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
 
 
 def _used_sets(attributes: list[Attribute], sets: dict[str, list[Attribute]]) -> list[list[Attribute]]:
-    """Return the distinct sets that the attributes name, then the set ``all``, since the first attribute of a term takes precedence."""
+    """Return the distinct sets to which the attributes refer, then the set ``all``: the first attribute of a term takes precedence."""
     names = dict.fromkeys([*(attribute.value for attribute in attributes if attribute.term == _SET_NAME), "all"])
     return [sets[name] for name in names if name in sets]
 
@@ -165,7 +165,7 @@ def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
 
 
 def _take_time(entry: Entry, time: Attribute, attributes: list[Attribute]) -> None:
-    """Set the retention time, whose unit is in the same group of attributes; it is unknown if there is no unit."""
+    """Set the retention time, whose unit is in the same group of attributes; without a unit, the time is unknown."""
     units = (attribute for attribute in attributes if time.group and attribute.group == time.group and attribute.term == _UNIT)
     unit = next((attribute.value_term for attribute in units), "")
     seconds = number_or_nan(time.value) * _SECONDS.get(unit, math.nan)

@@ -1,4 +1,4 @@
-"""Read mzSpecLib JSON spectrum by spectrum, so that only the text of the whole file is in memory."""
+"""Reader of mzSpecLib JSON that parses spectra one by one, so that only the text of the file is in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["read_mzspeclib_json"]
 _MAXIMUM_BYTES = 1 << 30
 _CHUNK_BYTES = 1 << 22
 _USUAL_CHARACTERS, _MAXIMUM_CHARACTERS = 1 << 18, 1 << 24
-"""Usual and maximum size of a value, such as a spectrum; half a million peaks take 16 MB."""
+"""Usual and maximum number of characters of a value, such as a spectrum; half a million peaks need 16 MB."""
 _BATCH = 500
 _MAXIMUM_ANALYTES = 100
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -53,7 +53,7 @@ class _Text:
             raise InputError(source.path, "the text is not UTF-8", place=f"line {line}", remedy="Save it as UTF-8") from None
 
     def broken(self, reason: str = "the JSON is broken or cut off") -> InputError:
-        """Return an error that names the line of the reading position."""
+        """Return an error with the line of the reading position."""
         return InputError(self.path, reason, place=f"line {self.line}", remedy="Download or write it again")
 
     @property
@@ -62,7 +62,7 @@ class _Text:
         return self.text.count("\n", 0, self.at) + 1
 
     def skip(self, characters: str) -> str:
-        """Skip blanks and the next character, which must be one of `characters`, and return this character."""
+        """Skip blanks and the next character, which must be in `characters`; return this character."""
         self.pass_blanks()
         character = self.text[self.at : self.at + 1]
         if not character or character not in characters:
@@ -77,7 +77,7 @@ class _Text:
         self.at = blanks.end()
 
     def value(self) -> Any:
-        """Parse the value at the reading position and move past it."""
+        """Return the value at the reading position, and move to its end."""
         self.pass_blanks()
         size = _USUAL_CHARACTERS
         while True:
@@ -98,7 +98,7 @@ class _Text:
             size = min(8 * size, _MAXIMUM_CHARACTERS)
 
     def members(self) -> Iterator[str]:
-        """Yield the names of the members of the object at the reading position; the caller reads each value."""
+        """Yield the names of the members of the object at the reading position; the caller must read each value."""
         self.skip("{")
         self.pass_blanks()
         if self.text.startswith("}", self.at):
@@ -137,7 +137,7 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
     library : LibraryCollector
         Collector that receives the entries.
     progress : Progress
-        Receives the number of bytes read; polled for cancellation.
+        Progress, which receives the number of bytes read and is checked for cancellation.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Read mzSpecLib text: sections in angle brackets, a line for each attribute, and the peaks."""
+"""Reader of mzSpecLib text: sections in angle brackets, one line per attribute, and the peaks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_mzspeclib_text(source: ByteSource, library: LibraryCollector, progress:
     library : LibraryCollector
         Library that receives the entries.
     progress : Progress
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class MzSpecLibText(TextLibrary):
     Parameters
     ----------
     source : ByteSource
-        File.
+        File to read.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -54,7 +54,7 @@ class MzSpecLibText(TextLibrary):
         self._sets = AttributeSets(source.unfolding)
 
     def cut(self, text: bytes) -> int:
-        """Return the position of the last ``<Spectrum=`` as a byte offset, or 0."""
+        """Return the byte offset of the last ``<Spectrum=``, or 0."""
         return find_last_line(text, (b"<Spectrum=",))
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -73,7 +73,7 @@ class MzSpecLibText(TextLibrary):
                 chosen.append(attribute)
 
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry that its lines describe."""
+        """Return the entry described by its lines."""
         spectrum: list[Attribute] = []
         analytes: list[list[Attribute]] = []
         section: list[Attribute] | None = spectrum

@@ -1,4 +1,4 @@
-"""Write libraries as mzSpecLib text 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491) with peaks annotated in mzPAF."""
+"""Writer of libraries as mzSpecLib text 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491) with peaks annotated in mzPAF."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class MzSpecLibWriter:
         return [len(entries), *whole.to_pylist()]
 
     def written(self, text: list[Any]) -> bytes:
-        """Return the bytes of the entries that `text` returned, numbered consecutively."""
+        """Return the bytes of entries, given the result of `text`, with consecutive numbers."""
         first, self._n = self._n, self._n + text[0]
         return "".join(f"<Spectrum={first + i}>{entry}" for i, entry in enumerate(text[1:], 1)).encode()
 
@@ -76,7 +76,7 @@ class MzSpecLibWriter:
 
 
 def _proteins(accessions: object) -> object:
-    """Return the attributes of the proteins of each entry, a group per protein, such as ``[2]MS:1000885|...``."""
+    """Return the attributes of the proteins of each entry, one group per protein, such as ``[2]MS:1000885|...``."""
     listed = pa.compute.split_pattern(accessions, PROTEIN_SEPARATOR)
     counts = pa.compute.fill_null(pa.compute.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(counts)))

@@ -1,4 +1,4 @@
-"""Read spectral libraries in any supported format, recognised by content."""
+"""Reader of spectral libraries in any supported format, which is recognised by the content."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["read_libraries"]
 def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None) -> SpectralLibrary:
     """Read the entries of spectral libraries in any supported format, in the order of the files.
 
-    Invalid entries and entries with an unknown peptide are skipped and counted (`SpectralLibrary.skipped`); a warning reports them.
+    Invalid entries and entries with an unknown peptide are skipped and counted (`SpectralLibrary.skipped`), and reported in a warning.
 
     Parameters
     ----------
     paths : sequence of str or Path
         Files, at least one.
     progress : Progress, optional
-        Receives progress and messages; polled for cancellation.
+        Progress, which receives messages and is checked for cancellation.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Base of the readers of text libraries, which parse blocks of lines into entries in several threads."""
+"""Base class of the readers of text libraries, which parse blocks of lines into entries in several threads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LINES_AT_FIRST = 1 << 14
 _DECIMAL_COMMA = re.compile(rb"[0-9],[0-9]")
 
 Line = tuple[int, str]
-"""Number of a line in its block, from 1, and its text."""
+"""Number of a line in its block, from 1, and text of the line."""
 _Peaks = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -46,20 +46,20 @@ class _ParsedBlock:
 
 
 class _Scan(NamedTuple):
-    """Scanned text of a block.
+    """Lines and peaks found in the text of a block.
 
     Attributes
     ----------
     data : bytes
         Text.
     table : ndarray of int64, shape (k, LINE_COLUMNS)
-        Lines that are not peaks, as `proteoscope.kernels.cpu.library_text.scan_library_lines` describes them.
+        Lines that are not peaks, described as in `proteoscope.kernels.cpu.library_text.scan_library_lines`.
     mz, intensity : ndarray of float64, shape (peaks,)
         Peaks of all entries.
     n_lines : int
         Number of lines.
     n_ambiguous : int
-        Number of lines that can be read as one peak or as several.
+        Number of lines that can be read as one peak or as several peaks.
     """
 
     data: bytes
@@ -71,17 +71,17 @@ class _Scan(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """True if a number of a peak cannot be parsed."""
+        """True if a number in a peak cannot be parsed."""
         return bool((self.table[:, 4] != kernels.cpu.library_text.LINE_WORDS).any())
 
 
 class TextLibrary(ABC):
-    """Base of the readers of text formats, which find and interpret the lines of entries.
+    """Base class of the readers of text formats, which find and interpret the lines of entries.
 
     Parameters
     ----------
     source : ByteSource
-        File.
+        File to read.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -90,7 +90,7 @@ class TextLibrary(ABC):
 
     @abstractmethod
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
+        """Return the byte offset of the end of the last complete entry in a text; 0 if no entry is complete."""
 
     @abstractmethod
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -111,7 +111,7 @@ class TextLibrary(ABC):
 
     @abstractmethod
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry that its lines describe, without peaks. Called in several threads.
+        """Return the entry described by its lines, without peaks; called in several threads.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class TextLibrary(ABC):
         """Read the lines before the first entry of the file."""
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield the words of a text that may be decimal numbers, including peaks; nothing in formats without decimal commas."""
+        """Yield the words of a text that may be decimal numbers, including peaks; formats without decimal commas yield nothing."""
         return iter(())
 
     def read(self, library: LibraryCollector, progress: Progress) -> None:
@@ -134,7 +134,7 @@ class TextLibrary(ABC):
         library : LibraryCollector
             Library that receives the entries.
         progress : Progress
-            Receives progress and messages; polled for cancellation.
+            Progress, which receives messages and is checked for cancellation.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _find_decimal_sign(self, data: bytes) -> None:
-        """Use a comma as the decimal sign if no number has a point and more entries are valid with a comma."""
+        """Set the decimal sign to a comma if no number has a point and more entries are valid with a comma."""
         if b"," not in data or decimal_sign(self.numbers(data)) != COMMA:
             return
         n_valid = {}
@@ -208,7 +208,7 @@ class TextLibrary(ABC):
         return _ParsedBlock(entries, *_read_entry_peaks(scan, starts, packed), scan.n_lines)
 
     def _issues(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
-        """Return the issues of peaks by entry index, and the indices of the entries with too long a line."""
+        """Return the issues of peaks by entry index, and the indices of entries in which a line is too long."""
         broken: dict[int, str] = {}
         lengths = scan.table[:, 1] - scan.table[:, 0]
         too_long = set((np.searchsorted(rows, np.flatnonzero(lengths > _MAXIMUM_LINE_BYTES), "right") - 1).tolist())
@@ -221,7 +221,7 @@ class TextLibrary(ABC):
         return broken, too_long
 
     def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> _Peaks | None:
-        """Return the peaks of an entry with several peaks per line, or None if their number is not the declared number."""
+        """Return the peaks of an entry with several peaks per line; None if their number is not the stated number."""
         scan = self._scanned(text, is_packed=True)
         if scan.is_broken or len(scan.mz) == n_peaks:
             return None
@@ -230,7 +230,7 @@ class TextLibrary(ABC):
         return (scan.mz, scan.intensity) if len(scan.mz) == entry.n_announced else None
 
     def _scanned(self, data: bytes, *, is_packed: bool = False) -> _Scan:
-        """Scan the lines of a text; with `is_packed`, a line may have several peaks."""
+        """Find the lines and peaks of a text; with `is_packed`, a line may contain several peaks."""
         text = np.frombuffer(data, np.uint8)
         maximum_peaks = len(data) // 2 if is_packed else kernels.cpu.library_text.count_peak_ends(text)
         mz, intensity = np.empty(maximum_peaks + 1), np.empty(maximum_peaks + 1)
@@ -255,7 +255,7 @@ def _without_mark(block: Block) -> bytes:
 
 
 def _iterate_entry_lines(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Line]]:
-    """Yield the lines of each entry that are not peaks."""
+    """Yield, for each entry, its lines that are not peaks."""
     is_words = scan.table[:, 4] == kernels.cpu.library_text.LINE_WORDS
     starts, stops, numbers = scan.table[is_words, :3].T
     spans = zip(starts.tolist(), np.minimum(stops, starts + _MAXIMUM_LINE_BYTES).tolist(), strict=True)
@@ -272,7 +272,10 @@ def _iterate_entry_lines(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[
 def _read_entry_peaks(
     scan: _Scan, starts: list[int], packed: dict[int, _Peaks]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return offsets, m/z and intensities of the peaks of all entries; `packed` replaces the scanned peaks of its entries."""
+    """Return offsets, m/z and intensities of the peaks of all entries.
+
+    `packed` contains the peaks of entries whose scanned peaks are replaced.
+    """
     if not packed:
         return run_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
     peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]

@@ -1,4 +1,4 @@
-"""Read libraries from tables of transitions with a row per fragment: DIA-NN, Spectronaut, and OpenSWATH (with DIA-NN's column names)."""
+"""Reader of libraries from tables of transitions, one row per fragment: DIA-NN, Spectronaut, OpenSWATH (with DIA-NN's columns)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BATCH = 10_000
 def read_transitions(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
     """Add the entries of a table of transitions to a library, one entry for each modified peptide and charge.
 
-    The rows of an entry may be scattered over the table. Normalised retention times (``iRT``, ``Tr_recalibrated``) are not times and are
+    The rows of an entry need not be adjacent. Normalised retention times (``iRT``, ``Tr_recalibrated``) are not times and are
     not read.
 
     Parameters
@@ -39,7 +39,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     library : LibraryCollector
         Collector that receives the entries.
     progress : Progress
-        Receives progress; polled for cancellation.
+        Progress, which is checked for cancellation.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Write spectral libraries in the formats of the registry that have a writer."""
+"""Writer of spectral libraries in the formats of the registry that have a writer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from proteoscope.engine.spectra.library_entries import LibraryEntries
 __all__ = ["LIBRARY_FORMATS", "LibraryTextWriter", "library_format", "library_suffixes", "write_library"]
 
 LIBRARY_FORMATS = {"msp": "MSP", "mzspeclib": "mzSpecLib text", "blib": "BiblioSpec blib"}
-"""Names of formats for writing libraries in ``--format``, mapped to their names in the registry."""
+"""Names of library formats in ``--format``, mapped to their names in the registry."""
 
 
 class LibraryTextWriter(Protocol):
-    """Writer of a text format; `text` is called in several threads."""
+    """Writer of a text format; its method `text` is called in several threads."""
 
     def begin(self, name: str) -> bytes:
         """Return the text before the first entry; `name` is the name of the library."""
@@ -33,12 +33,12 @@ class LibraryTextWriter(Protocol):
 
 
 def library_format(name: str) -> str:
-    """Return the format for writing a library from the name of a format or the name of a file.
+    """Return the name of the format in which a library is written, given the name of a format or of a file.
 
     Raises
     ------
     ParameterError
-        If the name is not a format and has no suffix of one.
+        If the name is neither that of a format nor has the suffix of a format.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def library_format(name: str) -> str:
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """Return the file-name suffixes of the formats for writing, with the usual suffix of each format first."""
+    """Return the suffixes of library files that can be written; the usual suffix of each format is first."""
     return tuple(suffix for format_name in LIBRARY_FORMATS for suffix in _format(format_name).suffixes)
 
 
@@ -78,7 +78,7 @@ def write_library(
     format : str
         Name of the format, from `LIBRARY_FORMATS`.
     progress : Progress
-        Receives the number of entries written; polled for cancellation.
+        Progress, which receives the number of entries written and is checked for cancellation.
     total : int
         Number of entries, 0 if unknown.
     threads : int
@@ -87,7 +87,7 @@ def write_library(
     Raises
     ------
     StorageError
-        If the disk is full or not writable.
+        If the disk is full or cannot be written.
     Cancelled
         If the user cancels.
     """
