@@ -59,11 +59,11 @@ def error_of_call(node: ast.Call, function: Any) -> str:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_calls_have_the_parameters_of_the_program(file):
+def test_gpu_tests_and_benchmarks_call_functions_with_valid_arguments(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))
     assert not [text for node, function in calls(tree) if (text := error_of_call(node, function))]
 
 
-def test_call_with_a_missing_argument_is_reported():
+def test_check_of_calls_reports_a_missing_argument():
     tree = ast.parse("from proteoscope.kernels.cpu import candidates as cpu\ncpu.search_queries(1, 2, 3)\ncpu.search_queries(*range(9))\n")
     assert ["search_queries" in text for node, function in calls(tree) if (text := error_of_call(node, function))] == [True]

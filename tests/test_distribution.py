@@ -75,5 +75,5 @@ def run(crashing: set[str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("crashing", [set(), {TESTS[1]}, {TESTS[-1]}, {TESTS[3], TESTS[4]}, set(TESTS[5:9]), set(TESTS)])
-def test_each_test_runs_once_though_processes_crash(crashing: set[str]) -> None:
+def test_each_test_runs_once_when_test_processes_crash(crashing: set[str]) -> None:
     assert sorted(islice(run(crashing), len(TESTS) + 1)) == sorted(TESTS)

@@ -18,7 +18,7 @@ MODULES = [
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples_give_their_results(name: str) -> None:
+def test_docstring_examples_give_the_shown_results(name: str) -> None:
     if name.startswith("proteoscope.gui."):
         pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
     result = doctest.testmod(importlib.import_module(name))
@@ -26,7 +26,7 @@ def test_docstring_examples_give_their_results(name: str) -> None:
     assert result.failed == 0
 
 
-def test_docstrings_have_examples() -> None:
+def test_docstrings_of_main_engine_packages_have_examples() -> None:
     assert {name.rpartition(".")[0] for name in MODULES} >= {
         "proteoscope.engine.chemistry",
         "proteoscope.engine.matches",

@@ -13,13 +13,13 @@ from tests.extended_program import Section, extended_program, read_sections
 CHECKED = {name: section for name, section in read_sections().items() if section.check}
 
 
-def test_page_has_a_checked_example_of_each_kind_of_addition() -> None:
+def test_extending_page_has_an_example_of_each_kind_of_addition() -> None:
     assert list(CHECKED) == ["A format", "A column", "An export", "A figure", "A kernel", "A search"]
     assert read_sections()["A score"].additions, "tests/test_new_score.py checks it"
 
 
 @pytest.mark.parametrize("section", CHECKED.values(), ids=list(CHECKED))
-def test_example_of_the_page_works(section: Section, tmp_path: Path) -> None:
+def test_example_of_extending_page_passes_the_check_on_the_page(section: Section, tmp_path: Path) -> None:
     environment = extended_program(tmp_path, section)
     work = tmp_path / "work"
     work.mkdir()

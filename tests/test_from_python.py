@@ -27,7 +27,7 @@ def script_of(page: str) -> str:
     return "\n".join(lines) + _END
 
 
-def test_every_example_prints_the_output_on_the_page(tmp_path: Path) -> None:
+def test_python_page_examples_print_the_output_on_the_page(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     (tmp_path / "from_python.py").write_text(script_of(page), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONIOENCODING": "utf-8"}
@@ -38,7 +38,7 @@ def test_every_example_prints_the_output_on_the_page(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == expected
 
 
-def test_page_uses_every_kind_of_search() -> None:
+def test_python_page_uses_every_kind_of_search() -> None:
     from proteoscope.engine.searches import SEARCHES
 
     page = PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rules for the sources: direction of imports, forbidden content, required docstrings, and true documentation."""
+"""Rules for the sources: direction of imports, forbidden content, required docstrings, and correct documentation."""
 
 import ast
 import gc
@@ -94,7 +94,7 @@ def test_imports_follow_the_layers():
 MAXIMUM_IMPORTS_IN_FUNCTIONS = 99
 
 
-def test_imports_in_functions_are_few_with_reasons(modules):
+def test_imports_inside_functions_are_few_and_have_reasons(modules):
     """Mypy, import-linter and readers follow imports at the top of a file; a package's stub loads a module later."""
     imports = []
     for path, module in modules.items():
@@ -106,7 +106,7 @@ def test_imports_in_functions_are_few_with_reasons(modules):
     assert len(imports) <= MAXIMUM_IMPORTS_IN_FUNCTIONS
 
 
-def test_only_the_command_line_prints(modules):
+def test_engine_and_kernels_print_only_in_the_command_line(modules):
     prints = [
         f"{path}:{call.lineno}"
         for path, module in modules.items()
@@ -122,7 +122,7 @@ def test_gui_has_no_sql():
     assert places(r"\bSELECT\b|\bORDER BY\b|\bGROUP BY\b|\bduckdb\b", "gui/") == []
 
 
-def test_gui_pictures_hold_no_arrays(modules):
+def test_gui_drawing_modules_define_no_array_fields(modules):
     """In these folders of the window each module draws, and no class holds arrays: models are in the engine, for scripts too."""
     models = []
     for path, module in modules.items():
@@ -143,7 +143,7 @@ _DOTTED = re.compile(r"proteoscope\.\w+(\.\w+)+(:\w+)?")
 """A path to a module of the program, or to a name in it."""
 
 
-def test_no_string_names_a_module(modules):
+def test_sources_have_no_module_paths_in_strings(modules):
     installer = {path: Module.parse(text) for path, text in texts().items() if path.startswith("installer/") and path.endswith(".py")}
     names = []
     for path, module in {**modules, **installer}.items():
@@ -160,7 +160,7 @@ STUBS = sorted(path for folder in PACKAGES for path in (REPOSITORY / folder).rgl
 
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.parent.relative_to(REPOSITORY).as_posix())
-def test_stub_names_exist(stub):
+def test_names_in_package_stubs_exist(stub):
     name = ".".join(("proteoscope", *stub.parent.relative_to(REPOSITORY).parts)).replace("proteoscope.proteoscope", "proteoscope")
     assert "lazy_loader.attach_stub(__name__, __file__)" in stub.with_name("__init__.py").read_text(encoding="utf-8")
     package = importlib.import_module(name)
@@ -189,7 +189,7 @@ def test_modules_have_docstrings(modules):
     assert silent == []
 
 
-def test_kernels_have_docstrings(modules):
+def test_public_kernels_have_docstrings(modules):
     silent = [
         f"{path}:{node.lineno} {node.name}"
         for path, module in modules.items()
@@ -209,7 +209,7 @@ MANY_ARGUMENTS = {
 """Kernels with more arguments, and the arguments."""
 
 
-def test_kernels_have_few_arguments(modules):
+def test_kernel_functions_have_few_arguments(modules):
     """Named tuples (`kernels/layouts.py` and others) hold related arguments; callers put long lists in the wrong order."""
     long_lists = set()
     for path, module in modules.items():
@@ -220,7 +220,7 @@ def test_kernels_have_few_arguments(modules):
     assert long_lists == set(MANY_ARGUMENTS)
 
 
-def test_names_in_all_are_defined(modules):
+def test_names_in_dunder_all_are_defined(modules):
     missing = []
     for path, module in modules.items():
         defined, offered = set(), []
@@ -264,7 +264,7 @@ def test_xml_parsers_resolve_no_entities(modules):
     assert resolving == []
 
 
-def test_no_handler_swallows_every_error(modules):
+def test_no_except_clause_swallows_all_exceptions(modules):
     """A bare `except:`, or `except BaseException` that does not raise again, would swallow a cancel."""
     swallowing = []
     for path, module in modules.items():
@@ -276,7 +276,7 @@ def test_no_handler_swallows_every_error(modules):
     assert swallowing == []
 
 
-def test_painters_are_ended(modules):
+def test_qt_painters_are_always_ended(modules):
     """Without `end`, a painter lives as long as its frame, which a traceback or profiler retains.
 
     It then still paints when Qt shows the result, or is deleted in another thread: both end the process.
@@ -295,7 +295,7 @@ def test_painters_are_ended(modules):
     assert unended == []
 
 
-def test_tests_are_one_package():
+def test_every_test_folder_is_a_subpackage_of_tests():
     """Each folder of tests is a subpackage, and no file changes Python's path to find another."""
     folders = {path.rpartition("/")[0] for path in texts() if path.startswith("tests/") and path.endswith(".py")}
     assert [folder for folder in sorted(folders) if f"{folder}/__init__.py" not in texts()] == []
@@ -338,7 +338,7 @@ def test_only_listed_tests_read_a_clock():
     assert readers == set(CLOCKS)
 
 
-def test_presets_are_valid_and_described():
+def test_identify_presets_are_valid_and_listed_in_the_manual():
     page = (REPOSITORY / "docs" / "command_line.md").read_text(encoding="utf-8")
     for name in preset_names("identify"):
         IdentificationParameters.checked(read_preset("identify", name))
@@ -346,7 +346,7 @@ def test_presets_are_valid_and_described():
         assert f"| `{name}` |" in page, f"the page of the command line does not list {name}"
 
 
-def test_documented_options_exist(capsys):
+def test_documented_command_line_options_exist(capsys):
     from proteoscope.engine.command_line.main import main
     from proteoscope.engine.searches import SEARCHES
 
@@ -372,7 +372,7 @@ def quoted_commands():
             yield page.name, [re.sub(r"\|.*", "", word) for word in words]
 
 
-def test_documented_commands_parse():
+def test_documented_command_lines_are_valid():
     from proteoscope.engine.command_line.main import build_parser, command_parsers
 
     commands, quoted = set(command_parsers()), list(quoted_commands())
@@ -397,13 +397,13 @@ def test_no_page_or_message_installs_the_program_by_name():
     assert [path for path, text in {**pages, **shipped}.items() if by_name.search(text)] == []
 
 
-def test_longest_files_exist():
+def test_test_files_listed_as_longest_exist():
     from tests.conftest import LONGEST_FILES
 
     assert [name for name in LONGEST_FILES if not (REPOSITORY / name).is_file()] == []
 
 
-def test_page_on_benchmarks_lists_each_program():
+def test_manual_page_on_benchmarks_lists_each_benchmark():
     page = (REPOSITORY / "docs" / "developers" / "benchmarks.md").read_text(encoding="utf-8")
     programs = {
         Path(path).stem for path, text in texts().items() if path.startswith("benchmarks/") and path.endswith(".py") and "__main__" in text

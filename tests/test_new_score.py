@@ -144,21 +144,21 @@ def test_new_score_ranks_candidates(searched: Searched) -> None:
         assert scores == sorted(scores, reverse=True)
 
 
-def test_new_score_is_a_column_of_the_text_table(searched: Searched) -> None:
+def test_new_score_is_a_column_of_the_exported_tsv_table(searched: Searched) -> None:
     table = list(csv.DictReader(searched.export("tsv").splitlines(), delimiter="\t"))
     assert_values([row["morpheus"] for row in table], searched)
 
 
-def test_new_score_is_in_mzidentml_by_its_term(searched: Searched) -> None:
+def test_new_score_is_exported_to_mzidentml_with_its_cv_term(searched: Searched) -> None:
     text = searched.export("mzid")
     assert_values(re.findall(r'accession="MS:1002662" name="Morpheus:Morpheus score" value="([^"]+)"', text), searched)
 
 
-def test_new_score_is_in_pepxml_by_its_name(searched: Searched) -> None:
+def test_new_score_is_exported_to_pepxml(searched: Searched) -> None:
     assert_values(re.findall(r'<search_score name="morpheus_score" value="([^"]+)"', searched.export("pepxml")), searched)
 
 
-def test_new_score_is_a_feature_for_percolator(searched: Searched) -> None:
+def test_new_score_is_a_feature_in_the_percolator_export(searched: Searched) -> None:
     rows = list(csv.reader(searched.export("pin").splitlines(), delimiter="\t"))
     place = rows[0].index("feature_morpheus")
     assert_values([row[place] for row in rows[1:]], searched)
@@ -179,14 +179,14 @@ def test_new_score_is_in_help_and_manual(searched: Searched) -> None:
     assert "`morpheus`" in (pages / "parameters_identify.md").read_text()
 
 
-def test_new_score_is_a_column_of_the_windows_table(searched: Searched) -> None:
+def test_new_score_is_a_column_of_the_table_in_the_window(searched: Searched) -> None:
     pytest.importorskip("PySide6.QtGui", reason="Qt's libraries are not there", exc_type=ImportError)
     shown = json.loads(searched.run("-c", WINDOW, f"project/results/{RUN}/psms.parquet"))
     assert (shown["title"], shown["tip"]) == ("Morpheus", "Matched ions + SDP")
     assert shown["texts"] == [f"{row['morpheus']:.4f}" for row in searched.psms()]
 
 
-def test_tables_from_before_a_new_score_are_exported(searched: Searched) -> None:
+def test_tables_written_before_a_new_score_can_be_exported(searched: Searched) -> None:
     older = searched.folder / "older"
     older.mkdir()
     searched.run("-c", OLDER_TABLES, older)

@@ -43,7 +43,7 @@ def run_examples(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
             place = printed.index(line, place) + 1
 
 
-def test_every_command_prints_the_output_on_the_page(
+def test_worked_example_commands_print_the_output_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     leave_advice_out(monkeypatch)  # which is printed on the other stream
@@ -59,12 +59,14 @@ def test_every_command_prints_the_output_on_the_page(
     assert round(amounts["P02769|ALBU_BOVIN"] / amounts["P00761|TRYP_PIG"]) == 52
 
 
-def test_every_kind_of_search_has_an_example() -> None:
+def test_every_kind_of_search_has_a_worked_example() -> None:
     kinds = {command.split()[0] for command, _ in examples(PAGE.read_text(encoding="utf-8"))}
     assert kinds >= {search.kind for search in SEARCHES}
 
 
-def test_missing_output_line_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_of_worked_examples_detects_a_missing_output_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "page.md"
     page.write_text("```console\n$ proteoscope samples copied\nno file in copied\n```\n", encoding="utf-8")
     monkeypatch.setattr("tests.test_worked_examples.PAGE", page)

@@ -1,4 +1,4 @@
-"""The benchmark of decoy tails counts as the program does."""
+"""The benchmark of decoy tails accepts the same numbers of matches as the program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 
 @pytest.mark.parametrize("number", range(0, len(SHAPES), 3))
 @pytest.mark.parametrize("n_true", [8, 150])
-def test_accepted_equals_q_values_of_the_program(number: int, n_true: int) -> None:
+def test_accepted_counts_equal_those_by_q_values_of_the_program(number: int, n_true: int) -> None:
     lists = draw_lists(np.random.default_rng(number), SHAPES[number], 20, n_true, 2 * n_true)
     for nominal in NOMINAL:
         by_rule = {rule: accepted(lists, rule, "added", nominal) for rule in ("plain", "plus_one", "median")}
@@ -26,7 +26,7 @@ def test_accepted_equals_q_values_of_the_program(number: int, n_true: int) -> No
 
 
 @pytest.mark.parametrize("n_true", [8, 60])
-def test_accepted_equals_rates_of_replicates(n_true: int) -> None:
+def test_accepted_counts_equal_those_by_rates_with_several_decoys(n_true: int) -> None:
     shape, settings = SHAPES[0], IdentificationParameters()
     lists = draw_lists(np.random.default_rng(3), shape, 20, n_true, 2 * n_true, copies=4)
     in_groups = accepted(lists, "median", "replicates_groups", 0.05)
@@ -41,7 +41,7 @@ def test_accepted_equals_rates_of_replicates(n_true: int) -> None:
         assert (actual <= 0.05).sum() == in_list[row]
 
 
-def test_outcome_counts_false_targets() -> None:
+def test_outcome_counts_true_and_false_targets() -> None:
     lists = draw_lists(np.random.default_rng(1), SHAPES[0], 3, 5, 5)
     actual = outcome(lists, np.array([0, 4, 10]))
     for row, n in enumerate((0, 4, 10)):
@@ -50,7 +50,7 @@ def test_outcome_counts_false_targets() -> None:
         assert actual.proportion[row] == pytest.approx(1 - sum(targets) / len(targets) if targets else 0.0)
 
 
-def test_shapes_have_their_quantiles_and_both_parts() -> None:
+def test_simulated_score_distributions_have_the_stated_tails() -> None:
     assert [sum(shape.part == part for shape in SHAPES) for part in ("choose", "confirm")] == [len(SHAPES) // 2] * 2
     for shape in SHAPES:
         depth = np.array([0.5, 1.0, 2.0, 4.0])
@@ -60,13 +60,13 @@ def test_shapes_have_their_quantiles_and_both_parts() -> None:
             assert actual == pytest.approx(10.0**-depth, rel=0.02)
 
 
-def test_plain_ratio_exceeds_the_nominal_rate_unlike_the_median() -> None:
+def test_plain_decoy_ratio_exceeds_the_nominal_rate_but_median_rule_does_not() -> None:
     actual = measure(np.random.default_rng(2), SHAPES[0], "added", 20, 600, ("plain", "median"))
     assert actual["plain", 0.01].proportion.mean() > 0.025
     assert actual["median", 0.01].proportion.mean() < 0.012
 
 
-def test_summaries_hold_each_rule() -> None:
+def test_summaries_of_decoy_tails_have_every_rule() -> None:
     lines = list(figures(1, quick=True, levels=("added",), shapes=SHAPES[:2], sizes=(20,)))
     actual = list(summaries(lines))
     assert {line["rule"] for line in actual} == set(RULES) and {line["part"] for line in actual} == {"choose", "confirm"}

@@ -90,7 +90,7 @@ def database(request):
     return target_proteins, next(paired_databases(target_proteins, [request.param]))
 
 
-def test_each_peptide_has_a_shuffled_partner_at_its_position(database):
+def test_entrapment_database_has_a_shuffled_partner_of_each_peptide(database):
     target_proteins, paired_database = database
     assert set(paired_database.proteins) == {*target_proteins, *(ENTRAPMENT + name for name in target_proteins)}
     for name, sequence in target_proteins.items():
@@ -101,7 +101,7 @@ def test_each_peptide_has_a_shuffled_partner_at_its_position(database):
             assert partner[stop - 1] == sequence[stop - 1]
 
 
-def test_peptide_and_partner_are_each_others_only_partner(database):
+def test_peptides_and_entrapment_partners_are_unique_pairs(database):
     target_proteins, paired_database = database
     partners: dict[str, set[str]] = {}
     for name, sequence in target_proteins.items():
@@ -114,7 +114,7 @@ def test_peptide_and_partner_are_each_others_only_partner(database):
     assert len(set.union(*partners.values())) == len(partners)
 
 
-def test_partners_are_foreign_unless_nothing_can_be_shuffled(database):
+def test_entrapment_partners_of_shufflable_peptides_are_not_in_the_sample(database):
     target_proteins, paired_database = database
     of_sample = {sequence[start:stop].replace("I", "L") for sequence in target_proteins.values() for start, stop in peptides(sequence)}
     false = {
@@ -131,7 +131,7 @@ def test_partners_are_foreign_unless_nothing_can_be_shuffled(database):
     assert not any(paired_database.is_entrapment(peptide.replace("L", "I")) for peptide in of_sample)
 
 
-def test_each_seed_gives_its_own_database():
+def test_entrapment_database_is_determined_by_the_seed():
     target_proteins = proteins(10, 3)
     first, second = paired_databases(target_proteins, [1, 2])
     again = next(paired_databases(target_proteins, [1]))
@@ -148,7 +148,7 @@ def test_number_of_distinct_peptides_equals_definition():
     assert (np.diff(hashes.astype(object)) > 0).all()
 
 
-def test_proteins_of_sample_or_contaminants_are_not_foreign():
+def test_entrapment_excludes_peptides_of_sample_and_contaminants():
     target_proteins, foreign, contaminants = proteins(10, 5), proteins(60, 6), list(proteins(5, 7).values())
     foreign = {f"foreign {name}": sequence for name, sequence in foreign.items()} | {
         "shared": target_proteins["protein1"],
@@ -170,7 +170,7 @@ def test_proteins_of_sample_or_contaminants_are_not_foreign():
     assert 0.2 < few.ratio < 1.0
 
 
-def test_estimators_equal_their_definitions():
+def test_entrapment_estimators_equal_their_definitions():
     q_value = np.array([0.0, 0.001, 0.005, 0.008, 0.01, 0.02, np.nan])
     score = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0])
     is_entrapped = np.array([False, True, False, True, True, True, True])
@@ -186,7 +186,7 @@ def test_estimators_equal_their_definitions():
     assert math.isnan(paired(count(q_value, score, is_entrapped, 0.01, 0.5)))
 
 
-def test_q_values_equal_reference_loop():
+def test_benchmark_q_values_equal_a_plain_loop():
     generator = np.random.default_rng(8)
     score, is_decoy = generator.integers(0, 30, 200).astype(float), generator.random(200) < 0.3
     rates = {
@@ -197,7 +197,7 @@ def test_q_values_equal_reference_loop():
     assert q_values(score, is_decoy).tolist() == pytest.approx(expected)
 
 
-def test_accepted_at_equal_share_is_between_thresholds():
+def test_accepted_matches_at_equal_false_fraction_are_interpolated():
     accepted, weighted = np.array([100.0, 200.0, 300.0]), np.array([0.0, 2.0, 9.0])
     assert at_equal_share(accepted, weighted, 0.01) == 200
     assert at_equal_share(accepted, weighted, 0.02) == pytest.approx(250)
@@ -205,7 +205,7 @@ def test_accepted_at_equal_share_is_between_thresholds():
     assert at_equal_share(accepted, np.array([4.0, 8.0, 12.0]), 0.01) == pytest.approx(25)
 
 
-def test_bootstrap_estimates_the_error_of_a_mean():
+def test_bootstrap_interval_has_the_standard_error_of_a_mean():
     generator = np.random.default_rng(9)
     single_scores = generator.normal(5.0, 2.0, (400, 1))
     interval = Bootstrap.of({"one": single_scores}).interval(lambda total: float(total[0]) / 400)
@@ -217,7 +217,7 @@ def test_bootstrap_estimates_the_error_of_a_mean():
     assert apart.error > 3
 
 
-def test_noisy_copies_hold_the_spectra_with_small_errors(tmp_path):
+def test_noisy_copies_have_the_spectra_with_small_mass_errors(tmp_path):
     mz = np.concatenate([np.arange(200.0, 300.0, 2.5), np.arange(300.0, 700.0, 5.0)])
     original = Spectra(
         ("run.mgf",),
@@ -248,7 +248,7 @@ def test_noisy_copies_hold_the_spectra_with_small_errors(tmp_path):
     assert not np.array_equal(copies[0].mz, copies[1].mz)
 
 
-def test_copies_of_a_spectrum_count_as_one_draw():
+def test_spread_over_spectra_counts_copies_of_a_spectrum_once():
     """Five copies of each false match spread like one of five times the weight, and like five databases with the same matches."""
     accepted, factor = np.full(6, 1000.0), np.full(6, 2.0)
     single = [np.arange(10) + 10 * i for i in range(6)]
@@ -267,7 +267,7 @@ def test_p_values_are_corrected_by_holm():
     assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
-def test_sample_of_a_run_holds_unchanged_spectra(tmp_path):
+def test_sampled_run_has_unchanged_spectra(tmp_path):
     (path,) = (Path(__file__).parents[2] / "resources" / "samples").glob("Ecoli_MS2_small*")
     run = read_spectra([path])
     rows = np.array([3, 17, 90])

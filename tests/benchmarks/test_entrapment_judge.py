@@ -1,4 +1,4 @@
-"""True false shares at 1 % on real spectra: whole, copied and short runs, incomplete decoys, and runs without right answers."""
+"""False fractions at 1 % FDR on real spectra: whole, copied and short runs, incomplete decoys, runs without correct answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from benchmarks.entrapment_tables import exceeded
 
 
 @pytest.mark.long
-def test_no_part_exceeds_the_allowed_false_share(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_entrapment_evaluation_exceeds_the_allowed_false_fraction(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     status = main(
         ["--data", str(shared_data), "--quick", "--threads", "2", "--first-seed", "901", "--out", str(tmp_path / "records.jsonl")]
     )
@@ -21,8 +23,8 @@ def test_no_part_exceeds_the_allowed_false_share(shared_data: Path, tmp_path: Pa
     assert parts >= {"paired", "copies", "small", "small null", "incomplete 50%", "null"}
 
 
-def test_excessive_false_share_is_named() -> None:
-    """Twice the allowed share is reported if there are enough spectra, but not for copies of a few spectra, which are no evidence."""
+def test_entrapment_check_reports_excessive_false_fractions() -> None:
+    """Twice the allowed fraction is reported for many spectra, but not for copies of a few spectra, which are too little evidence."""
 
     def record_of(part: str, entrapped: int, spectra: list[int]) -> dict[str, object]:
         record = {"figure": "discoveries", "part": part, "set": "qc_shew", "seed": 1, "program": "proteoscope", "level": "psm"}

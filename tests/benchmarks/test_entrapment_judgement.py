@@ -1,4 +1,4 @@
-"""Comparison of two evaluations, and their searches: equal measured share by set, processes, partners in a second pass."""
+"""Comparison of two entrapment evaluations at equal measured false fraction, and their searches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def curve(name: str, seed: int, per_threshold: float, false: float) -> dict[str,
     return {**record, "q": CURVE.tolist(), "targets": (accepted - entrapped).tolist(), "entrapped": entrapped.tolist()}
 
 
-def test_sets_are_compared_at_equal_share_and_losers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_sets_are_compared_at_equal_false_fraction_and_losses_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(1)
     before = [curve(name, seed, 10 + random.normal(0, 0.1), 0.004) for name in ("qc_shew", "bsa1") for seed in range(6)]
     now = [
@@ -52,12 +52,12 @@ def test_sets_are_compared_at_equal_share_and_losers_are_named(capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_tasks_keep_their_order_for_any_number_of_processes(jobs: int) -> None:
+def test_entrapment_tasks_return_in_order_for_any_number_of_processes(jobs: int) -> None:
     assert [*done([partial(list, range(n)) for n in (3, 1, 2)], jobs)] == [[0, 1, 2], [0], [0, 1]]
 
 
-def test_second_pass_includes_partners_of_identified_proteins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return the shuffled protein of a sample's protein, and the reverse."""
+def test_second_pass_includes_entrapment_partners_of_identified_proteins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shuffled counterpart of an identified protein is included, and the reverse."""
     names = ["A", ENTRAPMENT + "B", "B", "C", ENTRAPMENT + "A", ENTRAPMENT + "C", "DECOY_A"]
     proteins = SimpleNamespace(n_targets=6, proteins=SimpleNamespace(accession=names.__getitem__))
     monkeypatch.setattr(entrapment_searches, "identified_proteins", lambda *_: np.array([0, 1]))

@@ -38,7 +38,7 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
     )
 
 
-def test_matches_of_two_peptides_in_a_spectrum_are_contained() -> None:
+def test_false_match_to_another_peptide_in_the_spectrum_is_recognised() -> None:
     forms = ["SAMPLEPEPTIDEK", "LVNELTEFAK", "LVNEITEFAK", "LVNELTEAFK", "YLYEIARR"]
     ions, other = (fragment_ions(form, maximum_charge=1).mz for form in forms[:2])
     examined = FalseMatches(spectra([np.concatenate((ions, other)), ions]), pa.array(forms), Tolerance(20.0, "ppm"))
@@ -56,7 +56,7 @@ def metaproteome(shared_data: Path) -> RunTrials:
 
 @pytest.mark.long
 @pytest.mark.parametrize("n_entries", [30, 100])
-def test_false_share_without_half_is_at_most_1_percent(metaproteome: RunTrials, n_entries: int) -> None:
+def test_false_fraction_with_half_of_the_library_is_at_most_1_percent(metaproteome: RunTrials, n_entries: int) -> None:
     counts = Counts(*np.array([metaproteome.trial(n_entries, 500 + k) for k in range(8)]).T)
     accepted = np.sum(counts.accepted)
     assert accepted > 10 * n_entries
@@ -65,7 +65,7 @@ def test_false_share_without_half_is_at_most_1_percent(metaproteome: RunTrials, 
 
 
 @pytest.mark.long
-def test_decoys_win_as_often_as_foreign_peptides(metaproteome: RunTrials, capsys: pytest.CaptureFixture[str]) -> None:
+def test_library_decoys_score_best_as_often_as_absent_peptides(metaproteome: RunTrials, capsys: pytest.CaptureFixture[str]) -> None:
     metaproteome.moved({})
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["accepted"] for row in rows] == [0] * 4

@@ -1,4 +1,4 @@
-"""The page of measured figures is made from existing rows, and each row has a command."""
+"""The report of measured speeds is written from existing rows, and each row has a command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from benchmarks.report import RESULTS, Published, benchmarks, main, published_figures, read_rows
 
 
-def test_commands_of_result_files_exist() -> None:
+def test_benchmark_commands_of_result_files_exist() -> None:
     every = benchmarks()
     assert {benchmark.name for benchmark in every} == {path.stem for path in RESULTS.glob("*.jsonl")}
     for benchmark in every:
@@ -20,17 +20,17 @@ def test_commands_of_result_files_exist() -> None:
             assert module is not None and RESULTS.parents[1].joinpath(*module[1].split(".")).with_suffix(".py").is_file()
 
 
-def test_each_published_figure_has_our_figure() -> None:
+def test_each_published_speed_has_a_measured_counterpart() -> None:
     for figure in published_figures():
         assert any(figure.ours in row.values() for row in read_rows(figure.file)) and figure.date and figure.device
 
 
 @pytest.mark.parametrize(("higher", "ratio"), [(True, 0.5), (False, 2.0)])
-def test_better_is_more_or_less(higher: bool, ratio: float) -> None:
+def test_ratio_to_published_speed_depends_on_whether_higher_is_better(higher: bool, ratio: float) -> None:
     assert Published("", "", "", 10.0, "s", higher, 5.0, "", "", "").ratio == ratio
 
 
-def test_page_has_published_figures_false_shares_and_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_has_published_speeds_false_fractions_and_newest_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.report._EXAMINATIONS", ("entrapment_variants",))  # the other takes many seconds
     assert main(["--out", str(tmp_path / "report.html"), "--rows", "3"]) == 0
     page = (tmp_path / "report.html").read_text()

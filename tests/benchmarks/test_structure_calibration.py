@@ -41,7 +41,7 @@ def test_calibration_error_is_the_mean_difference_of_bins():
     assert calibration_error(many, rng.random(200_000) < many) < 0.005
 
 
-def test_reversed_chain_has_its_residues_from_the_end(shared_data):
+def test_reversed_chain_has_the_residues_in_reverse_order(shared_data):
     chains = read_structure(shared_data / "structures" / "sample" / "2BEG.pdb").chains
     reversed = reversed_chains(chains)
     for i in range(len(chains)):

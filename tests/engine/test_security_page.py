@@ -210,12 +210,12 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
-        "installer/test_audit.py::test_this_environment_has_no_vulnerability",
-        "installer/test_audit.py::test_declared_requirements_allow_no_vulnerability",
-        "installer/test_audit.py::test_audit_without_packaging_names_the_package",
-        "installer/test_audit.py::test_outdated_list_is_reported",
+        "installer/test_audit.py::test_installed_packages_have_no_known_vulnerability",
+        "installer/test_audit.py::test_lowest_declared_versions_have_no_known_vulnerability",
+        "installer/test_audit.py::test_audit_error_names_the_missing_packaging_package",
+        "installer/test_audit.py::test_vulnerability_list_is_outdated_after_200_days",
     ),
-    "A release comes with a list": ("installer/test_release.py::test_signature_detects_changes",),
+    "A release comes with a list": ("installer/test_release.py::test_release_signature_detects_changed_files",),
 }
 """Tests that cover each sentence and each row of the page, by its beginning; rows of bounds are compared individually above."""
 

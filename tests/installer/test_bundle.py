@@ -35,7 +35,7 @@ def bundled(folder: Path, only: str) -> Path:
     return next(folder.glob("*.run" if only == "file" else "*.deb"))
 
 
-def test_one_file_unpacks_once_and_passes_its_arguments(tmp_path: Path) -> None:
+def test_self_unpacking_bundle_unpacks_once_and_passes_arguments(tmp_path: Path) -> None:
     file, cache = bundled(tmp_path, "file"), tmp_path / "cache"
     first, again = (run(file, "open", "a file", XDG_CACHE_HOME=str(cache)) for _ in range(2))
     assert (first.stdout, again.stdout) == ("started with open a file\n",) * 2
@@ -46,7 +46,7 @@ def test_one_file_unpacks_once_and_passes_its_arguments(tmp_path: Path) -> None:
     assert list((cache / "proteoscope-bundle").iterdir()) == []
 
 
-def test_truncated_file_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
+def test_truncated_bundle_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
     file, cache = bundled(tmp_path, "file"), tmp_path / "cache"
     file.write_bytes(file.read_bytes()[:-40])
     answer = run(file, XDG_CACHE_HOME=str(cache))
@@ -55,7 +55,7 @@ def test_truncated_file_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
-def test_package_has_program_menu_entry_files_and_manual(tmp_path: Path) -> None:
+def test_debian_package_has_program_menu_entry_file_types_and_man_page(tmp_path: Path) -> None:
     package, root = bundled(tmp_path, "deb"), tmp_path / "root"
     assert run("dpkg-deb", "--extract", package, root).returncode == 0
     assert run(root / "usr" / "bin" / "proteoscope", "--version").stdout == "started with --version\n"
@@ -70,7 +70,7 @@ def test_package_has_program_menu_entry_files_and_manual(tmp_path: Path) -> None
     assert "Package: proteoscope" in fields and "libxcb-cursor0" in fields and "python" not in fields
 
 
-def test_menu_entry_opens_the_described_file_types() -> None:
+def test_desktop_menu_entry_opens_the_registered_file_types() -> None:
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment,method-assign]
     entry.read(BUNDLE / "linux" / "proteoscope.desktop")
@@ -80,12 +80,12 @@ def test_menu_entry_opens_the_described_file_types() -> None:
     assert entry["Desktop Entry"]["Exec"] == "proteoscope open %F"
 
 
-def test_manual_page_names_every_search() -> None:
+def test_man_page_lists_every_search() -> None:
     page = "\n".join(man_page())
     assert all(f"\n.B {search.kind}\n" in page for search in SEARCHES)
 
 
-def test_worker_module_runs_in_a_process_of_the_bundle(tmp_path: Path) -> None:
+def test_bundled_program_runs_python_code_of_worker_processes(tmp_path: Path) -> None:
     code = (
         f"import runpy, sys; sys._MEIPASS = {str(tmp_path)!r}; "
         "sys.argv = ['proteoscope', '-P', '-c', 'import sys; print(sys.argv[1:])', 'a', 'b'];"

@@ -24,27 +24,27 @@ def misnamed(folder: Path) -> list[str]:
     return [path.name for path in sorted(folder.iterdir()) if path.name != "README.md" and not _NAME.fullmatch(path.name)]
 
 
-def test_fragments_have_a_name_and_a_known_type() -> None:
+def test_change_fragments_have_a_name_and_a_known_type() -> None:
     assert misnamed(CHANGES) == []
 
 
-def test_misnamed_finds_unknown_types_and_endings(tmp_path: Path) -> None:
+def test_check_of_fragment_names_finds_unknown_types_and_endings(tmp_path: Path) -> None:
     for name in ("README.md", "+fonts.added.md", "+fonts.idea.md", "fonts.added.md", "+fonts.added"):
         (tmp_path / name).touch()
     assert misnamed(tmp_path) == ["+fonts.added", "+fonts.idea.md", "fonts.added.md"]
 
 
-def test_fragments_are_a_sentence() -> None:
+def test_change_fragments_are_sentences() -> None:
     texts = {path.name: path.read_text(encoding="utf-8").strip() for path in CHANGES.glob("+*.md")}
     assert [name for name, text in texts.items() if not re.fullmatch(r"[A-Z`*].*[.!]", text, re.DOTALL)] == []
 
 
-def test_types_are_described_in_the_readme() -> None:
+def test_readme_of_changes_describes_each_fragment_type() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", (CHANGES / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == TYPES
 
 
-def test_towncrier_builds_a_draft() -> None:
+def test_towncrier_builds_a_draft_of_the_changelog() -> None:
     if "CI" not in os.environ:
         pytest.importorskip("towncrier", reason="towncrier is not installed: pip install -e '.[dev]'")
     command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "9.9.9"]

@@ -17,12 +17,12 @@ def words_in(name: str, text: str) -> list[tuple[int, str]]:
     return sorted((finding.line, finding.words) for finding in findings_of_file(read_rules(), name, text))
 
 
-def test_clean_paths_use_plain_english() -> None:
+def test_language_check_finds_nothing_in_checked_folders() -> None:
     done = subprocess.run([sys.executable, "installer/language.py"], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_findings_cover_prose_but_no_code_of_markdown() -> None:
+def test_language_check_reads_prose_but_no_code_of_markdown() -> None:
     page = "# Page\n\nIt is told\nof so\nmany.\n\n    proteoscope told\n\n```python\ntold = 1\n```\n\n`told`, Told\n"
     assert words_in("page.md", page) == [(3, "told"), (4, "so many"), (13, "told")]
 
@@ -43,11 +43,11 @@ def test_findings_cover_prose_but_no_code_of_markdown() -> None:
         ("print('there is no driver; no longer')\n", []),
     ],
 )
-def test_findings_cover_docstrings_comments_names_and_texts(source: str, expected: list[tuple[int, str]]) -> None:
+def test_language_check_reads_docstrings_comments_names_and_strings(source: str, expected: list[tuple[int, str]]) -> None:
     assert words_in("module.py", source) == expected
 
 
-def test_check_reports_exceptions_that_are_not_needed(tmp_path: Path) -> None:
+def test_language_check_reports_unneeded_exceptions(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("A told tale.\n")
     words, entry = {"told": "report", "room": "space"}, {"path": "page.md", "words": ["told", "room"], "reason": "a quote"}
     rules = Rules({"clean": ["page.md"], "words": words, "names": {}, "openings": {}, "exceptions": [entry]})
@@ -56,11 +56,11 @@ def test_check_reports_exceptions_that_are_not_needed(tmp_path: Path) -> None:
     assert check(rules, tmp_path, rules.clean) == ["page.md:1: 'told': use report"]
 
 
-def test_check_rejects_a_clean_path_that_is_missing(tmp_path: Path) -> None:
+def test_language_check_rejects_a_missing_folder(tmp_path: Path) -> None:
     rules = Rules({"clean": ["absent"], "words": {}, "names": {}, "openings": {}})
     with pytest.raises(SystemExit, match="absent: no such file or folder"):
         check(rules, tmp_path, rules.clean)
 
 
-def test_exceptions_give_a_reason() -> None:
+def test_exceptions_of_language_check_have_reasons() -> None:
     assert all(entry.keys() == {"path", "words", "reason"} and entry["reason"] for entry in read_rules().exceptions)

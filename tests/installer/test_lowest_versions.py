@@ -167,7 +167,7 @@ def translated(program: Path, home: dict[str, str], place: Path) -> Path:
     return place / "translated"
 
 
-def test_every_command_and_search_runs_with_lowest_versions() -> None:
+def test_list_of_tested_commands_contains_every_sub_command() -> None:
     assert all(search.demo is not None for search in SEARCHES)
     assert {*COMMANDS, *(search.kind for search in SEARCHES), "demo", "export"} == set(command_parsers())
     for name, lines in COMMANDS.items():
@@ -176,7 +176,7 @@ def test_every_command_and_search_runs_with_lowest_versions() -> None:
 
 @needs_uv
 @pytest.mark.long
-def test_lowest_versions_equal_the_project_file(program: Path) -> None:
+def test_lowest_installed_versions_equal_the_bounds_in_pyproject(program: Path) -> None:
     frozen = run("uv", "pip", "freeze", "-p", program.with_name("python")).lower().splitlines()
     installed = dict(line.split("==") for line in frozen if "==" in line)
     for name, bound in stated_bounds().items():
@@ -227,7 +227,7 @@ def test_command_runs_with_the_lowest_versions(program: Path, home: dict[str, st
 @needs_uv
 @pytest.mark.long
 @pytest.mark.parametrize("tests", TESTS)
-def test_tests_pass_with_the_lowest_versions(program: Path, home: dict[str, str], tests: str) -> None:
+def test_selected_tests_pass_with_the_lowest_versions(program: Path, home: dict[str, str], tests: str) -> None:
     command = (
         program.with_name("python"),
         "-m",

@@ -22,7 +22,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: (folder / f"{name}.md").read_text() for name in write_pages(folder)}
 
 
-def test_contents_list_every_page_of_docs(pages: dict[str, str]) -> None:
+def test_manual_contents_list_every_page_once(pages: dict[str, str]) -> None:
     assert {page.stem for page in DOCS.glob("*.md")} <= set(pages)
     assert {f"developers/{page.stem}" for page in (DOCS / "developers").glob("*.md")} <= set(pages)
     contents = pages["index"].splitlines()
@@ -30,7 +30,7 @@ def test_contents_list_every_page_of_docs(pages: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
-def test_reference_describes_every_parameter_and_column(pages: dict[str, str], search) -> None:
+def test_manual_reference_describes_every_parameter_and_column(pages: dict[str, str], search) -> None:
     parameters = pages[f"reference/parameters_{search.kind}"]
     for parameter in search.model.describe():
         assert f"\n### {parameter.title}\n\n`{parameter.name}` · " in parameters and parameter.help.rstrip(".") in parameters
@@ -40,7 +40,7 @@ def test_reference_describes_every_parameter_and_column(pages: dict[str, str], s
         assert all(f"| `{name}` | " in columns for name in table.by_name)
 
 
-def test_reference_has_every_command(pages: dict[str, str]) -> None:
+def test_manual_reference_has_every_command(pages: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "proteoscope.engine.command_line", "--help"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
@@ -49,7 +49,7 @@ def test_reference_has_every_command(pages: dict[str, str]) -> None:
     assert [name for name in names if name != "COMMAND" and f"\n## {name}\n" not in pages["reference/commands"]] == []
 
 
-def test_figures_are_used_and_small() -> None:
+def test_manual_figures_are_all_shown_and_below_1_5_mb_together() -> None:
     texts = "".join(page.read_text(encoding="utf-8") for page in [*DOCS.glob("*.md"), REPOSITORY / "README.md"])
     figures = list((DOCS / "figures").iterdir())
     assert len(figures) >= 8
@@ -57,7 +57,7 @@ def test_figures_are_used_and_small() -> None:
     assert sum(figure.stat().st_size for figure in figures) < 1_500_000
 
 
-def test_links_of_readme_exist() -> None:
+def test_links_in_readme_lead_to_existing_files() -> None:
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
     assert len(links) > 5 and [link for link in links if not (REPOSITORY / link).exists()] == []
@@ -75,7 +75,7 @@ def test_sphinx_builds_manual_without_warnings(tmp_path: Path) -> None:
     assert len(shown) > 5 and all((tmp_path / "html" / name).is_file() for name in shown)
 
 
-def test_build_fails_when_a_link_is_broken(tmp_path: Path) -> None:
+def test_manual_build_fails_for_a_broken_link(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="Sphinx is not installed")
     (tmp_path / "docs" / "figures").mkdir(parents=True)
     (tmp_path / "docs" / "developers").mkdir()

@@ -1,4 +1,4 @@
-"""The manual names parts of the window by their names in the window.
+"""The manual refers to parts of the window by their names in the window.
 
 The manual writes the names of the window in italics: buttons, menus and their entries, tabs, tables, fields. Such names begin with a
 capital, a digit or a bracket, and do not end like sentences; a path through menus has > in between. Other emphasis is bold, or begins in
@@ -64,29 +64,29 @@ def window() -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_names_in_the_manual_are_in_the_window(page: Path, window: set[str]) -> None:
+def test_window_names_in_the_manual_exist_in_the_window(page: Path, window: set[str]) -> None:
     assert [words for words in named(page.read_text(encoding="utf-8")) if plain(words) not in window] == []
 
 
-def test_names_are_detected_by_their_form() -> None:
+def test_window_names_in_the_manual_are_recognised_by_italics() -> None:
     text = "*Run* and *Show on\nstructures…*, *Help > About*, but *not this*, **Nor this**, *Nor that.*, `a *B* c`\n\n    *Code*\n"
     assert named(text) == ["Run", "Show on structures…", "Help", "About"]
     assert sum(len(named(page.read_text(encoding="utf-8"))) for page in PAGES) > 70
 
 
-def test_renamed_button_is_detected() -> None:
+def test_window_texts_are_read_from_source_code() -> None:
     whole, gaps = texts_of('QPushButton("&Resume")\nQAction(f"New {name}")\nprint(f"{a} {b}")\n')
     assert whole >= {"Resume"} and "Go on" not in whole
     assert [gap.pattern for gap in gaps] == [r"New\ .+"]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/from_python.md", "docs/methods.md"])
-def test_tables_of_searches_have_a_row_for_each(page: str) -> None:
+def test_table_of_searches_in_manual_has_a_row_for_each_search(page: str) -> None:
     rows = [line for line in (REPOSITORY / page).read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     assert {search.kind for search in SEARCHES} <= {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
 
 
-def test_spectra_page_names_searches_that_list_all_spectra() -> None:
+def test_manual_page_on_spectra_lists_searches_that_show_all_spectra() -> None:
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
     from proteoscope.gui import searches
     from proteoscope.gui.results.spectra_run_view import SpectraRunView
@@ -98,7 +98,7 @@ def test_spectra_page_names_searches_that_list_all_spectra() -> None:
     assert set(re.findall(r"`(\w+)`", sentence)) == listing
 
 
-def test_searches_that_write_libraries_are_named() -> None:
+def test_manual_page_on_libraries_lists_searches_that_export_msp() -> None:
     page = (REPOSITORY / "docs" / "library_search.md").read_text(encoding="utf-8")
     listed = page.partition("writes what a run identified up to its false discovery rate (")[2].partition(")")[0]
     assert set(re.findall(r"`(\w+)`", listed)) == {

@@ -31,7 +31,7 @@ def test_conda_recipe_has_the_dependencies_and_bounds_of_pyproject() -> None:
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "proteoscope.def"])
-def test_container_recipe_names_existing_files_and_extras(name: str) -> None:
+def test_container_recipe_refers_to_existing_files_and_extras(name: str) -> None:
     text = (CONTAINERS / name).read_text()
     files = set(re.findall(r"installer/[\w./-]+\w", text))
     assert f"installer/containers/{name}" in files
@@ -41,7 +41,7 @@ def test_container_recipe_names_existing_files_and_extras(name: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("grep") is None or shutil.which("sh") is None, reason="grep and a shell are not installed")
-def test_container_constraints_are_all_locked_versions() -> None:
+def test_container_recipe_installs_exactly_the_locked_versions() -> None:
     recipes = "".join((CONTAINERS / name).read_text() for name in ("Dockerfile", "proteoscope.def"))
     (pattern,) = set(re.findall(r"grep -o '(.*)' installer", recipes))
     lock = REPOSITORY / "installer" / "requirements.lock"

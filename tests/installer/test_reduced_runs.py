@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 
 
 @pytest.mark.parametrize("name", ["BSA1", "BSA2", "BSA3"])
-def test_reduced_run_holds_the_peaks_of_the_original(name: str, shared_data: Path) -> None:
+def test_reduced_sample_run_has_all_peaks_of_the_original(name: str, shared_data: Path) -> None:
     original = shared_data / "spectra" / "bsa_ltq" / f"{name}.mzML"
     shipped = resources.path("samples", f"{name}.mzML.gz")
     # Compressed bytes depend on the version of zlib; what they hold does not.
@@ -36,7 +36,7 @@ def test_reduced_run_holds_the_peaks_of_the_original(name: str, shared_data: Pat
             assert np.allclose(intensity, other["intensity array"], rtol=2e-3, atol=0)
 
 
-def test_reduced_run_rejects_ms2_peaks_of_more_bits(tmp_path: Path) -> None:
+def test_reducing_a_run_rejects_ms2_peaks_that_need_64_bits(tmp_path: Path) -> None:
     path = tmp_path / "run.mzML"
     array = (
         '<binaryDataArray encodedLength="12"><cvParam accession="MS:1000523" name="64-bit float"/>'

@@ -53,11 +53,11 @@ def commit(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_matching_tag_can_be_released(tagged: Path) -> None:
+def test_release_check_accepts_the_tag_of_the_version(tagged: Path) -> None:
     assert "v1.2.3 can be released" in check(tagged)
 
 
-def test_tag_of_another_commit_is_rejected(tagged: Path) -> None:
+def test_release_check_rejects_uncommitted_changes_and_other_tags(tagged: Path) -> None:
     (tagged / "more.txt").write_text("more")
     assert "in no commit" in check(tagged)
     commit(tagged)
@@ -73,7 +73,7 @@ def test_tag_of_another_commit_is_rejected(tagged: Path) -> None:
         ("CHANGELOG.md", "2026-12-01", "unreleased", "CHANGELOG.md has no section"),
     ],
 )
-def test_each_file_must_have_the_version_of_the_tag(tagged: Path, name: str, old: str, new: str, message: str) -> None:
+def test_release_check_requires_the_version_of_the_tag_in_each_file(tagged: Path, name: str, old: str, new: str, message: str) -> None:
     text = (tagged / name).read_text()
     assert old in text
     (tagged / name).write_text(text.replace(old, new))
@@ -82,14 +82,14 @@ def test_each_file_must_have_the_version_of_the_tag(tagged: Path, name: str, old
     assert message in check(tagged)
 
 
-def test_files_of_the_repository_have_one_version() -> None:
+def test_pyproject_citation_and_changelog_have_the_same_version() -> None:
     version = re.search(r'^version = "(.+)"$', (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE)
     assert version is not None and f"\nversion: {version[1]}\n" in (REPOSITORY / "CITATION.cff").read_text()
     assert f"## [{version[1]}]" in (REPOSITORY / "CHANGELOG.md").read_text()
 
 
 @needs_gpg
-def test_signature_detects_changes(tagged: Path, tmp_path: Path) -> None:
+def test_release_signature_detects_changed_files(tagged: Path, tmp_path: Path) -> None:
     """Signs with a temporary key."""
     (tmp_path / "keys").mkdir(mode=0o700)
     made = run(tmp_path, "gpg", "--batch", "--passphrase", "", "--quick-generate-key", "throwaway@example.org", "ed25519", "sign", "1d")

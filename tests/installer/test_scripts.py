@@ -43,7 +43,7 @@ def run(machine: Path, script: str, **environment: str) -> subprocess.CompletedP
 
 
 @pytest.mark.parametrize("script", ["run.sh", "test.sh"])
-def test_script_without_python_names_the_required_versions(bare_machine: Path, script: str) -> None:
+def test_setup_script_lists_required_versions_if_python_is_missing(bare_machine: Path, script: str) -> None:
     # An absolute path, because /usr/bin/python3 is searched for by name for any search path.
     ended = run(bare_machine, script, PROTEOSCOPE_PYTHON=str(bare_machine / "no-python"))
     assert ended.returncode == 1
@@ -52,14 +52,14 @@ def test_script_without_python_names_the_required_versions(bare_machine: Path, s
     assert not (bare_machine / ".venv").exists()
 
 
-def test_script_rejects_an_unsuitable_python(bare_machine: Path) -> None:
+def test_run_script_rejects_an_unsupported_python_version(bare_machine: Path) -> None:
     old = bare_machine / "python3.10"
     old.write_text("#!/bin/sh\nexit 1\n")  # an unsuitable Python fails the version check with this status
     old.chmod(0o755)
     assert run(bare_machine, "run.sh", PROTEOSCOPE_PYTHON=str(old)).returncode == 1
 
 
-def test_script_changes_nothing_on_a_complete_system(bare_machine: Path) -> None:
+def test_run_script_installs_nothing_in_a_complete_environment(bare_machine: Path) -> None:
     """With a complete environment and a stamp of the current pyproject.toml, only the program is run: neither pip nor apt-get."""
     environment = bare_machine / ".venv"
     (environment / "bin").mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_script_changes_nothing_on_a_complete_system(bare_machine: Path) -> None
     assert "no display" in ended.stdout
 
 
-def test_lock_has_one_version_within_the_bounds_of_each_dependency() -> None:
+def test_lock_file_has_one_allowed_version_of_each_dependency() -> None:
     """For each Python version; `bash installer/lock.sh` writes the lock again."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     required = [Requirement(text) for text in [*project["dependencies"], *project["optional-dependencies"]["gui"]]]

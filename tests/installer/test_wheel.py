@@ -65,7 +65,7 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def foreign_folder(tmp_path: Path) -> Path:
+def folder_with_other_packages(tmp_path: Path) -> Path:
     """A folder with packages named `engine`, `gui`, `kernels` and `resources` that are not ours and fail when they are imported."""
     folder = tmp_path / "foreign"
     for name in PARTS[1:]:
@@ -88,25 +88,25 @@ def test_wheel_has_one_top_level_package_and_all_files(wheel: Path) -> None:
         assert {name.removeprefix("proteoscope/") for name in names if name.startswith(f"proteoscope/{part}/")} == tracked_files(part)
 
 
-def test_wheel_from_sdist_equals_wheel_from_tree(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+def test_wheel_built_from_sdist_equals_wheel_of_working_tree(wheel: Path, sdist: Path, tmp_path: Path) -> None:
     assert files_of(build("wheel", sdist, tmp_path)) == files_of(wheel)
 
 
-def test_package_has_a_version() -> None:
+def test_package_version_equals_the_installed_version() -> None:
     assert proteoscope.__version__ == version("proteoscope")
 
 
-def test_sdist_holds_each_part_once(sdist: Path) -> None:
+def test_sdist_contains_each_package_folder_once(sdist: Path) -> None:
     assert not [part for part in PARTS if (sdist / "proteoscope" / part).exists()]
     assert not [part for part in PARTS if not (sdist / part).is_dir()]
 
 
-def test_links_are_relative() -> None:
+def test_symbolic_links_of_the_package_are_relative() -> None:
     links = [REPOSITORY / "proteoscope" / part for part in PARTS] + [REPOSITORY / "installer" / "editable" / "proteoscope"]
     assert [str(link.readlink()) for link in links] == [*(f"../{part}" for part in PARTS), "../../proteoscope"]
 
 
-def test_bare_names_are_not_importable_from_wheel(installed: Path, tmp_path: Path) -> None:
+def test_wheel_installs_no_package_named_engine_gui_or_kernels(installed: Path, tmp_path: Path) -> None:
     for name in PARTS[1:]:
         done = python(installed, tmp_path, "-c", f"import {name}")
         assert f"ModuleNotFoundError: No module named '{name}'" in done.stderr
@@ -156,30 +156,32 @@ ALL_SEARCHES = [
 
 
 @pytest.mark.parametrize("source", ["wheel", "editable", "no links"])
-def test_search_runs_next_to_foreign_packages(source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path) -> None:
-    (foreign_folder / "script.py").write_text(SCRIPT.format(searches=[ALIGN]))
-    done = python(source_path(source, request, tmp_path), foreign_folder, "script.py")
+def test_search_runs_next_to_other_packages_named_engine_and_gui(
+    source: str, request: pytest.FixtureRequest, folder_with_other_packages: Path, tmp_path: Path
+) -> None:
+    (folder_with_other_packages / "script.py").write_text(SCRIPT.format(searches=[ALIGN]))
+    done = python(source_path(source, request, tmp_path), folder_with_other_packages, "script.py")
     assert done.stdout == "[]\n", done.stderr
 
 
 # Each compiles all kernels.
 @pytest.mark.long
 @pytest.mark.parametrize("source", ["wheel", "sdist", "editable", "no links"])
-def test_all_searches_run_next_to_foreign_packages(
-    source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path
+def test_all_searches_run_next_to_other_packages_named_engine_and_gui(
+    source: str, request: pytest.FixtureRequest, folder_with_other_packages: Path, tmp_path: Path
 ) -> None:
-    (foreign_folder / "script.py").write_text(SCRIPT.format(searches=ALL_SEARCHES))
-    done = python(source_path(source, request, tmp_path), foreign_folder, "script.py")
+    (folder_with_other_packages / "script.py").write_text(SCRIPT.format(searches=ALL_SEARCHES))
+    done = python(source_path(source, request, tmp_path), folder_with_other_packages, "script.py")
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_command_line_runs_next_to_foreign_packages(installed: Path, foreign_folder: Path) -> None:
-    (foreign_folder / "engine.py").write_text("raise RuntimeError('this module belongs to another program')\n")
-    done = python(installed, foreign_folder, "-m", "proteoscope", "presets")
+def test_command_line_runs_next_to_another_module_named_engine(installed: Path, folder_with_other_packages: Path) -> None:
+    (folder_with_other_packages / "engine.py").write_text("raise RuntimeError('this module belongs to another program')\n")
+    done = python(installed, folder_with_other_packages, "-m", "proteoscope", "presets")
     assert (done.returncode, done.stderr) == (0, "") and "high-resolution" in done.stdout
 
 
-def test_kernels_of_wheel_are_cached_in_user_cache(installed: Path, tmp_path: Path) -> None:
+def test_kernels_of_installed_wheel_are_cached_in_the_user_cache(installed: Path, tmp_path: Path) -> None:
     program = "from proteoscope.kernels.cpu.scores import correlation_height as f; f(1.0)"
     done = python(installed, tmp_path, "-B", "-c", program)
     assert (done.returncode, done.stderr) == (0, "")
@@ -187,7 +189,7 @@ def test_kernels_of_wheel_are_cached_in_user_cache(installed: Path, tmp_path: Pa
     assert not list(installed.rglob("__pycache__"))
 
 
-def test_kernels_reached_by_two_paths_compile_once(tmp_path: Path) -> None:
+def test_kernels_compile_once_for_checkout_and_editable_link(tmp_path: Path) -> None:
     """A checkout and its editable link are one cache: functions that were compiled by one are loaded by the other."""
     program = (
         "from proteoscope.kernels.cpu.scores import correlation_height as f; f(1.0); from proteoscope.kernels.cpu import caching; "
@@ -199,7 +201,7 @@ def test_kernels_reached_by_two_paths_compile_once(tmp_path: Path) -> None:
     assert done.stdout == "0 1\n"
 
 
-def test_started_processes_find_the_package(installed: Path, tmp_path: Path) -> None:
+def test_reading_processes_import_the_installed_package(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
         "from pathlib import Path\n"
         "from proteoscope.engine.jobs.progress import Progress\n"
