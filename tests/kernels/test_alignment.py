@@ -136,7 +136,7 @@ matrices = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed
     scores=matrices,
     gap=st.tuples(st.integers(0, 9), st.integers(0, 4)),
 )
-def test_score_lanes_equals_recurrence(bits, query, subjects, scores, gap):
+def test_score_lanes_equals_smith_waterman_recurrence(bits, query, subjects, scores, gap):
     opening, extending = gap[0] + gap[1], gap[1]
     expected = expected_scores(query, subjects, scores, opening, extending, bits)
     assert lane_scores(query, subjects, scores, opening, extending, bits) == expected
@@ -147,7 +147,7 @@ def test_score_lanes_equals_recurrence(bits, query, subjects, scores, gap):
     ("bits", "length", "expected"),
     [(8, 10, 110), (8, 11, -1), (8, 40, -1), (16, 2977, 32747), (16, 2978, -1), (16, 9000, -1), (32, 2978, 32758)],
 )
-def test_score_lanes_marks_scores_beyond_the_width(bits, length, expected):
+def test_score_lanes_marks_scores_that_overflow_the_number_format(bits, length, expected):
     scores = np.full((N_RESIDUES, N_RESIDUES), -3)
     np.fill_diagonal(scores, 11)
     run = np.full(length, 18, np.int8)
@@ -155,7 +155,7 @@ def test_score_lanes_marks_scores_beyond_the_width(bits, length, expected):
 
 
 @pytest.mark.parametrize(("bits", "greatest"), [(8, 1), (8, 11), (8, 40), (16, 3000)])
-def test_score_lanes_forgets_a_score_beyond_the_width(bits, greatest):
+def test_score_lanes_is_exact_after_an_overflow_in_the_same_lane(bits, greatest):
     most = (1 << (bits - 1)) - 1 - greatest
     random = np.random.default_rng(greatest)
     scores = np.minimum(random.integers(-8, 9, (N_RESIDUES, N_RESIDUES)), greatest)
@@ -209,7 +209,7 @@ def test_trace_back_steps_have_the_best_score(bits, query, subject, scores, gap,
     assert (total, i - 1, j - 1) == (expected, best[1], best[2])
 
 
-def test_look_up_returns_table_value_of_each_code():
+def test_vector_look_up_returns_the_table_value_of_each_code():
     for dtype in (np.int8, np.int16, np.int32):
         lanes = lane_count(np.dtype(dtype).itemsize * 8)
         table = vectors.aligned(128, dtype)
@@ -239,7 +239,7 @@ def _look_up_all(table, codes, out):
         pytest.param("avx512bw avx512vbmi avx2", (), (32,), marks=pytest.mark.long),
     ],
 )
-def test_older_cpus_give_the_same_scores(missing, widths, traced_widths, on_cpu):
+def test_alignment_code_for_older_cpus_gives_the_same_scores(missing, widths, traced_widths, on_cpu):
     """Code for CPUs without some instructions also runs on this one."""
     program = f"""
 import numpy as np
@@ -260,18 +260,18 @@ print("same", t.vectors.REGISTER_BYTES)
 
 
 @pytest.mark.parametrize(("features", "register_bytes"), [("", 16), ("+ssse3,-avx2", 16), ("+ssse3,+avx2", 32), ("+avx2,+avx512bw", 64)])
-def test_register_bytes_follow_features_of_numba(features, register_bytes, on_cpu):
+def test_vector_register_size_follows_the_cpu_features_of_numba(features, register_bytes, on_cpu):
     program = "from proteoscope.kernels.cpu.vectors import REGISTER_BYTES; print(REGISTER_BYTES)"
     assert on_cpu(program, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES=features) == f"{register_bytes}\n"
 
 
-def test_normal_tail_equals_scipy():
+def test_normal_tail_probability_equals_scipy():
     stats = pytest.importorskip("scipy.stats")
     z = np.linspace(-8, 8, 33)
     assert np.allclose(normal_tail(z), stats.norm.sf(z), rtol=1e-12)
 
 
-def test_fill_columns_pads_with_no_residue():
+def test_fill_columns_fills_unused_cells_with_padding():
     columns = np.zeros(64, np.int8)
     fill_columns(np.array([3, 4, 5], np.int8), np.array([0]), np.array([3]), np.array([1]), np.array([4]), 4, columns)
     assert columns.reshape(16, 4)[4:7, 1].tolist() == [3, 4, 5]
@@ -294,7 +294,7 @@ def test_lane_groups_give_sequences_separate_blocks(lengths, n_lanes):
         assert (np.diff(group.end_blocks) >= 0).all()
 
 
-def test_lane_groups_waste_little_for_one_long_protein():
+def test_lane_groups_have_few_unused_columns_despite_one_long_protein():
     lengths = np.array([34_350, *np.random.default_rng(1).integers(100, 2000, 20_000)])
     groups = lane_groups(np.arange(len(lengths)), lengths, 64)
     columns = sum(group.n_blocks * 4 * 64 for group in groups)
@@ -302,7 +302,7 @@ def test_lane_groups_waste_little_for_one_long_protein():
 
 
 @pytest.mark.parametrize("n_subjects", [200, 1])
-def test_score_calls_short_kernels_and_none_after_close(n_subjects, monkeypatch):
+def test_alignment_search_runs_short_kernel_calls_and_none_after_close(n_subjects, monkeypatch):
     calls, begun, may_end = [], threading.Event(), threading.Event()
 
     def score_lanes(rows, codes, table, columns, block, end, *others):
@@ -333,7 +333,7 @@ def test_score_calls_short_kernels_and_none_after_close(n_subjects, monkeypatch)
     assert sum(calls) >= 5 * n_subjects * 35_000**2 * 0.9
 
 
-def test_score_plans_each_range_once(monkeypatch):
+def test_alignment_search_plans_each_range_of_subjects_once(monkeypatch):
     planned = []
     monkeypatch.setattr(alignment, "lane_groups", lambda *arguments: planned.append(len(arguments[0])) or lane_groups(*arguments))
     random = np.random.default_rng(2)

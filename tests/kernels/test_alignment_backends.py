@@ -1,4 +1,4 @@
-"""`AlignmentSearch` of the CPU and the GPU take the same arguments and give the same answers, and their counts of work are right.
+"""`AlignmentSearch` of the CPU and the GPU take the same arguments, give the same results, and predict their work correctly.
 
 The GPU kernels run on the CPU, through tests/shim.
 """
@@ -79,7 +79,7 @@ def test_alignment_backends_give_the_same_scores(seed, queries, subjects, part, 
 @pytest.mark.parametrize("n_queries", [1, 2, 3])
 @pytest.mark.parametrize("shape", LONGEST, ids=str)
 @pytest.mark.parametrize("n_longest", [3, 17])
-def test_align_warps_sharing_a_subject_find_its_score(n_queries, shape, n_longest):
+def test_gpu_alignment_by_several_warps_per_subject_is_exact(n_queries, shape, n_longest):
     lengths = [0, 1, 2, 30, 31, 32, 33, 63, 64, 65, 100, 130, 140, 200, 257, 300, 300]
     queries, options = sequences(1, [300, 200, 33][:n_queries]), {"shape": (4, 8), "threads": 32, "longest_shape": shape}
     for order in (lengths, lengths[::-1]):
@@ -91,7 +91,7 @@ def test_align_warps_sharing_a_subject_find_its_score(n_queries, shape, n_longes
         assert f"LANES={shape[0]}" in {macro for macros in gpu.defines for macro in macros}
 
 
-def test_align_splits_longest_subjects_that_delay_a_gpu():
+def test_gpu_alignment_splits_a_subject_much_longer_than_the_others():
     planner = Planner(132, 232_448, None, None)
     lengths = np.sort(np.random.default_rng(1).gamma(2.0, 225.0, 20_000).astype(np.int64))[::-1].copy()
     lengths[0] = 8000
@@ -109,7 +109,7 @@ def test_align_splits_longest_subjects_that_delay_a_gpu():
     assert len(parts(np.repeat(lengths, 100))) == 1, "long sequences among many more are done when the others are"
 
 
-def test_alignment_sizes_equal_kernel_constants():
+def test_alignment_sizes_are_equal_in_python_and_cuda():
     values = constants("alignment")
     assert values["kTableRows"] == TABLE_ROWS
     assert values["kRing"] * 16 == 2048
@@ -117,7 +117,7 @@ def test_alignment_sizes_equal_kernel_constants():
 
 @needs_compiler
 @pytest.mark.parametrize("device", [Processor(1), ShimGpu()], ids=["processor", "gpu"])
-def test_alignment_cost_of_a_subject_is_about_its_cells(device):
+def test_alignment_cost_estimate_is_near_the_number_of_cells(device):
     lengths = np.array([0, 1, 7, 300, 5000])
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     costs = backend_module(device, "alignment").AlignmentSearch(device, np.zeros(offsets[-1], np.int8), offsets).costs([100, 20])
@@ -146,7 +146,7 @@ class CountingGpu(ShimGpu):
 @pytest.mark.parametrize("lengths", [[70], [70, 33, 0, 140], [200, 30]])
 @pytest.mark.parametrize("options", [{}, {"memory_bytes": 3000}], ids=["resident", "in batches"])
 @pytest.mark.parametrize("order", [1, -1])
-def test_gpu_alignment_does_the_counted_work(lengths, options, order):
+def test_gpu_alignment_does_the_predicted_work(lengths, options, order):
     queries, subjects, gpu = sequences(3, lengths), sequences(4, sorted(range(5, 60, 3))[::order]), CountingGpu()
     if options:
         subjects = sequences(4, [30] * 40)
@@ -169,7 +169,7 @@ def test_gpu_alignment_does_the_counted_work(lengths, options, order):
 
 @pytest.mark.parametrize("lengths", [[70], [70, 33, 0, 140]])
 @pytest.mark.parametrize("n_subjects", [3, 300])
-def test_cpu_alignment_does_the_counted_work(lengths, n_subjects, monkeypatch):
+def test_cpu_alignment_does_the_predicted_work(lengths, n_subjects, monkeypatch):
     calls, words = [], []
     monkeypatch.setattr(on_processor, "score_lanes", lambda *arguments: calls.append("lanes"))
     monkeypatch.setattr(on_processor, "score_rows", lambda *arguments: calls.append("rows"))

@@ -1,4 +1,4 @@
-"""The problems of the ATGPU model: both backends give NumPy's results, and the kernels do the work that was counted beforehand."""
+"""The problems of the ATGPU model: both backends give NumPy's results, and the kernels do the predicted work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def expected(problem, arrays):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("size", [1, 255, 513, 140_000])
-def test_analyses_equal_numpy_on_both_backends(problem, size):
+def test_atgpu_problems_equal_numpy_on_both_backends(problem, size):
     n = min(size, 70) if problem == "matrix multiplication" else size
     arrays = given(problem, n)
     for device in (Processor(2), ShimGpu()):
@@ -42,7 +42,7 @@ def test_analyses_equal_numpy_on_both_backends(problem, size):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_analysis_counts_equal_the_work_done(problem):
+def test_atgpu_analysis_predicts_the_work_of_the_gpu(problem):
     n = 64 if problem == "matrix multiplication" else 512 * 600
     name, analyse_rounds = PROBLEMS[problem]
     gpu, rounds = ShimGpu(), analyse_rounds(n)
@@ -57,7 +57,7 @@ def test_analysis_counts_equal_the_work_done(problem):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_measured_rates_count_the_requested_operations(operation):
+def test_rate_measurement_counts_the_requested_operations(operation):
     gpu = ShimGpu()
     operations, seconds = backend_module(gpu, "analyses").Analyses(gpu).rate(operation, 3)
     assert operations == gpu.operations == 8 * BLOCK * TOGETHER * 3

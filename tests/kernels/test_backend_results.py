@@ -1,4 +1,4 @@
-"""Classes of the CPU and the GPU take the same calls and give the same answers; the GPU kernels run through tests/shim."""
+"""Classes of the CPU and the GPU accept the same calls and give the same results; the GPU kernels run through tests/shim."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_spectrum_search_is_the_same_for_any_partition_size():
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("is_built", [False, True])
-def test_form_search_is_the_same_on_both_backends(score, is_built):
+def test_fragment_index_search_is_the_same_on_both_backends(score, is_built):
     work = random_fragment_search(120 + score, score, n_peptides=400, most=1)
     n, expected = len(work.windows), on_processor(work, WIDTH[score])
     for device, options in ((Processor(2), {"nanoseconds_of_partition": 1e4}), (ShimGpu(), {"forms_of_chunk": 512, "threads": 64})):
@@ -79,7 +79,7 @@ def test_form_search_is_the_same_on_both_backends(score, is_built):
         assert_same_answer(actual, expected)
 
 
-def test_search_of_part_changes_only_rows_of_its_queries():
+def test_fragment_index_search_of_some_queries_changes_only_their_rows():
     work = random_fragment_search(130, HYPERSCORE, n_peptides=400, most=1)
     n, device = len(work.windows), Processor(2)
     search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
@@ -96,7 +96,7 @@ def test_search_of_part_changes_only_rows_of_its_queries():
     assert_same_answer(actual, expected)
 
 
-def test_cpu_search_stops_immediately_when_closed():
+def test_cpu_spectrum_search_stops_immediately_when_closed():
     inputs = random_search(140, HYPERSCORE, n_peptides=60_000, n_queries=8, precursor=(2000.0, 0.0), most=2, maximum_forms=500)
     hits, device = empty_hits(8), Processor(1)
     work = backend_module(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(*inputs[:2], hits, 0, 8)
@@ -108,7 +108,7 @@ def test_cpu_search_stops_immediately_when_closed():
     np.testing.assert_array_equal(hits.n_candidates, counted)
 
 
-def test_index_is_built_later_if_building_is_closed():
+def test_fragment_index_is_built_by_the_search_if_building_was_stopped():
     work = random_fragment_search(150, HYPERSCORE, n_peptides=3000, most=2)
     n, device = len(work.windows), Processor(1)
     search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)

@@ -32,13 +32,13 @@ def assert_the_same(texts, patterns, rules, text_of, pattern_of, slack):
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("slack", [0, 1])
-def test_banded_alignment_equals_layers_in_all_small_cases(costs, maximum_gaps, slack):
+def test_banded_alignment_equals_full_alignment_in_all_small_cases(costs, maximum_gaps, slack):
     texts, patterns = words((4, 6, 7), 2), words((4, 5, 6), 2)
     text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
     assert assert_the_same(texts, patterns, GapRules(DNA, *costs, maximum_gaps, WITHIN), text_of, pattern_of, slack).any()
 
 
-def test_banded_alignment_equals_layers_for_reads_with_errors():
+def test_banded_alignment_equals_full_alignment_for_reads_with_errors():
     random = np.random.default_rng(9)
     texts, patterns = [], []
     for k in range(600):
@@ -74,7 +74,7 @@ def test_banded_alignment_finds_gaps_at_both_ends():
     assert assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), every, every, 8).all()
 
 
-def test_banded_alignment_is_unsure_of_difficult_cases():
+def test_banded_alignment_reports_unsupported_cases_as_unsure():
     random = np.random.default_rng(11)
     texts, zero = [random.integers(0, 3, 60)], np.zeros(1, np.int64)
     patterns = [texts[0][5:45]]

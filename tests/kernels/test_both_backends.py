@@ -199,7 +199,7 @@ def test_every_opened_kernel_module_has_both_backends():
     assert {name for text in texts for name in re.findall(r'\bbackend_module\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(SHARED_MODULES)
 
 
-def test_every_source_belongs_to_a_launcher():
+def test_every_cuda_source_is_used_by_a_launcher():
     used = {
         header
         for name in SHARED_MODULES
@@ -223,14 +223,14 @@ def test_every_kernel_is_launched_and_tested_on_a_gpu(name):
 
 
 @pytest.mark.parametrize("name", [name for name in SHARED_MODULES if name in ("digestion", "fragment_index", "scoring")])
-def test_launcher_docstring_names_its_count_of_work(name):
+def test_launcher_docstring_refers_to_an_existing_work_count(name):
     named = re.findall(r"`proteoscope\.kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named
     assert set(named) <= set(counts.__all__)
 
 
 @every_source
-def test_every_kernel_has_few_arguments(file):
+def test_every_cuda_kernel_has_few_arguments(file):
     assert {kernel: n for kernel, given in KERNEL.findall(source(file)) if (n := given.count(",") + 1) > MAXIMUM_ARGUMENTS} == {}
 
 
@@ -260,7 +260,7 @@ def test_launchers_do_not_import_cupy():
     assert set(importing) == {"modules.py", "probe.py", "timing.py"}
 
 
-def test_names_in_docstrings_exist():
+def test_names_in_kernel_docstrings_exist():
     missing = []
     for folder in ("proteoscope.kernels", "proteoscope.kernels.cpu", "proteoscope.kernels.cuda"):
         for entry in files(folder).iterdir():
@@ -279,12 +279,12 @@ def test_names_in_docstrings_exist():
 
 
 @pytest.mark.parametrize(("name", "struct", "layout"), STRUCTS, ids=lambda value: value.lower())
-def test_struct_fields_have_the_same_order_on_both_sides(name, struct, layout):
+def test_struct_fields_have_the_same_order_in_python_and_cuda(name, struct, layout):
     value = getattr(launcher(name), layout)
     names = list(value) if isinstance(value, tuple) else list(value.names)
     assert fields(name, struct) == names
 
 
 @pytest.mark.parametrize(("name", "ours", "theirs"), [(name, *pair) for name, pairs in SIZES.items() for pair in pairs.items()])
-def test_sizes_are_the_same_on_both_sides(name, ours, theirs):
+def test_size_constants_are_equal_in_python_and_cuda(name, ours, theirs):
     assert getattr(launcher(name), ours) == constants(name)[theirs]

@@ -76,7 +76,7 @@ def used(script, tmp_path, *arguments, **environment):
     return process.stdout.splitlines()
 
 
-def test_cache_replaces_a_damaged_or_unchecked_file(tmp_path):
+def test_kernel_cache_replaces_files_that_are_damaged_or_have_no_checksum(tmp_path):
     cache = tmp_path / "cache"
     lines = used(USE + EVERY_DAMAGE, tmp_path, cache, tmp_path / "copy", NUMBA_CACHE_DIR=str(cache))
     assert len(lines) == 1 + 18 + 14
@@ -113,12 +113,12 @@ def settled(allowed, **environment):
     return folder, reason
 
 
-def test_cache_uses_program_folder_if_nothing_else_is_writable(tmp_path):
+def test_kernel_cache_uses_the_configured_folder_if_only_that_is_writable(tmp_path):
     assert settled([tmp_path / "cache"], PROTEOSCOPE_CACHE=str(tmp_path / "cache")) == (str(tmp_path / "cache" / "kernels"), "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="users have no numbers there")
-def test_cache_falls_back_to_one_temporary_folder(tmp_path):
+def test_kernel_cache_falls_back_to_one_private_temporary_folder(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     for _ in range(2):
         actual, reason = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
@@ -129,7 +129,7 @@ def test_cache_falls_back_to_one_temporary_folder(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes mean something else there")
-def test_cache_rejects_temporary_folder_others_may_write_to(tmp_path):
+def test_kernel_cache_rejects_a_temporary_folder_writable_by_others(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
@@ -138,7 +138,7 @@ def test_cache_rejects_temporary_folder_others_may_write_to(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-def test_full_disk_prevents_caching_and_is_reported(tmp_path):
+def test_full_disk_prevents_kernel_caching_and_is_reported(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
     if (
@@ -155,7 +155,7 @@ def test_full_disk_prevents_caching_and_is_reported(tmp_path):
         subprocess.run(["umount", folder], check=True)
 
 
-def test_assignment_of_wrong_size_is_rejected_without_strings():
+def test_compiled_array_assignment_of_wrong_size_raises_value_error():
     program = "\n".join(
         (
             "import proteoscope.kernels.cpu, numpy as np",
@@ -197,6 +197,6 @@ for callee in numba.njit(following), numba.njit(callers_of_kernels):
 """
 
 
-def test_kernels_compile_once_for_all_constants(tmp_path):
+def test_kernels_compile_once_for_different_constant_arguments(tmp_path):
     """Without its settings, Numba compiles a function for 0, for 1 and for their common type."""
     assert used(CONSTANTS, tmp_path) == ["3", "1"]

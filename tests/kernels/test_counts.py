@@ -1,4 +1,4 @@
-"""Work counted beforehand equals the work counted while kernels run, through tests/shim."""
+"""Predicted work equals the work counted while kernels run through tests/shim."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def assert_moved(gpu: ShimGpu, work: counts.OperationCounts) -> None:
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, XCORR])
-def test_counts_of_single_spectra(score):
+def test_predicted_work_of_single_spectra_equals_counted_work(score):
     spectra, queries, peptides, modifications, how = random_search(200 + score, score, n_queries=30, n_peptides=3000, most=0)
     n, gpu = len(queries.mass), ShimGpu()
     hits, cost = empty_hits(n), np.zeros(n, np.int64)
@@ -88,7 +88,7 @@ def candidates_by_length(spectra, queries, peptides, modifications, how, charges
     return looks
 
 
-def test_counts_of_query_tiles_have_the_same_words():
+def test_predicted_transfers_of_query_tiles_equal_counted_transfers():
     spectra, queries, *others = random_search(210, HYPERSCORE, n_queries=64, n_peptides=600, most=0, precursor=(3.0, 0.0))
     n, gpu = len(queries.mass), ShimGpu()
     search, hits = tuned(SpectrumSearch, minimum_sharing=0.0)(gpu, *others), empty_hits(n)
@@ -114,7 +114,7 @@ def test_counts_of_query_tiles_have_the_same_words():
 
 
 @pytest.mark.parametrize("most", [0, 1])
-def test_counts_of_fragment_index(most):
+def test_predicted_work_of_fragment_index_equals_counted_work(most):
     work_of = random_fragment_search(220 + most, HYPERSCORE, n_peptides=600, most=most)
     _, queries, peptides, modifications, how = work_of.inputs
     gpu = ShimGpu()
@@ -162,7 +162,7 @@ def test_counts_of_fragment_index(most):
     assert searching.operations == pytest.approx(gpu.operations, rel=0.3)  # visits are estimated
 
 
-def test_counts_of_digestion():
+def test_predicted_work_of_digestion_equals_counted_work():
     _, residues, offsets = random_proteins(230)
     gpu, actual = ShimGpu(), np.zeros((2, 9000 // 50 + 1), np.int64)
     bounds, longest = np.array([0, 20, len(offsets) - 1]), 9
@@ -177,12 +177,12 @@ def test_counts_of_digestion():
     assert work.rounds == gpu.n_launches
 
 
-def test_counts_of_several_tasks_are_summed():
+def test_total_adds_the_work_of_several_tasks():
     operations = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
     assert counts.total(operations, operations._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
 
 
-def test_partition_costs_follow_candidates_and_masses():
+def test_partition_costs_are_computed_from_candidates_and_masses():
     _, queries, peptides, modifications, how = random_search(240, HYPERSCORE, n_queries=10, n_peptides=500)
     actual = np.zeros(10, np.int64)
     candidates.count_candidates(queries, peptides.mass, modifications, how, 0, 10, actual)

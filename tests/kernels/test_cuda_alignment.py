@@ -34,7 +34,7 @@ LENGTHS = [0, 1, 1, 2, 3, 5, 8, 8, 20, 31, 32, 33, 33, 47, 64, 65, 90]
 @pytest.mark.parametrize(
     ("numbers", "shape"), [(SIXTEEN_BITS, (2, 16)), (SIXTEEN_BITS, (32, 8)), (HALF_PRECISION, (8, 8)), (THIRTY_TWO_BITS, (16, 8))]
 )
-def test_align_several_queries_equals_recurrence(numbers, shape):
+def test_cuda_alignment_of_several_queries_equals_recurrence(numbers, shape):
     queries, subjects = sequences(2, [5, 70, 33, 1, 0, 140, 64]), sequences(3, LENGTHS)
     gpu = ShimGpu(descending=shape[0] == 8)
     actual, ends = scored(gpu, queries, subjects, matrix(), 11, 1, numbers=numbers, shape=shape, threads=64)
@@ -45,7 +45,7 @@ def test_align_several_queries_equals_recurrence(numbers, shape):
 
 @NUMBERS
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 100])
-def test_align_one_query_equals_recurrence(numbers, length):
+def test_cuda_alignment_of_one_query_equals_recurrence(numbers, length):
     queries, subjects = sequences(length, [length]), sequences(4, LENGTHS)
     actual, _ = scored(ShimGpu(), queries, subjects, matrix(), 11, 1, numbers=numbers, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
@@ -53,7 +53,7 @@ def test_align_one_query_equals_recurrence(numbers, length):
 
 @pytest.mark.parametrize("costs", [(0, 1), (0, 40), (3, 0)])
 @pytest.mark.parametrize("n_queries", [1, 3])
-def test_align_accepts_any_gap_costs(costs, n_queries):
+def test_cuda_alignment_equals_recurrence_for_any_gap_costs(costs, n_queries):
     queries, subjects = sequences(5, [60, 41, 77][:n_queries]), sequences(6, LENGTHS)
     for seed in range(3):
         scores = matrix(seed, least=-17)
@@ -68,7 +68,7 @@ def test_align_accepts_any_gap_costs(costs, n_queries):
     subjects=st.lists(st.integers(0, 50), max_size=20),
     numbers=st.sampled_from([SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS]),
 )
-def test_align_accepts_any_lengths_in_any_order(seed, queries, subjects, numbers):
+def test_cuda_alignment_equals_recurrence_for_any_lengths_and_order(seed, queries, subjects, numbers):
     some_queries, some_subjects, scores = sequences(seed, queries), sequences(seed + 1, subjects), matrix(seed)
     actual, _ = scored(ShimGpu(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(some_queries, some_subjects, scores, 11, 1))
@@ -76,7 +76,7 @@ def test_align_accepts_any_lengths_in_any_order(seed, queries, subjects, numbers
 
 @pytest.mark.parametrize(("numbers", "greatest", "passed"), [(HALF_PRECISION, 500, 2048), (SIXTEEN_BITS, 3000, 65535)])
 @pytest.mark.parametrize("n_queries", [1, 2])
-def test_align_recomputes_scores_beyond_the_number_format(numbers, greatest, passed, n_queries):
+def test_cuda_alignment_recomputes_scores_that_overflow_the_number_format(numbers, greatest, passed, n_queries):
     subjects = sorted([np.full(n, 22, np.int8) for n in range(1, 41)] + sequences(8, [10, 30, 35]), key=len)
     queries = [np.full(40, 22, np.int8), *sequences(9, [44])][:n_queries]
     scores = matrix()
@@ -90,7 +90,7 @@ def test_align_recomputes_scores_beyond_the_number_format(numbers, greatest, pas
 
 
 @pytest.mark.parametrize(("numbers", "most"), [(HALF_PRECISION, 2048), (SIXTEEN_BITS, 32767)])
-def test_align_is_exact_around_the_greatest_representable_score(numbers, most):
+def test_cuda_alignment_is_exact_near_the_largest_representable_score(numbers, most):
     # Scores that differ by one, around the values at which half precision rounds and 16 bits overflow.
     n = 60
     queries, subjects = [np.array([0] * n, np.int8)], [np.array([0] * n + [1] * i, np.int8) for i in range(8)]
@@ -103,7 +103,7 @@ def test_align_is_exact_around_the_greatest_representable_score(numbers, most):
 
 
 @NUMBERS
-def test_align_uses_wide_numbers_for_large_costs(numbers):
+def test_cuda_alignment_uses_32_bit_numbers_for_large_costs(numbers):
     queries, subjects = sequences(10, [50, 20]), sequences(11, LENGTHS)
     gpu, scores = ShimGpu(), matrix() * 10_000
     actual, _ = scored(gpu, queries, subjects, scores, 110_000, 10_000, numbers=numbers, **SMALL)
@@ -112,7 +112,7 @@ def test_align_uses_wide_numbers_for_large_costs(numbers):
 
 
 @pytest.mark.parametrize(("capability", "numbers"), [(75, THIRTY_TWO_BITS), (80, HALF_PRECISION), (89, HALF_PRECISION), (90, SIXTEEN_BITS)])
-def test_align_selects_the_number_format_of_the_gpu(capability, numbers):
+def test_cuda_alignment_selects_the_number_format_by_compute_capability(capability, numbers):
     gpu = ShimGpu()
     gpu.capability = capability
     queries, subjects = sequences(12, [20]), sequences(13, [5, 30])
@@ -122,7 +122,7 @@ def test_align_selects_the_number_format_of_the_gpu(capability, numbers):
 
 
 @pytest.mark.parametrize("n_queries", [1, 3])
-def test_align_works_with_the_selected_launch_shape(n_queries):
+def test_cuda_alignment_equals_recurrence_with_the_default_launch_shape(n_queries):
     queries, subjects = sequences(14, [150, 90, 40][:n_queries]), sequences(15, [40, 60, 60])
     actual, _ = scored(ShimGpu(), queries, subjects, matrix(), 11, 1)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
@@ -130,7 +130,7 @@ def test_align_works_with_the_selected_launch_shape(n_queries):
 
 @pytest.mark.parametrize("order", ["by length", "shuffled"])
 @pytest.mark.parametrize("n_queries", [1, 2])
-def test_align_streams_a_database_larger_than_memory(order, n_queries):
+def test_cuda_alignment_streams_a_database_larger_than_memory(order, n_queries):
     lengths = sorted(LENGTHS * 3)
     if order == "shuffled":
         np.random.default_rng(16).shuffle(lengths)
@@ -140,7 +140,7 @@ def test_align_streams_a_database_larger_than_memory(order, n_queries):
     assert ends == sorted(ends) and len(set(ends)) > 4
 
 
-def test_align_part_of_database_leaves_other_rows_unchanged():
+def test_cuda_alignment_of_some_subjects_leaves_other_scores_unchanged():
     queries, subjects = sequences(19, [40, 30]), sequences(20, LENGTHS)
     expected = plain_scores(queries, subjects, matrix(), 11, 1)
     for options in ({}, {"memory_bytes": 3000}):
@@ -150,7 +150,7 @@ def test_align_part_of_database_leaves_other_rows_unchanged():
         assert ends[-1] == 12
 
 
-def test_alignment_search_is_reusable():
+def test_cuda_alignment_search_can_be_used_several_times():
     subjects, gpu = sequences(21, LENGTHS), ShimGpu()
     search = search_with(gpu, subjects, **SMALL)
     for seed, costs in ((22, (11, 1)), (23, (0, 1)), (24, (11, 1))):
@@ -160,14 +160,14 @@ def test_alignment_search_is_reusable():
         np.testing.assert_array_equal(out, plain_scores(queries, subjects, matrix(seed), *costs))
 
 
-def test_align_accepts_no_queries_and_no_subjects():
+def test_cuda_alignment_accepts_no_queries_and_no_subjects():
     subjects = sequences(25, [0, 3])
     for queries, some in (([], subjects), ([np.zeros(0, np.int8)], subjects), (sequences(26, [9]), []), (sequences(26, [9]), subjects[:1])):
         actual, _ = scored(ShimGpu(), queries, some, matrix(), 11, 1, **SMALL)
         assert actual.shape == (len(queries), len(some)) and (actual == 0).all()
 
 
-def test_align_stops_when_generator_is_closed():
+def test_cuda_alignment_stops_when_closed():
     queries, subjects, gpu = sequences(27, [66]), sequences(28, sorted(LENGTHS * 3)), ShimGpu()
     out = np.zeros((1, len(subjects)), np.int32)
     search = search_with(gpu, subjects, memory_bytes=5000, **SMALL)
@@ -178,13 +178,13 @@ def test_align_stops_when_generator_is_closed():
     assert gpu.n_launches == n and (out == 0).all()
 
 
-def test_align_rejects_a_gpu_without_memory_for_one_sequence():
+def test_cuda_alignment_rejects_a_gpu_without_memory_for_one_sequence():
     queries, subjects = sequences(29, [20]), sequences(30, [400])
     with pytest.raises(DeviceMemoryError, match="not enough for one sequence"):
         scored(ShimGpu(), queries, subjects, matrix(), 11, 1, memory_bytes=3000, **SMALL)
 
 
-def test_align_on_lost_gpu_leaves_only_finished_subjects():
+def test_cuda_alignment_on_a_lost_gpu_writes_only_finished_subjects():
     queries, subjects = sequences(31, [66]), sequences(32, sorted(LENGTHS * 3))
     expected, out = plain_scores(queries, subjects, matrix(), 11, 1), np.full((1, len(subjects)), -7, np.int32)
     search = search_with(ShimGpu(failing_launch=9), subjects, memory_bytes=5000, **SMALL)

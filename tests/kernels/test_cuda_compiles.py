@@ -125,19 +125,19 @@ def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
 
 
 @every_source_and_architecture
-def test_source_compiles(name: str, architecture: str) -> None:
+def test_cuda_source_compiles_for_each_architecture(name: str, architecture: str) -> None:
     compile_for(LIBRARIES[-1], source(name), architecture)
 
 
 # Sources with instructions of some architectures, and all others with --all.
 @pytest.mark.parametrize("architecture", [OLDEST, pytest.param(NEWEST, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if _depends_on_architecture(name) else pytest.mark.long) for name in SOURCES])
-def test_source_compiles_to_fast_code(name: str, architecture: str) -> None:
+def test_cuda_source_compiles_with_optimisation(name: str, architecture: str) -> None:
     compile_for(LIBRARIES[-1], source(name), architecture, is_fast=True)
 
 
 @every_architecture
-def test_forms_of_alignment_compile(architecture: str) -> None:
+def test_sequence_alignment_kernels_compile_with_each_set_of_macros(architecture: str) -> None:
     forms = forms_of_alignment(architecture)
     numbers = {"7": THIRTY_TWO_BITS, "8": HALF_PRECISION}.get(architecture[0], SIXTEEN_BITS)
     for wanted in ({f"NUMBERS={numbers}"}, {f"NUMBERS={THIRTY_TWO_BITS}"}, {"SUBJECTS=1", "COLUMNS=72"}):
@@ -170,7 +170,7 @@ def forms_of_reads(architecture: str) -> set[tuple[str, ...]]:
 @pytest.mark.parametrize(
     "architecture", [pytest.param(name, marks=() if name in (OLDEST, NEWEST) else pytest.mark.long) for name in ARCHITECTURES]
 )
-def test_forms_of_reads_compile(architecture: str) -> None:
+def test_read_alignment_kernels_compile_with_each_set_of_macros(architecture: str) -> None:
     forms = forms_of_reads(architecture)
     numbers = NARROW if int(architecture) >= 90 else WIDE
     assert len(forms) >= 8
@@ -181,16 +181,16 @@ def test_forms_of_reads_compile(architecture: str) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES[:-1], ids=lambda path: path.name)
 @pytest.mark.parametrize("name", SOURCES)
-def test_older_compilers_accept_the_oldest_architecture(name: str, library: Path) -> None:
+def test_older_nvrtc_compiles_sources_for_the_oldest_architecture(name: str, library: Path) -> None:
     compile_for(library, source(name), OLDEST)
 
 
 @every_library
-def test_probe_kernel_compiles(library: Path) -> None:
+def test_probe_kernel_compiles_with_each_nvrtc(library: Path) -> None:
     compile_for(library, probe.KERNEL, "75")
 
 
 @every_library
-def test_compile_for_raises_with_the_log(library: Path) -> None:
+def test_failed_compilation_raises_the_log_of_the_compiler(library: Path) -> None:
     with pytest.raises(AssertionError, match="nonsense"):
         compile_for(library, 'extern "C" __global__ void broken() { nonsense(); }', "75")

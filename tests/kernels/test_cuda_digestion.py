@@ -84,7 +84,7 @@ def test_count_peptides_equals_definition_on_both_backends(agent, ends, missed, 
         np.testing.assert_array_equal(counts, expected + 1, "counts are added")
 
 
-def test_count_peptides_of_part_of_proteins_in_rounds(monkeypatch):
+def test_cuda_peptide_counts_do_not_depend_on_rounds(monkeypatch):
     monkeypatch.setattr(cuda, "_RESIDUES_OF_ROUND", 100)
     _, residues, offsets = random_proteins(5)
     of_digest = rules("Trypsin", 1, 2, (2, 40), (0, 6000), True)
@@ -97,7 +97,7 @@ def test_count_peptides_of_part_of_proteins_in_rounds(monkeypatch):
     assert len(looks) == gpu.n_launches == -(-int(offsets[30] - offsets[3]) // 100)
 
 
-def test_count_peptides_leaves_counts_when_gpu_is_full_or_lost():
+def test_peptide_counts_are_unchanged_if_the_gpu_is_full_or_lost():
     _, residues, offsets = random_proteins(6)
     of_digest = rules("Trypsin", 2, 1, (1, 40), (0, 6000), True)
     full, lost = ShimGpu(), ShimGpu(failing_launch=0)
@@ -110,7 +110,7 @@ def test_count_peptides_leaves_counts_when_gpu_is_full_or_lost():
 
 
 @pytest.mark.parametrize("failing", [-1, 0])
-def test_peptide_index_is_the_same_with_gpu_counts(failing, tmp_path, monkeypatch):
+def test_peptide_index_is_the_same_with_peptide_counts_of_a_gpu(failing, tmp_path, monkeypatch):
     from proteoscope.engine.formats import read_proteins
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.jobs.progress import Progress

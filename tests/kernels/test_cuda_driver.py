@@ -32,16 +32,16 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def test_retain_primary_context_of_device(calls: Path) -> None:
+def test_begin_context_retains_the_primary_context_of_the_device(calls: Path) -> None:
     assert driver.begin_context(1)
     assert calls.read_text().splitlines() == ["init 0", "get 1", "retain 71"]
 
 
-def test_retain_ignores_missing_device(calls: Path) -> None:
+def test_begin_context_returns_false_for_a_missing_device(calls: Path) -> None:
     assert not driver.begin_context(2)
     assert "retain" not in calls.read_text()
 
 
-def test_retain_does_nothing_without_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_begin_context_returns_false_without_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(driver, "_LIBRARY", str(tmp_path / "missing.so"))
     assert not driver.begin_context(0)

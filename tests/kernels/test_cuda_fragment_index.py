@@ -23,7 +23,7 @@ SMALL = {"forms_of_chunk": 512, "threads": 64}
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-def test_index_equals_cpu_for_both_scores(score, fragment):
+def test_cuda_fragment_index_equals_cpu_for_both_scores(score, fragment):
     work = random_fragment_search(score, score, fragment=fragment)
     expected = on_processor(work, WIDTH[score])
     # The shim is slow with fine bins, because it visits each for every chunk: one case with few chunks is enough.
@@ -36,7 +36,7 @@ def test_index_equals_cpu_for_both_scores(score, fragment):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_index_equals_cpu_with_modifications_and_series(seed):
+def test_cuda_fragment_index_equals_cpu_for_modifications_and_ion_series(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
         10 + seed,
@@ -54,7 +54,7 @@ def test_index_equals_cpu_with_modifications_and_series(seed):
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
-def test_index_equals_cpu_for_windows_with_whole_chunks(least):
+def test_cuda_fragment_index_equals_cpu_for_windows_over_whole_chunks(least):
     spectra, queries, peptides, modifications, settings = random_search(
         20 + least, HYPERSCORE, precursor=(500.0, 0.0), n_peptides=2500, most=0, n_queries=8
     )
@@ -65,7 +65,7 @@ def test_index_equals_cpu_for_windows_with_whole_chunks(least):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_index_equals_cpu_and_scoring_for_modifications_at_sites(seed):
+def test_cuda_fragment_index_equals_cpu_for_modifications_at_known_sites(seed):
     inputs = random_search(45 + seed, HYPERSCORE, precursor=(100.0, 0.0), n_peptides=200, most=seed, n_queries=20, which=(0, 2))
     spectra, queries, peptides, modifications, settings = with_known_modifications(inputs, seed, 2)
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=1)))
@@ -81,7 +81,7 @@ def test_index_equals_cpu_and_scoring_for_modifications_at_sites(seed):
     assert has_hits.sum() > 5 and (one_by_one.modification[one_by_one.modification != 255] >= len(inputs[3].mass)).any()
 
 
-def test_index_equals_cpu_for_separate_isotope_error_windows():
+def test_cuda_fragment_index_equals_cpu_for_separate_isotope_error_windows():
     work = random_fragment_search(30, HYPERSCORE, precursor=(0.2, 0.0), n_peptides=4000, n_queries=30)
     expected = on_processor(work, 0.5)
     actual, _ = on_gpu(ShimGpu(), work, 0.5, **SMALL)
@@ -90,7 +90,7 @@ def test_index_equals_cpu_for_separate_isotope_error_windows():
     assert_same_answer(actual, expected)
 
 
-def test_index_equals_cpu_for_more_hits_than_candidates():
+def test_cuda_fragment_index_equals_cpu_for_more_hits_than_candidates():
     work = random_fragment_search(31, HYPERSCORE, precursor=(20.0, 0.0), n_peptides=300, most=0)
     expected = on_processor(work, 0.5, n_hits=32)
     actual, _ = on_gpu(ShimGpu(), work, 0.5, n_hits=32, **SMALL)
@@ -99,7 +99,7 @@ def test_index_equals_cpu_for_more_hits_than_candidates():
 
 
 @pytest.mark.parametrize("n_hits", [8, 32])
-def test_index_equals_cpu_for_more_candidates_than_block_holds(n_hits):
+def test_cuda_fragment_index_equals_cpu_for_more_candidates_than_a_block_holds(n_hits):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
     work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5, n_hits=n_hits)
@@ -108,7 +108,7 @@ def test_index_equals_cpu_for_more_candidates_than_block_holds(n_hits):
     assert_same_answer(actual, expected)
 
 
-def test_index_equals_cpu_for_any_parts_and_query_runs(monkeypatch):
+def test_cuda_fragment_index_equals_cpu_for_any_partition_of_the_work(monkeypatch):
     monkeypatch.setattr(FragmentSearch, "share_of_queries", 0.01)
     work = random_fragment_search(40, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
@@ -125,7 +125,7 @@ def test_index_equals_cpu_for_any_parts_and_query_runs(monkeypatch):
     assert_same_answer(actual, expected)
 
 
-def test_index_uses_smaller_parts_when_gpu_is_full(monkeypatch):
+def test_cuda_fragment_index_uses_smaller_parts_when_the_gpu_is_full(monkeypatch):
     work = random_fragment_search(41, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
     gpu, refused, buffer = ShimGpu(), [], ShimGpu.buffer
@@ -142,13 +142,13 @@ def test_index_uses_smaller_parts_when_gpu_is_full(monkeypatch):
     assert_same_answer(actual, expected)
 
 
-def test_index_rejects_gpu_without_memory_for_one_chunk():
+def test_cuda_fragment_index_rejects_a_gpu_without_memory_for_one_chunk():
     work = random_fragment_search(42, HYPERSCORE, n_peptides=300, most=0)
     with pytest.raises(DeviceMemoryError, match="not enough for a fragment-ion index"):
         on_gpu(ShimGpu(), work, 0.5, memory_bytes=100_000, **SMALL)
 
 
-def test_index_on_lost_gpu_leaves_only_finished_rows():
+def test_cuda_fragment_index_on_a_lost_gpu_writes_only_finished_queries():
     work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
     _, queries, peptides, modifications, settings = work.inputs
     expected, n = on_processor(work, 0.5), len(queries.mass)
@@ -168,14 +168,14 @@ def test_index_on_lost_gpu_leaves_only_finished_rows():
     np.testing.assert_array_equal(actual.best.code[:done], expected.best.code[:done])
 
 
-def test_index_rejects_sizes_beyond_the_kernels():
+def test_cuda_fragment_index_rejects_more_hits_than_supported():
     work = random_fragment_search(44, HYPERSCORE, n_peptides=100, most=0)
     with pytest.raises(DeviceError, match="33 candidates"):
         on_gpu(ShimGpu(), work, 0.5, n_hits=33, **SMALL)
 
 
 @pytest.mark.parametrize(("shared_bytes", "forms"), [(227 << 10, 15_360), (99 << 10, 15_360), (64 << 10, 10_240)])
-def test_index_chunks_fit_the_shared_memory_of_the_gpu(shared_bytes, forms, monkeypatch):
+def test_cuda_fragment_index_chunks_fit_into_shared_memory(shared_bytes, forms, monkeypatch):
     monkeypatch.setattr(ShimGpu, "maximum_shared_bytes", lambda _: shared_bytes)
     work = random_fragment_search(45, HYPERSCORE, n_peptides=60, most=0, n_queries=3)
     gpu, requested = ShimGpu(), []

@@ -65,26 +65,26 @@ def every_pair(texts, patterns):
 
 @pytest.mark.parametrize("costs", [(DNA, 5, 2), (DNA, 0, 1), (UNEVEN, 1, 0), (DNA, 0, 0)], ids=["affine", "linear", "long", "free"])
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_equals_cpu_in_all_small_cases(mode, costs):
+def test_cuda_read_alignment_equals_cpu_in_all_small_cases(mode, costs):
     texts, patterns = words(range(5), 2), words(range(4), 2)
     check(texts, patterns, GapRules(*costs, 2, mode), every_pair(texts, patterns), tracing=(True,))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_equals_cpu_over_several_strips(mode):
+def test_cuda_read_alignment_equals_cpu_over_several_strips(mode):
     texts, patterns = damaged_reads(60, 21)
     for shape in (None, SMALL, GapsMisShape(MANY_TEXTS, 1, 6, NARROW, FOUR, 32), GapsMisShape(MANY_TEXTS, 32, 2, NARROW, EIGHT, 32)):
         check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), shape=shape)
 
 
 @pytest.mark.parametrize(("mode", "maximum_gaps"), [(PREFIX, 0), (LOCAL, 0), (PREFIX, 4), (WITHIN, 1), (LOCAL, 3), (WITHIN, 30)])
-def test_align_equals_cpu_with_any_number_of_gaps(mode, maximum_gaps):
+def test_cuda_read_alignment_equals_cpu_for_any_maximum_of_gaps(mode, maximum_gaps):
     texts, patterns = damaged_reads(30, 22, most=60)
     check(texts, patterns, GapRules(DNA, 1, 1, maximum_gaps, mode))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_equals_cpu_with_a_seed(mode):
+def test_cuda_read_alignment_equals_cpu_with_a_seed(mode):
     texts, patterns = damaged_reads(40, 23, n_codes=3, most=50)
     texts, patterns = [*texts, *words([0, 2, 4], 2)], [*patterns, *words([0, 2, 4], 2)]
     for length in (1, 4):
@@ -92,7 +92,7 @@ def test_align_equals_cpu_with_a_seed(mode):
     assert 5 < (actual.score != NO_ALIGNMENT).sum() < len(texts)
 
 
-def test_published_recurrence_equals_cpu():
+def test_cuda_read_alignment_by_published_recurrence_equals_cpu():
     texts, patterns = damaged_reads(60, 24, n_codes=3, most=60)
     actual = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
     free = expected_alignments(texts, patterns, GapRules(DNA, 1, 1, 2), np.arange(60), np.arange(60))
@@ -111,7 +111,7 @@ def test_published_recurrence_equals_cpu():
         (27, WIDE, WITHIN),
     ],
 )
-def test_align_equals_cpu_for_codes_and_number_formats(n_codes, numbers, mode):
+def test_cuda_read_alignment_equals_cpu_for_any_alphabet_and_number_format(n_codes, numbers, mode):
     random = np.random.default_rng(25)
     matrix = np.where(np.eye(n_codes, dtype=bool), 9, random.integers(-6, 2, (n_codes, n_codes))).astype(np.int32)
     texts, patterns = damaged_reads(30, 26, n_codes=n_codes, most=70)
@@ -119,7 +119,7 @@ def test_align_equals_cpu_for_codes_and_number_formats(n_codes, numbers, mode):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_uses_wide_numbers_for_scores_or_old_gpus(mode):
+def test_cuda_read_alignment_uses_wide_numbers_for_large_scores_and_old_gpus(mode):
     texts, patterns = damaged_reads(20, 27)
     check(texts, patterns, GapRules(1000 * DNA, 5000, 2000, 2, mode))
     old = ShimGpu()
@@ -129,7 +129,7 @@ def test_align_uses_wide_numbers_for_scores_or_old_gpus(mode):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_equals_cpu_with_one_text_per_block(mode):
+def test_cuda_read_alignment_equals_cpu_with_one_reference_per_block(mode):
     texts, patterns = damaged_reads(9, 28, n_codes=9, most=60)
     matrix = np.where(np.eye(9, dtype=bool), 5, -4).astype(np.int32)
     pairs = np.tile(np.arange(9), 9), np.repeat(np.arange(9), 9)
@@ -139,7 +139,7 @@ def test_align_equals_cpu_with_one_text_per_block(mode):
         )
 
 
-def test_align_patterns_that_reach_unequally_into_a_text():
+def test_cuda_read_alignment_equals_cpu_for_reads_of_unequal_length():
     random = np.random.default_rng(35)
     texts, rules = [random.integers(0, 4, 60) for _ in range(2)], GapRules(DNA, 5, 9, 2)
     patterns = [texts[k % 2][: 3 + 2 * k] for k in range(24)]
@@ -147,7 +147,7 @@ def test_align_patterns_that_reach_unequally_into_a_text():
     check(texts, patterns, rules, pairs, shape=GapsMisShape(ONE_TEXT, 8, 8, NARROW, PROFILE, 64))
 
 
-def test_align_traces_long_texts_in_little_memory():
+def test_cuda_read_alignment_traces_long_references_in_little_memory():
     random = np.random.default_rng(29)
     text = random.integers(0, 4, 900)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 100, 400, 830)] + [random.integers(0, 4, 20)]
@@ -162,14 +162,14 @@ def test_align_traces_long_texts_in_little_memory():
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_traces_on_host(mode):
+def test_cuda_read_alignment_can_trace_on_the_cpu(mode):
     texts, patterns = damaged_reads(30, 31)
     gpu = ShimGpu()
     check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), gpu=gpu, traces_on_host=True)
     assert "trace_reads" not in gpu.launched
 
 
-def test_align_leaves_other_rows_and_accepts_no_pairs():
+def test_cuda_read_alignment_of_some_or_no_pairs_leaves_other_rows_unchanged():
     texts, patterns = damaged_reads(12, 32)
     out, every = Alignments.none(12, 2), np.arange(12)
     search = ReadSearch(ShimGpu(descending=True), sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
@@ -180,12 +180,12 @@ def test_align_leaves_other_rows_and_accepts_no_pairs():
     assert (np.delete(out.score, slice(4, 9)) == NO_ALIGNMENT).all()
 
 
-def test_align_sends_data_in_chunks_from_several_threads():
+def test_cuda_read_alignment_uploads_chunks_from_several_threads():
     texts, patterns = damaged_reads(40, 36)
     check(texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), staged_bytes=100)
 
 
-def test_align_stopped_between_blocks_leaves_later_rows(monkeypatch):
+def test_cuda_read_alignment_stopped_early_leaves_later_rows_unchanged(monkeypatch):
     texts, patterns = damaged_reads(40, 33)
     monkeypatch.setattr(gapsmis, "CELLS_OF_LAUNCH", 50_000)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
@@ -199,7 +199,7 @@ def test_align_stopped_between_blocks_leaves_later_rows(monkeypatch):
     assert (out.score[end:] == NO_ALIGNMENT).all()
 
 
-def test_align_rejects_scores_beyond_the_number_formats():
+def test_cuda_read_alignment_rejects_scores_that_may_overflow():
     rules = GapRules(np.full((4, 4), 170_000, np.int32), 5, 2, 2)
     with pytest.raises(UnsupportedSearchError):
         ReadSearch(ShimGpu(), sequences([[0]]), sequences([[0] * 2000]), rules)
@@ -209,7 +209,7 @@ def test_align_rejects_scores_beyond_the_number_formats():
 
 @pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("traces", [False, True])
-def test_align_does_the_work_counted_beforehand(even, traces):
+def test_cuda_read_alignment_does_the_predicted_work(even, traces):
     texts, patterns = damaged_reads(50, 34, even=even)
     texts, text_of, pattern_of = [text[:64] for text in texts[:10]], np.arange(50) // 5, np.arange(50)  # short: traced in one pass
     for shape in (SMALL, GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE, 64)):
@@ -234,7 +234,7 @@ def test_align_does_the_work_counted_beforehand(even, traces):
         assert work.memory_blocks > 0
 
 
-def test_plan_has_the_shortest_predicted_time():
+def test_launch_shape_of_read_alignment_has_the_shortest_predicted_time():
     h200 = Properties(132, 90, 232_448)
 
     def best(*values, **more):
@@ -251,7 +251,7 @@ def test_plan_has_the_shortest_predicted_time():
     assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes
 
 
-def test_measured_rates_change_the_plan():
+def test_launch_shape_of_read_alignment_depends_on_measured_rates():
     def best(task, **times):
         rates = USUAL_RATES._replace(**{name: factor * getattr(USUAL_RATES, name) for name, factor in times.items()})
         gpu = Properties(132, 90, 232_448, rates)
@@ -268,7 +268,7 @@ def test_measured_rates_change_the_plan():
     assert best(few, launch=100)[1] > 10 * best(few)[1]
 
 
-def test_cancel_is_checked_equally_often_on_a_slower_gpu():
+def test_cuda_read_alignment_checks_for_cancel_after_fewer_pairs_on_slow_gpus():
     texts, patterns = damaged_reads(40, 34)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
 

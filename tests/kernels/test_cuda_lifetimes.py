@@ -183,7 +183,7 @@ def superposition(gpu):
 
 @pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores, superposition])
 @pytest.mark.parametrize("n_steps", [1, 2, 4])
-def test_stopped_search_leaves_no_pending_work(begin, n_steps):
+def test_stopped_gpu_search_leaves_no_pending_work(begin, n_steps):
     gpu = WatchingGpu()
     work = begin(gpu)
     for _ in range(n_steps):
@@ -196,13 +196,13 @@ def test_stopped_search_leaves_no_pending_work(begin, n_steps):
 
 
 @pytest.mark.parametrize("n_steps", range(1, 20))
-def test_stopped_clustering_leaves_no_pending_work(n_steps, monkeypatch):
+def test_stopped_gpu_clustering_leaves_no_pending_work(n_steps, monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cuda.vector_clustering._LARGEST_OF_CLASS", (6, 4, 2))  # several merged together
-    test_stopped_search_leaves_no_pending_work(clustering, n_steps)
+    test_stopped_gpu_search_leaves_no_pending_work(clustering, n_steps)
 
 
 @pytest.mark.parametrize("refused", [pytest.param(n, marks=[pytest.mark.long] * (n % 12 > 0)) for n in range(0, 60, 3)])
-def test_superposition_without_memory_leaves_no_pending_work(refused):
+def test_gpu_superposition_without_memory_leaves_no_pending_work(refused):
     gpu = WatchingGpu(refused=[refused])
     with suppress(DeviceMemoryError):
         list(superposition(gpu))
@@ -212,7 +212,7 @@ def test_superposition_without_memory_leaves_no_pending_work(refused):
 
 
 @pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, superposition])
-def test_finished_search_leaves_no_pending_work(begin):
+def test_finished_gpu_search_leaves_no_pending_work(begin):
     gpu = WatchingGpu()
     assert len(set(begin(gpu))) > 3
     gc.collect()
@@ -222,7 +222,7 @@ def test_finished_search_leaves_no_pending_work(begin):
 
 @pytest.mark.parametrize("refused", range(9, 60, 3))
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
-def test_scoring_on_gpu_that_refuses_memory_at_any_moment(refused, minimum_sharing):
+def test_spectrum_search_is_exact_if_the_gpu_refuses_any_allocation(refused, minimum_sharing):
     inputs = random_search(91, HYPERSCORE, n_queries=40, precursor=(3.0, 0.0), n_peptides=300, which=(0, 4), most=1)
     gpu = WatchingGpu({refused, refused + 1})
     hits, work = spectrum_search(gpu, inputs, minimum_sharing=minimum_sharing)
@@ -234,7 +234,7 @@ def test_scoring_on_gpu_that_refuses_memory_at_any_moment(refused, minimum_shari
 
 
 @pytest.mark.parametrize("refused", range(5, 35, 3))
-def test_open_search_on_gpu_that_refuses_memory_at_any_moment(refused):
+def test_fragment_index_search_is_exact_if_the_gpu_refuses_any_allocation(refused):
     work = random_fragment_search(44, HYPERSCORE, n_peptides=300, most=1, n_queries=5)
     gpu = WatchingGpu({refused})
     answer, n = empty_answer(5, 8), len(work.windows)
@@ -246,7 +246,7 @@ def test_open_search_on_gpu_that_refuses_memory_at_any_moment(refused):
 
 @pytest.mark.parametrize("memory_bytes", [None, 5000])
 @pytest.mark.parametrize("refused", range(16))
-def test_align_on_gpu_that_refuses_memory_at_any_moment(refused, memory_bytes):
+def test_sequence_alignment_is_exact_if_the_gpu_refuses_any_allocation(refused, memory_bytes):
     random = np.random.default_rng(2)
     queries, subjects = random_sequences(random, [40, 30]), random_sequences(random, random.integers(1, 60, 30).tolist())
     scores = np.where(np.eye(N_CODES, dtype=bool), 5, -3)
@@ -257,7 +257,7 @@ def test_align_on_gpu_that_refuses_memory_at_any_moment(refused, memory_bytes):
     assert gpu.freed_early == []
 
 
-def test_align_uses_smaller_batches_without_large_buffers():
+def test_sequence_alignment_uses_smaller_batches_if_large_buffers_are_refused():
     random = np.random.default_rng(3)
     queries, subjects = random_sequences(random, [40]), random_sequences(random, random.integers(1, 60, 200).tolist())
     scores, gpu, out = np.where(np.eye(N_CODES, dtype=bool), 5, -3), WatchingGpu(), np.zeros((1, 200), np.int32)
@@ -272,7 +272,7 @@ def test_align_uses_smaller_batches_without_large_buffers():
 
 
 @pytest.mark.parametrize("refused", range(0, 40, 2))
-def test_clustering_without_memory_leaves_no_pending_work(refused, monkeypatch):
+def test_gpu_clustering_without_memory_leaves_no_pending_work(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 0)
     gpu, actual, expected = WatchingGpu({refused}), np.zeros(300, np.int64), np.zeros(300, np.int64)
     try:
@@ -289,7 +289,7 @@ def test_clustering_without_memory_leaves_no_pending_work(refused, monkeypatch):
 
 
 @pytest.mark.parametrize("refused", range(0, 30, 2))
-def test_match_scores_on_gpu_that_refuses_memory_at_any_moment(refused, monkeypatch):
+def test_match_scores_are_exact_or_fail_if_the_gpu_refuses_any_allocation(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 100)
     random, gpu = np.random.default_rng(4), WatchingGpu({refused})
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)

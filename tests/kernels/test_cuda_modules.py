@@ -78,7 +78,7 @@ def start(gpu, **options):
     gpu.launch("digestion.cu", "count_peptides", 3, 256, (np.int64(1),), nullcontext(), **options)
 
 
-def test_module_is_compiled_once_for_threads_that_share_a_gpu(cupy):
+def test_cuda_module_is_compiled_once_for_threads_that_share_a_gpu(cupy):
     gpu = CudaGpu(0)
     threads = [threading.Thread(target=start, args=(gpu,)) for _ in range(6)]
     for thread in threads:
@@ -92,7 +92,7 @@ def test_module_is_compiled_once_for_threads_that_share_a_gpu(cupy):
     assert [("-DLANES=8" in options) for options in Module.made] == [False, True, False]
 
 
-def test_changed_header_changes_the_compiler_options(cupy, monkeypatch, tmp_path):
+def test_changed_cuda_header_changes_the_compiler_options(cupy, monkeypatch, tmp_path):
     start(CudaGpu(0))
     assert set(modules.header_options()) < set(Module.made[-1])
     monkeypatch.setattr(modules, "files", lambda _: tmp_path)
@@ -106,7 +106,7 @@ def test_changed_header_changes_the_compiler_options(cupy, monkeypatch, tmp_path
     assert seen[0][1] != seen[1][1]
 
 
-def test_launch_requests_shared_memory_beyond_the_default(cupy):
+def test_kernel_launch_requests_shared_memory_beyond_the_default(cupy):
     gpu = CudaGpu(0)
     for wanted, allowed in ((1 << 10, 48 << 10), (96 << 10, 96 << 10), (64 << 10, 96 << 10)):
         start(gpu, shared_bytes=wanted)
@@ -115,7 +115,7 @@ def test_launch_requests_shared_memory_beyond_the_default(cupy):
         assert kernel.started[-1] == ((3,), (256,), (np.int64(1),), wanted)
 
 
-def test_launch_ignores_zero_blocks(cupy):
+def test_kernel_launch_of_zero_blocks_compiles_nothing(cupy):
     CudaGpu(0).launch("digestion.cu", "count_peptides", 0, 256, (), nullcontext())
     assert Module.made == []
 
@@ -131,7 +131,7 @@ def test_launch_ignores_zero_blocks(cupy):
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__),
 )
-def test_device_errors_are_reported(cupy, monkeypatch, error, kind, message):
+def test_cupy_errors_become_device_errors_with_the_name_of_the_gpu(cupy, monkeypatch, error, kind, message):
     def failing(*_, **__):
         raise error
 

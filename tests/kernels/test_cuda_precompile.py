@@ -1,4 +1,4 @@
-"""Forms of the CUDA sources that are compiled ahead."""
+"""Variants of the CUDA sources that are compiled in advance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NotingGpu:
             raise DeviceError("a kernel does not compile for cuda:7:\nline 3: nonsense")
 
 
-def test_precompile_compiles_and_counts_every_form_once() -> None:
+def test_precompile_compiles_and_counts_every_kernel_variant_once() -> None:
     gpu, steps = NotingGpu(), []
     assert compile_usual_forms(gpu, 4, steps.append) == []
     assert sorted(gpu.compiled) == sorted(usual_forms())
@@ -53,7 +53,7 @@ def test_precompile_stops_when_cancelled() -> None:
         compile_usual_forms(NotingGpu(), 1, cancel)
 
 
-def test_usual_forms_name_existing_sources() -> None:
+def test_precompiled_kernel_variants_refer_to_existing_sources() -> None:
     there = {entry.name for entry in files("proteoscope.kernels.cuda").iterdir()}
     assert {file for file, _ in usual_forms()} <= there
 
@@ -64,5 +64,5 @@ def test_usual_forms_name_existing_sources() -> None:
     [form for form in usual_forms() if form[1]],  # without macros it is only the source, which test_cuda_compiles compiles
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_usual_forms_compile(file: str, macros: tuple[str, ...]) -> None:
+def test_precompiled_kernel_variants_compile_with_nvrtc(file: str, macros: tuple[str, ...]) -> None:
     compile_for(LIBRARIES[-1], source(file), "90", macros)

@@ -35,7 +35,7 @@ def searched_on_both(inputs, *, gpu=None, n_hits=5, slots=3, largest_buffer=1 <<
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-def test_search_equals_cpu_for_every_score(score, fragment):
+def test_cuda_search_equals_cpu_for_every_score(score, fragment):
     actual, expected, ends = searched_on_both(random_search(score, score, fragment=fragment))
     assert expected.n_candidates.sum() > 1000
     assert_same_hits(actual, expected)
@@ -54,7 +54,7 @@ def test_search_equals_cpu_for_every_score(score, fragment):
         (XCORR, 0.005 / 30.0),
     ],
 )
-def test_search_bins_scores_on_a_bin_border_like_cpu(score, width, minimum_sharing, monkeypatch):
+def test_cuda_search_counts_scores_on_a_bin_border_as_the_cpu(score, width, minimum_sharing, monkeypatch):
     spectra, *others, settings = random_search(7, score, n_peptides=1500, n_queries=34, most=1, precursor=(1.0, 0.0))
     equal = np.full(len(spectra.mz), 0.125, np.float32)
     inputs = (spectra._replace(weight=equal, correlation_weight=np.ones_like(equal)), *others, settings._replace(minimum_matched_ions=1))
@@ -67,7 +67,7 @@ def test_search_bins_scores_on_a_bin_border_like_cpu(score, width, minimum_shari
 
 @pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
-def test_search_matches_peaks_like_cpu_for_any_tolerance(fragment, minimum_sharing):
+def test_cuda_search_matches_peaks_as_the_cpu_for_any_tolerance(fragment, minimum_sharing):
     spectra, *others = random_search(6, SDP, fragment=fragment, n_queries=40, n_peptides=500, most=1, precursor=(3.0, 0.0))
     few = np.flatnonzero(np.diff(spectra.offsets) > 0)  # peaks of each spectrum, far from one another
     retained = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
@@ -81,7 +81,7 @@ def test_search_matches_peaks_like_cpu_for_any_tolerance(fragment, minimum_shari
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_search_equals_cpu_with_any_modifications_and_series(seed):
+def test_cuda_search_equals_cpu_for_any_modifications_and_ion_series(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed])
     actual, expected, _ = searched_on_both(inputs, gpu=ShimGpu(descending=seed % 2 == 1))
@@ -91,7 +91,7 @@ def test_search_equals_cpu_with_any_modifications_and_series(seed):
 
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
 @pytest.mark.parametrize("seed", range(4))
-def test_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharing):
+def test_cuda_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharing):
     most = (3, 2, 3, 3)[seed]
     inputs = random_search(
         150 + seed,
@@ -110,21 +110,21 @@ def test_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharin
 
 
 @pytest.mark.parametrize("maximum_forms", [7, 1000])
-def test_search_splits_many_arrangements_between_lanes(maximum_forms):
+def test_cuda_search_equals_cpu_for_many_arrangements_of_modifications(maximum_forms):
     inputs = random_search(15, HYPERSCORE, which=(0, 1), most=4, maximum_forms=maximum_forms, n_queries=6, n_peptides=2000)
     actual, expected, _ = searched_on_both(inputs, slots=4)
     assert expected.n_candidates.max() > 30
     assert_same_hits(actual, expected)
 
 
-def test_search_scores_a_peptide_in_two_windows_once():
+def test_cuda_search_scores_a_peptide_in_two_isotope_windows_once():
     actual, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
     assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize(("fragment", "n_queries"), [((0.0, 20e-6), 12), ((0.5, 0.0), 40)])
-def test_search_of_queries_near_in_mass_has_the_same_hits(score, fragment, n_queries):
+def test_cuda_search_equals_cpu_for_queries_of_similar_mass(score, fragment, n_queries):
     inputs = random_search(
         90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
     )
@@ -136,7 +136,7 @@ def test_search_of_queries_near_in_mass_has_the_same_hits(score, fragment, n_que
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_search_of_near_queries_with_modifications_and_series(seed):
+def test_cuda_search_equals_cpu_for_queries_of_similar_mass_and_modifications(seed):
     kinds = [("c", "z"), ("ab", "xyz"), ("", "y")]
     inputs = random_search(
         95 + seed,
@@ -156,7 +156,7 @@ def test_search_of_near_queries_with_modifications_and_series(seed):
 
 
 @pytest.mark.parametrize(("which", "maximum_forms"), [((0, 1, 6), 7), ((0, 1), 1000)])
-def test_search_of_near_queries_with_many_arrangements(which, maximum_forms):
+def test_cuda_search_equals_cpu_for_queries_of_similar_mass_and_arrangements(which, maximum_forms):
     *others, settings = random_search(
         15,
         HYPERSCORE,
@@ -178,7 +178,7 @@ def test_search_of_near_queries_with_many_arrangements(which, maximum_forms):
     np.testing.assert_array_equal(actual.histogram, expected.histogram)
 
 
-def test_search_matches_ions_at_the_tolerance_edge_like_cpu():
+def test_cuda_search_matches_ions_at_the_tolerance_edge_as_the_cpu():
     spectra, queries, peptides, modifications, settings = random_search(
         16, SDP, n_queries=40, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0), which=(0, 1), most=2
     )
@@ -201,7 +201,7 @@ def test_search_matches_ions_at_the_tolerance_edge_like_cpu():
         np.testing.assert_array_equal(left, right)
 
 
-def test_search_handles_weights_too_fine_for_exact_sums_singly():
+def test_cuda_search_handles_queries_singly_for_very_small_peak_weights():
     spectra, *others = random_search(17, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     weight = spectra.weight.copy()
     weight[::7] = 3e-9
@@ -211,7 +211,7 @@ def test_search_handles_weights_too_fine_for_exact_sums_singly():
     assert_same_hits(actual, expected)
 
 
-def test_search_of_dense_and_sparse_windows_has_the_same_hits(monkeypatch):
+def test_cuda_search_equals_cpu_for_dense_and_sparse_windows(monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cuda.scoring._TILES_TOGETHER", 1)
     spectra, queries, *others = random_search(98, HYPERSCORE, n_queries=140, precursor=(0.5, 0.0), n_peptides=1500, most=1)
     mass = queries.mass.copy()
@@ -225,7 +225,7 @@ def test_search_of_dense_and_sparse_windows_has_the_same_hits(monkeypatch):
     assert_same_hits(actual, expected)
 
 
-def test_search_handles_queries_singly_if_memory_is_short():
+def test_cuda_search_handles_queries_singly_if_memory_is_short():
     inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     gpu = ShimGpu()
     actual, expected, _ = searched_on_both(inputs, gpu=gpu, largest_buffer=60_000, minimum_sharing=0.0)
@@ -233,21 +233,21 @@ def test_search_handles_queries_singly_if_memory_is_short():
     assert_same_hits(actual, expected)
 
 
-def test_search_of_query_shared_by_many_blocks_equals_cpu():
+def test_cuda_search_equals_cpu_for_a_query_shared_by_many_blocks():
     inputs = random_search(30, HYPERSCORE, precursor=(40.0, 0.0), most=1, n_queries=4, n_peptides=1000)
     actual, expected, _ = searched_on_both(inputs, candidates_of_item=100, n_hits=21)
     assert expected.n_candidates.max() > 600
     assert_same_hits(actual, expected)
 
 
-def test_search_in_small_batches_has_the_hits_of_one():
+def test_cuda_search_in_small_batches_equals_cpu():
     actual, expected, ends = searched_on_both(random_search(40, HYPERSCORE), candidates_of_batch=300)
     assert_same_hits(actual, expected)
     assert len(ends) > 4
     assert ends == sorted(set(ends))
 
 
-def test_search_uses_smaller_batches_on_full_gpu():
+def test_cuda_search_uses_smaller_batches_on_a_full_gpu():
     inputs = random_search(50, HYPERSCORE, n_peptides=300, n_queries=60, most=1)
     actual, expected, ends = searched_on_both(inputs, largest_buffer=8000)
     assert_same_hits(actual, expected)
@@ -255,7 +255,7 @@ def test_search_uses_smaller_batches_on_full_gpu():
 
 
 @pytest.mark.parametrize("memory_bytes", [600_000, 400_000])
-def test_search_loads_large_dictionary_in_parts(memory_bytes):
+def test_cuda_search_loads_a_large_peptide_index_in_parts(memory_bytes):
     inputs = random_search(52, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
     actual, expected, ends = searched_on_both(inputs, memory_bytes=memory_bytes + inputs[2].residues.nbytes, candidates_of_batch=10_000)
     assert_same_hits(actual, expected)
@@ -268,7 +268,7 @@ def test_search_loads_large_dictionary_in_parts(memory_bytes):
     np.testing.assert_array_equal(counted, cost)
 
 
-def test_search_loads_refused_dictionary_in_smaller_parts(monkeypatch):
+def test_cuda_search_loads_smaller_parts_if_memory_for_peptides_is_refused(monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(53, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
     actual, expected = empty_hits(40), empty_hits(40)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40, NOT_STOPPED)
@@ -288,7 +288,7 @@ def test_search_loads_refused_dictionary_in_smaller_parts(monkeypatch):
     assert len(refused) > 1
 
 
-def test_search_without_candidates_fails_on_full_gpu(monkeypatch):
+def test_cuda_search_without_candidates_fails_on_a_full_gpu(monkeypatch):
     _, queries, *others = random_search(51, HYPERSCORE, n_peptides=2000, n_queries=4, most=0)
     gpu = ShimGpu()
     kind, small = limited(SpectrumSearch, gpu, {"memory_bytes": others[0].residues.nbytes + 40_000})  # not all peptides fit
@@ -305,13 +305,13 @@ def test_search_without_candidates_fails_on_full_gpu(monkeypatch):
         search.count_candidates(queries._replace(mass=np.full(4, 9e4)), 0, 4, np.zeros(4, np.int64))
 
 
-def test_search_rejects_gpu_without_memory_for_one_query():
+def test_cuda_search_rejects_a_gpu_without_memory_for_one_query():
     inputs = random_search(51, HYPERSCORE, n_peptides=20, n_queries=4, most=0)
     with pytest.raises(DeviceError, match="not enough memory"):
         searched_on_both(inputs, largest_buffer=800)
 
 
-def test_search_on_lost_gpu_leaves_only_finished_rows():
+def test_cuda_search_on_a_lost_gpu_writes_only_finished_queries():
     spectra, queries, peptides, modifications, settings = random_search(60, HYPERSCORE)
     n = len(queries.mass)
     hits, expected = empty_hits(n), empty_hits(n)
@@ -327,7 +327,7 @@ def test_search_on_lost_gpu_leaves_only_finished_rows():
     np.testing.assert_array_equal(hits.n_candidates[:done], expected.n_candidates[:done])
 
 
-def test_count_candidates_equals_cpu():
+def test_cuda_candidate_counts_equal_cpu():
     _, queries, peptides, modifications, settings = random_search(70, HYPERSCORE, n_queries=40)
     expected, actual = np.zeros(40, np.int64), np.zeros(40, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 3, 38, expected)
@@ -337,7 +337,7 @@ def test_count_candidates_equals_cpu():
 
 
 @pytest.mark.parametrize("score", [KSDP, XCORR])
-def test_search_accepts_the_promised_number_of_peaks(score):
+def test_cuda_search_accepts_the_maximum_number_of_peaks(score):
     spectra, *others = random_search(82, score, n_queries=4, n_peptides=500, most=0)
     random, n = np.random.default_rng(82), MAXIMUM_PEAKS[score]
     more, before = n - int(spectra.offsets[1]), int(spectra.offsets[1])
@@ -351,21 +351,21 @@ def test_search_accepts_the_promised_number_of_peaks(score):
     assert_same_hits(actual, expected)
 
 
-def test_search_rejects_sizes_above_kernel_limits():
+def test_cuda_search_rejects_more_hits_than_supported():
     spectra, queries, peptides, modifications, settings = random_search(80, HYPERSCORE, n_queries=4)
     search = SpectrumSearch(ShimGpu(), peptides, modifications, settings)
     with pytest.raises(UnsupportedSearchError, match="33 hits"):
         next(search.search_queries(spectra, queries, empty_hits(4, n_hits=33), 0, 4))
 
 
-def test_search_rejects_more_candidates_than_are_numbered(monkeypatch):
+def test_cuda_search_rejects_more_candidates_than_supported(monkeypatch):
     inputs = random_search(81, HYPERSCORE, n_queries=4, precursor=(40.0, 0.0), most=0)
     monkeypatch.setattr("proteoscope.kernels.cuda.scoring._MAXIMUM_CANDIDATES", 50)
     with pytest.raises(UnsupportedSearchError, match=r"candidates, more than the 50"):
         searched_on_both(inputs)
 
 
-def test_search_limits_peaks_of_a_batch(monkeypatch):
+def test_cuda_search_limits_the_memory_for_peaks_of_a_batch(monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cuda.scoring._MAXIMUM_BATCH_BYTES", 20_000)
     actual, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
     assert_same_hits(actual, expected)

@@ -79,7 +79,7 @@ def reference(
     st.integers(0, 12),
 )
 @example(["MKMR", "M", "MM", ""], "Trypsin", 2, 1, True, 1, 5)
-def test_specific_digests_equal_reference(
+def test_specific_digestion_equals_plain_python(
     proteins: list[str], agent: str, ends: int, missed: int, clip: bool, shortest: int, more: int
 ) -> None:
     arguments = (proteins, agent, ends, missed, (shortest, shortest + more), (0, 4000), clip)
@@ -89,12 +89,12 @@ def test_specific_digests_equal_reference(
 @settings(max_examples=60, deadline=None)
 @given(PROTEINS, st.sampled_from(["Trypsin", "Asp-N"]), st.integers(0, 3), st.booleans())
 @example(["GKGKGKGKG"], "Trypsin", 1, False)
-def test_non_specific_digest_has_every_stretch(proteins: list[str], agent: str, missed: int, clip: bool) -> None:
+def test_non_specific_digestion_lists_every_subsequence(proteins: list[str], agent: str, missed: int, clip: bool) -> None:
     arguments = (proteins, agent, 0, missed, (2, 14), (0, 4000), clip)
     assert sorted(entry[:4] for entry in enumerate_peptides(*arguments)) == reference(*arguments)
 
 
-def test_digest_limits_are_inclusive() -> None:
+def test_digestion_limits_of_length_and_mass_are_inclusive() -> None:
     protein, exact = "GAGAGAGK", WATER + sum(int(MASSES[ord(residue) - 65]) for residue in "GAGAGAGK")
     for low, high, n_peptides in ((exact, exact, 1), (exact + 1, exact + 9, 0), (0, exact - 1, 0)):
         assert len(enumerate_peptides([protein], "Trypsin", 2, 0, (8, 8), (low, high), False)) == n_peptides
@@ -104,7 +104,7 @@ def test_digest_limits_are_inclusive() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("AGKR", min_size=1, max_size=14), min_size=1, max_size=6), st.integers(0, 2))
-def test_merging_lists_every_position_of_distinct_peptides(proteins: list[str], missed: int) -> None:
+def test_merge_peptides_lists_every_position_of_each_peptide(proteins: list[str], missed: int) -> None:
     entries = enumerate_peptides(proteins, "Trypsin", 2, missed, (1, 14), (0, 9000), True)
     n = len(entries)
     mass, position, length, flags = (np.array([entry[i] for entry in entries]) for i in range(4))
@@ -142,7 +142,7 @@ def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int
     assert np.all(np.diff(out_mass[:count]) >= 0)
 
 
-def test_equal_signatures_do_not_join_different_peptides() -> None:
+def test_merge_peptides_separates_peptides_with_equal_signatures() -> None:
     """Colliding masses and signatures are distinguished by the residues."""
     residues = np.frombuffer(b"ACCAACAC", np.uint8)
     n = 4
@@ -171,7 +171,7 @@ def fully_cleaved(protein: str, agent: str) -> list[str]:
 
 @settings(max_examples=50, deadline=None)
 @given(PROTEINS)
-def test_reversal_reads_each_protein_backwards(proteins: list[str]) -> None:
+def test_reversed_decoys_are_the_reversed_proteins(proteins: list[str]) -> None:
     assert decoys(proteins, 0) == [protein[::-1] for protein in proteins]
 
 
@@ -183,7 +183,7 @@ def test_reversal_reads_each_protein_backwards(proteins: list[str]) -> None:
 )
 @example(["GAAKGGGRCEMAK"], 1, "Trypsin/P")
 @example(["GEADEGGADCAM"], 1, "Asp-N")
-def test_decoys_that_respect_cuts_keep_peptide_composition(proteins: list[str], method: int, agent: str) -> None:
+def test_decoys_preserve_cleavage_sites_and_peptide_composition(proteins: list[str], method: int, agent: str) -> None:
     for protein, decoy in zip(proteins, decoys(proteins, method, agent), strict=True):
         # No proline here: a proline that moves after a K protects it, for any method.
         target_peptides, decoy_peptides = fully_cleaved(protein, agent), fully_cleaved(decoy, agent)
@@ -203,13 +203,13 @@ def turned(peptide: str, first: int, last: int) -> str:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text("ACDEFGHKRPM", min_size=5, max_size=30), min_size=2, max_size=4, unique=True))
-def test_shuffling_depends_only_on_protein_and_seed(proteins: list[str]) -> None:
+def test_shuffled_decoys_depend_only_on_protein_and_seed(proteins: list[str]) -> None:
     first = dict(zip(proteins, decoys(proteins, 2), strict=True))
     shuffled = sorted(proteins, reverse=True)
     assert dict(zip(shuffled, decoys(shuffled, 2), strict=True)) == first
 
 
-def test_shuffling_gives_all_orders_equally_often() -> None:
+def test_shuffled_decoys_have_all_orders_equally_often() -> None:
     """All 24 orders of four residues are equally frequent over seeds (chi-square of 23 degrees of freedom, 99.9th percentile 49.7)."""
     counts = Counter(decoys(["ACDEKG"], 2, seed=seed)[0] for seed in range(2400))
     assert len(counts) == 24

@@ -35,7 +35,7 @@ def score_of(rewards, pairs, gap):
 @pytest.mark.parametrize("more", [0, 1, 30])
 @pytest.mark.parametrize("gap", [-0.6, 0.0])
 @pytest.mark.parametrize(("by_states", "by_distance"), [(0.0, 1.0), (0.5, 1.0), (1.0, 0.0)])
-def test_align_by_distance_equals_recurrence(m, more, gap, by_states, by_distance):
+def test_alignment_by_distance_equals_recurrence(m, more, gap, by_states, by_distance):
     rng, n, scale = np.random.default_rng(m + 100 * more), m + more, 4.0
     workspace = alignment_workspace(70, 100)
     for turn in range(3):
@@ -54,7 +54,7 @@ def test_align_by_distance_equals_recurrence(m, more, gap, by_states, by_distanc
         assert score_of(rewards, pairs, gap) == pytest.approx(actual, abs=(m + n) * 2e-4)
 
 
-def test_align_by_distance_moves_the_shorter_chain():
+def test_alignment_by_distance_superposes_the_shorter_chain():
     rng = np.random.default_rng(3)
     x, y = np.cumsum(rng.normal(size=(3, 50)) * 2, axis=1), np.cumsum(rng.normal(size=(3, 75)) * 2, axis=1)
     rotation, shift, workspace = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]), alignment_workspace(50, 75)

@@ -30,7 +30,7 @@ def _numbers():
     return np.concatenate((random.uniform(1, 2000, 400), 1 + random.uniform(0, 1e-3, 200), wide, [1.0, 2.0]))
 
 
-def test_logarithm_is_exact_to_two_units_in_last_place():
+def test_logarithm_is_exact_to_two_units_in_the_last_place():
     x = _numbers()
     actual = np.empty_like(x)
     _logarithms(x, actual)
@@ -57,7 +57,7 @@ def test_power_of_non_positive_base_is_zero():
     assert [power(0.0, 3.0), power(-1.0, 0.5)] == [0.0, 0.0]
 
 
-def test_compiled_functions_round_like_plain_arithmetic():
+def test_compiled_logarithm_and_power_round_as_plain_python():
     """NumPy multiplies, then adds; a compiler that fused both would round once."""
     x = _numbers()
     actual = np.empty_like(x)
@@ -67,5 +67,5 @@ def test_compiled_functions_round_like_plain_arithmetic():
     assert actual.tolist() == [float(power.py_func(value, 0.3)) for value in x]
 
 
-def test_logarithms_of_factorials():
+def test_logarithms_of_factorials_equal_lgamma():
     np.testing.assert_allclose(FACTORIAL_LOG, [math.lgamma(n + 1.0) for n in range(len(FACTORIAL_LOG))], rtol=1e-14)

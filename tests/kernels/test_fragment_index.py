@@ -143,7 +143,7 @@ def fragments(inputs: Inputs, peptide: int, added: dict[int, float]) -> list[tup
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
+def test_fragment_index_lists_all_ions_of_all_peptidoforms_in_order(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
     inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], maximum_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
@@ -176,7 +176,7 @@ def test_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
         assert abs(key - max(0.0, mass * KEYS_OF_DALTON)) <= 1.01
 
 
-def test_mass_ranges_have_each_form_once() -> None:
+def test_mass_ranges_contain_each_peptidoform_once() -> None:
     _, _, peptides, modifications, _ = random_search(3, SDP, n_peptides=400, most=2)
     mass, number = form_kernels.list_peptidoforms(peptides, modifications, 0.0, 1e5)
     assert np.all(np.diff(mass) >= 0)
@@ -208,7 +208,7 @@ def one_spectrum(peaks: list[tuple[float, float]], charge: int, inputs: Inputs) 
     charge=st.integers(1, 4),
     fragment=st.sampled_from([(0.0, 2e-5), (0.5, 0.0), (0.02, 0.0), (2.0, 1e-4), (0.0, 1e-3)]),
 )
-def test_ion_matches_heaviest_peak_within_tolerance(
+def test_fragment_index_matches_the_highest_peak_within_tolerance(
     peaks: list[tuple[float, int]], close: bool, ions: list[float], charge: int, fragment: tuple[float, float]
 ) -> None:
     inputs = random_search(0, SDP, n_peptides=5, n_queries=4, fragment=fragment, fragment_charge=3)
@@ -239,7 +239,9 @@ def test_ion_matches_heaviest_peak_within_tolerance(
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0), (0.05, 1e-5)])
 @pytest.mark.parametrize("precursor", [(500.0, 0.0), (3.0, 0.0), (0.0, 2e-2)])
-def test_hits_equal_scoring_every_candidate(score: int, fragment: tuple[float, float], precursor: tuple[float, float]) -> None:
+def test_fragment_index_hits_equal_scoring_every_candidate(
+    score: int, fragment: tuple[float, float], precursor: tuple[float, float]
+) -> None:
     inputs = random_search(score + 1, score, fragment=fragment, precursor=precursor, n_peptides=3000, most=1)
     expected = exhaustive(inputs)
     assert (expected.peptide[:, 0] >= 0).sum() >= 5
@@ -247,7 +249,7 @@ def test_hits_equal_scoring_every_candidate(score: int, fragment: tuple[float, f
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_hits_equal_scoring_with_modifications_and_series(seed: int) -> None:
+def test_fragment_index_hits_equal_scoring_for_modifications_and_ion_series(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")][seed % 4]
     inputs = random_search(
         60 + seed,
@@ -266,7 +268,7 @@ def test_hits_equal_scoring_with_modifications_and_series(seed: int) -> None:
 
 
 @pytest.mark.parametrize("n_hits", [1, 5, 20])
-def test_index_returns_requested_number_of_hits(n_hits: int) -> None:
+def test_fragment_index_returns_the_requested_number_of_hits(n_hits: int) -> None:
     inputs = random_search(31, HYPERSCORE, n_peptides=500, precursor=(100.0, 0.0))
     assert_same(searched(inputs, n_hits=n_hits), exhaustive(inputs, n_hits=n_hits))
 
@@ -278,14 +280,14 @@ def test_index_returns_requested_number_of_hits(n_hits: int) -> None:
     half=st.sampled_from([0.4, 3.0, 80.0]),
     seed=st.integers(0, 3),
 )
-def test_hits_are_the_same_for_any_partition(cuts: list[float], parts: list[int], half: float, seed: int) -> None:
+def test_fragment_index_hits_do_not_depend_on_partitions(cuts: list[float], parts: list[int], half: float, seed: int) -> None:
     inputs = random_search(40 + seed, HYPERSCORE, n_peptides=400, precursor=(half, 0.0), most=1)
     whole, cut = searched(inputs), searched(inputs, tuple(sorted(cuts)), tuple(sorted(parts)))
     for name, left, right in zip(HitArrays._fields, whole, cut, strict=True):
         assert np.array_equal(np.asarray(left), np.asarray(right)), name
 
 
-def test_index_accepts_ranges_of_a_single_form() -> None:
+def test_fragment_index_accepts_mass_ranges_of_a_single_peptidoform() -> None:
     inputs = random_search(50, SDP, n_peptides=20, n_queries=6, precursor=(300.0, 0.0), most=0)
     mass, _ = form_kernels.list_peptidoforms(inputs[2], inputs[3], 0.0, 1e5)
     cuts = tuple(np.unique(mass)[1:].tolist())
@@ -293,14 +295,14 @@ def test_index_accepts_ranges_of_a_single_form() -> None:
     assert_same(searched(inputs, cuts), exhaustive(inputs))
 
 
-def test_index_accepts_a_last_chunk_of_one_form() -> None:
+def test_fragment_index_accepts_a_last_chunk_of_one_peptidoform() -> None:
     inputs = random_search(51, HYPERSCORE, n_peptides=PEPTIDOFORMS_OF_CHUNK + 1, n_queries=8, precursor=(400.0, 0.0), most=0)
     assert np.diff(built(inputs).chunk_start)[-1] == 2 * (int(inputs[2].length[-1]) - 1)
     assert_same(searched(inputs), exhaustive(inputs))
 
 
 @pytest.mark.parametrize("precursor", [(0.4, 0.0), (0.7, 0.0), (5.0, 0.0)])
-def test_overlapping_isotope_error_windows_count_a_form_once(precursor: tuple[float, float]) -> None:
+def test_overlapping_isotope_error_windows_count_a_peptidoform_once(precursor: tuple[float, float]) -> None:
     inputs = random_search(52, HYPERSCORE, n_peptides=8000, precursor=precursor, most=1)
     assert len(inputs[4].isotope_errors) == 4
     expected = exhaustive(inputs)
@@ -308,7 +310,7 @@ def test_overlapping_isotope_error_windows_count_a_form_once(precursor: tuple[fl
     assert_same(searched(inputs), expected)
 
 
-def test_precursor_window_includes_its_edge() -> None:
+def test_fragment_index_precursor_window_includes_the_edge() -> None:
     inputs = random_search(53, SDP, n_peptides=50, precursor=(0.25, 0.0), most=0)
     queries, mass = inputs[1], inputs[2].mass
     exact = inputs[4]._replace(isotope_errors=np.zeros(1, np.int64), isotope_minimum_mass=np.zeros(1))
@@ -318,7 +320,7 @@ def test_precursor_window_includes_its_edge() -> None:
     assert (windows[:, 0, 1] - windows[:, 0, 0]).tolist() == [1, 1, 0, 0]
 
 
-def test_spectra_without_peaks_have_no_candidates() -> None:
+def test_fragment_index_has_no_candidates_for_spectra_without_peaks() -> None:
     inputs = random_search(54, HYPERSCORE, n_peptides=300, precursor=(200.0, 0.0))
     empty = inputs[0].offsets[inputs[1].spectrum] == inputs[0].offsets[inputs[1].spectrum + 1]
     assert empty.sum() == 1
@@ -328,7 +330,7 @@ def test_spectra_without_peaks_have_no_candidates() -> None:
     assert np.all(actual.n_candidates[~empty] > 0)
 
 
-def test_index_accepts_no_peptides_and_no_queries() -> None:
+def test_fragment_index_accepts_no_peptides_and_no_queries() -> None:
     inputs = random_search(55, SDP, n_peptides=30, precursor=(200.0, 0.0))
     none = inputs[1]._replace(**{name: getattr(inputs[1], name)[:0] for name in QueryArrays._fields})
     assert len(searched((inputs[0], none, *inputs[2:])).score) == 0
@@ -337,7 +339,7 @@ def test_index_accepts_no_peptides_and_no_queries() -> None:
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_counter_holds_longest_peptide_with_all_heavy_peaks(score: int) -> None:
+def test_fragment_index_counter_does_not_overflow_for_the_longest_peptide(score: int) -> None:
     inputs = random_search(56, score, n_peptides=200, precursor=(50.0, 0.0), most=0, fragment_charge=2)
     peptides = inputs[2]
     longest = int(peptides.length.argmax())
@@ -355,7 +357,7 @@ def test_counter_holds_longest_peptide_with_all_heavy_peaks(score: int) -> None:
         np.testing.assert_allclose(rounded(single)[1].score[0, 0], actual.score[0, 0], rtol=0.01)
 
 
-def test_equal_scores_have_the_order_of_scoring() -> None:
+def test_fragment_index_hits_of_equal_score_have_the_order_of_scoring() -> None:
     """All peptides have one sequence and two masses, and there are more of them than hits are reported."""
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40
@@ -376,7 +378,7 @@ def test_equal_scores_have_the_order_of_scoring() -> None:
     assert_same(searched(every), expected)
 
 
-def test_index_reports_unsupported_settings() -> None:
+def test_fragment_index_reports_unsupported_settings() -> None:
     spectra, _, peptides, modifications, settings_ = random_search(58, SDP, n_peptides=50)
     assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
     heavy = spectra._replace(mz=spectra.mz + 6000.0)

@@ -67,7 +67,7 @@ def plain_answers(network: Network, peptide: str, charge: int, model: int) -> ND
     return np.clip(plain_activations(network, peptide, charge) @ layer[:-1] + layer[-1], -20, 0)
 
 
-def test_predictions_equal_explicit_layers(network: Network) -> None:
+def test_predicted_intensities_equal_explicit_network_layers(network: Network) -> None:
     sequences, charges = peptides(25), np.arange(25) % 6 + 1
     residues, offsets = columns(sequences)
     rows = np.array([3, 0, 24, 11, *range(5, 11)])
@@ -111,7 +111,7 @@ def matches(n: int) -> tuple[list[str], NDArray[np.int64], NDArray[np.float32], 
     return sequences, random.integers(1, 5, n), weight, random.integers(0, 3, n)
 
 
-def test_similarity_measures_equal_their_formulas(network: Network) -> None:
+def test_intensity_similarities_equal_their_formulas(network: Network) -> None:
     sequences, charges, weight, model = matches(60)
     residues, offsets = columns(sequences)
     out = np.zeros((60, 3))
@@ -128,7 +128,7 @@ def test_similarity_measures_equal_their_formulas(network: Network) -> None:
     assert compared > 50
 
 
-def test_similarity_is_one_for_equal_and_zero_for_no_peaks(network: Network) -> None:
+def test_intensity_similarity_is_one_for_equal_peaks_and_zero_without_peaks(network: Network) -> None:
     sequences, charges, weight, model = matches(12)
     residues, offsets = columns(sequences)
     for row, sequence in enumerate(sequences):
@@ -143,7 +143,7 @@ def test_similarity_is_one_for_equal_and_zero_for_no_peaks(network: Network) -> 
     assert (out == 0).all()
 
 
-def test_predictions_are_the_same_for_any_partition(network: Network) -> None:
+def test_intensity_similarities_do_not_depend_on_partitions(network: Network) -> None:
     sequences, charges, weight, model = matches(40)
     residues, offsets = columns(sequences)
     whole, parts, alone = np.zeros((40, 3)), np.zeros((40, 3)), np.zeros((1, 3))
@@ -159,7 +159,7 @@ def test_predictions_are_the_same_for_any_partition(network: Network) -> None:
         assert alone.tobytes() == whole[row : row + 1].tobytes()
 
 
-def test_prediction_treats_isoleucine_like_leucine(network: Network) -> None:
+def test_intensity_similarities_are_equal_for_isoleucine_and_leucine(network: Network) -> None:
     residues, offsets = columns(["PEPTIDEK", "PEPTLDEK"])
     weight = np.full((16, IONS), 0.1, np.float32)
     weight[2], weight[10] = 0.3, 0.3

@@ -59,27 +59,27 @@ def assert_defined(texts, patterns, rules):
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN])
-def test_align_whole_patterns_equals_definition_in_small_cases(mode, costs, maximum_gaps):
+def test_read_alignment_of_whole_reads_equals_definition_in_small_cases(mode, costs, maximum_gaps):
     texts, patterns = words(range(5), 2), words(range(4), 2)
     assert_defined(texts, patterns, GapRules(*costs, maximum_gaps, mode))
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2])
 @pytest.mark.parametrize("costs", COSTS)
-def test_align_parts_equals_definition_in_small_cases(costs, maximum_gaps):
+def test_local_read_alignment_equals_definition_in_small_cases(costs, maximum_gaps):
     assert_defined(words([0, 1, 4], 2), words([0, 1, 3], 2), GapRules(*costs, maximum_gaps, LOCAL))
 
 
 @pytest.mark.parametrize("seed_length", [1, 2])
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_pairs_a_seed_with_equal_codes_without_a_gap(mode, seed_length):
+def test_seeded_read_alignment_equals_definition_in_small_cases(mode, seed_length):
     texts, patterns = words([0, 2, 4], 2), words([0, 1, 3], 2)
     for costs in COSTS[:3]:
         assert_defined(texts, patterns, GapRules(*costs, 2, mode, seed_length))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_longer_cases_of_three_codes_equals_definition(mode):
+def test_read_alignment_equals_definition_in_longer_cases(mode):
     random = np.random.default_rng(5)
     for costs, maximum_gaps in product(COSTS, (1, 3)):
         texts = [random.integers(0, 3, random.integers(3, 7)) for _ in range(5)]
@@ -88,7 +88,7 @@ def test_align_longer_cases_of_three_codes_equals_definition(mode):
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
-def test_published_recurrence_equals_printed_scores(maximum_gaps):
+def test_read_alignment_by_published_recurrence_equals_the_printed_formula(maximum_gaps):
     for costs in COSTS:
         rules = GapRules(*costs, maximum_gaps, is_published=True)
         texts, patterns = words(range(5), 2), words(range(4), 2)
@@ -99,7 +99,7 @@ def test_published_recurrence_equals_printed_scores(maximum_gaps):
         assert actual.tolist() == [NO_ALIGNMENT if score is None else score for score in printed]
 
 
-def test_published_recurrence_equals_longer_printed_scores():
+def test_read_alignment_by_published_recurrence_equals_formula_for_long_reads():
     random = np.random.default_rng(8)
     texts = [random.integers(0, 3, 90) for _ in range(4)]
     patterns = [np.concatenate([text[:20], text[23:50], [0, 1], text[50:75]]) for text in texts]
@@ -110,7 +110,7 @@ def test_published_recurrence_equals_longer_printed_scores():
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_starts_at_a_long_seed(mode):
+def test_read_alignment_starts_at_a_long_seed(mode):
     random = np.random.default_rng(12)
     text = random.integers(0, 3, 200)
     text[74] = (text[69] + 1) % 3  # otherwise the gap could be elsewhere
@@ -127,7 +127,7 @@ def test_align_starts_at_a_long_seed(mode):
     assert mismatched.score[0] == NO_ALIGNMENT
 
 
-def test_published_recurrence_misses_gap_back_to_diagonal():
+def test_published_recurrence_misses_a_gap_that_returns_to_the_diagonal():
     text, pattern = [0, 1, 2, 0, 0, 1, 1, 2, 2, 1, 0, 0, 1], [0, 1, 2, 2, 0, 0, 1, 1, 2, 2, 1, 0, 1]
     scores = [
         align([text], [pattern], GapRules(DNA, 1, 1, 2, is_published=is_published), [0], [0]).score[0] for is_published in (False, True)
@@ -168,7 +168,7 @@ def damaged_reads(n, seed, *, n_codes=4, most=120):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_align_is_independent_of_other_pairs_and_threads(mode):
+def test_read_alignment_does_not_depend_on_other_pairs_and_threads(mode):
     texts, patterns = damaged_reads(150, 7)
     matrix = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
     rules = GapRules(matrix, 5, 2, 2, mode)
@@ -189,7 +189,7 @@ def test_align_is_independent_of_other_pairs_and_threads(mode):
 
 
 @pytest.mark.parametrize("mode", [WITHIN, LOCAL, PREFIX])
-def test_align_window_of_long_text_equals_whole_text(mode, monkeypatch):
+def test_read_alignment_traced_in_a_window_equals_tracing_the_whole_reference(mode, monkeypatch):
     random = np.random.default_rng(11)
     text = random.integers(0, 4, 3000)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 500, 2930)] + [random.integers(0, 4, 20)]
@@ -202,7 +202,7 @@ def test_align_window_of_long_text_equals_whole_text(mode, monkeypatch):
         assert cut.text_start[:3].tolist() == [0, 500, 2930]
 
 
-def test_align_local_reports_first_end_in_text_for_equal_scores():
+def test_local_read_alignment_reports_the_first_end_for_equal_scores():
     first, second = np.arange(6), np.arange(6, 12)
     matrix = np.where(np.eye(13, dtype=bool), 2, -9).astype(np.int32)
     rules = GapRules(matrix, 20, 5, 1, LOCAL)
@@ -211,7 +211,7 @@ def test_align_local_reports_first_end_in_text_for_equal_scores():
     assert [int(column[0]) for column in actual[:5]] == [12, 0, 6, 86, 92]
 
 
-def test_align_closes_latter_gap_as_soon_as_score_allows():
+def test_read_alignment_places_the_last_gap_as_defined_for_equal_scores():
     # Either of the codes 1 in the middle of the pattern may be paired: the gaps have lengths 1 and 2, or 2 and 1.
     pattern, text = np.array([0, 0, 2, 1, 1, 2, 0, 0]), np.array([0, 0, 1, 0, 0])
     rules = GapRules(DNA, 0, 1, 2)
@@ -222,7 +222,7 @@ def test_align_closes_latter_gap_as_soon_as_score_allows():
     assert actual.runs[0].tolist() == [2, 2, 1, 1, 2]
 
 
-def test_align_scores_all_codes_of_a_matrix():
+def test_read_alignment_uses_all_symbols_of_a_matrix():
     random = np.random.default_rng(3)
     matrix = random.integers(-5, 6, (27, 27)).astype(np.int32)
     texts, patterns = damaged_reads(40, 9, n_codes=27, most=60)
@@ -232,7 +232,7 @@ def test_align_scores_all_codes_of_a_matrix():
     assert [rescored(texts[k], patterns[k], actual, k, rules) for k in range(40)] == actual.score.tolist()
 
 
-def test_align_leaves_rows_after_a_stop_unchanged(monkeypatch):
+def test_read_alignment_stopped_early_leaves_later_rows_unchanged(monkeypatch):
     texts, patterns = damaged_reads(60, 4)
     rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2)
     every, out = np.arange(60), Alignments.none(60, 2)
@@ -246,7 +246,7 @@ def test_align_leaves_rows_after_a_stop_unchanged(monkeypatch):
     assert (out.score[end:] == NO_ALIGNMENT).all()
 
 
-def test_align_notices_cancel_and_accepts_no_pairs():
+def test_read_alignment_stops_when_closed_and_accepts_no_pairs():
     texts, patterns = damaged_reads(50, 4)
     rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2)
     out = Alignments.none(50, 2)
@@ -261,7 +261,7 @@ def test_align_notices_cancel_and_accepts_no_pairs():
     assert (out.score[20:] == NO_ALIGNMENT).all()
 
 
-def test_align_rejects_scores_beyond_32_bits():
+def test_read_alignment_rejects_scores_beyond_32_bits():
     rules = GapRules(np.full((4, 4), 1_000_000, np.int32), 5, 2, 2)
     with pytest.raises(ValueError, match="32 bits"):
         ReadSearch(Processor(1), sequences([[0]]), sequences([[0] * 2000]), rules)

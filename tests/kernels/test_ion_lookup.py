@@ -29,7 +29,7 @@ def masses() -> np.ndarray:
     return drawn
 
 
-def test_bits_of_ions_equal_the_bits_of_their_bins(lanes: int, masses: np.ndarray) -> None:
+def test_matching_ions_of_a_block_equal_single_look_ups(lanes: int, masses: np.ndarray) -> None:
     @njit
     def look_up(masses, words, out):
         for i in range(len(out)):
@@ -46,7 +46,7 @@ def test_bits_of_ions_equal_the_bits_of_their_bins(lanes: int, masses: np.ndarra
     assert not (actual >> np.uint64(lanes)).any()
 
 
-def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
+def test_sum_of_bins_of_a_block_equals_single_look_ups(lanes: int, masses: np.ndarray) -> None:
     @njit
     def sums(masses, heights, out):
         for i in range(len(out)):
@@ -61,7 +61,7 @@ def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
     assert np.array_equal(actual, at.reshape(-1, lanes).sum(axis=1))
 
 
-def test_block_is_filled(lanes: int) -> None:
+def test_fill_block_changes_only_the_lanes_of_one_block(lanes: int) -> None:
     @njit
     def fill(masses):
         ion_lookup.fill_block(masses, 3, ion_lookup.OUT_OF_REACH)
@@ -71,7 +71,7 @@ def test_block_is_filled(lanes: int) -> None:
     assert np.flatnonzero(filled == ion_lookup.OUT_OF_REACH).tolist() == list(range(3, 3 + lanes))
 
 
-def test_residues_of_a_mask_are_found() -> None:
+def test_matching_residues_finds_the_residues_of_a_mask() -> None:
     @njit
     def look_up(residues, mask):
         bits = ion_lookup.matching_residues(residues, 2, mask)

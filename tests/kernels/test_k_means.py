@@ -59,7 +59,7 @@ def assert_same(result: tuple, other: tuple) -> None:
 # Each number of dimensions up to 16 has a separate form of the kernel from the same source: those in the middle are for --all.
 @on_each
 @pytest.mark.parametrize("d", [pytest.param(d, marks=[pytest.mark.long] * (3 < d < 7 or 9 < d < 15)) for d in (*range(1, 18), 34, 100)])
-def test_points_have_the_nearest_centroid_by_the_definition(device, d):
+def test_k_means_assigns_points_to_the_nearest_centroid(device, d):
     rng = np.random.default_rng(d)
     for k, n, most in ((1, 70, 1 << 30), (2, 300, 3), (37, 300, 1 << 30)):
         points = random_points(rng, n, d, most=most)
@@ -77,7 +77,7 @@ def test_points_have_the_nearest_centroid_by_the_definition(device, d):
 
 @on_each
 @pytest.mark.parametrize("d", [2, 8, 20])
-def test_near_ties_of_points_follow_the_definition(device, d):
+def test_k_means_assigns_points_exactly_for_almost_equal_distances(device, d):
     rng = np.random.default_rng(40 + d)
     points = random_points(rng, 200, d)
     # Pairs of centroids that differ by less than the precision of float32, and some equal ones.
@@ -92,7 +92,7 @@ def test_near_ties_of_points_follow_the_definition(device, d):
 @on_each
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10**6), d=st.sampled_from([1, 3, 8, 20]), exponent=st.integers(0, 30), spread=st.integers(-8, 3))
-def test_points_of_any_size_have_the_nearest_centroid(device, seed, d, exponent, spread):
+def test_k_means_assigns_points_of_any_magnitude_to_the_nearest_centroid(device, seed, d, exponent, spread):
     rng = np.random.default_rng(seed)
     points = random_points(rng, 60, d, most=1 << exponent)
     centroids = points[:1] + rng.normal(0.0, 10.0**spread * 2.0**exponent, (9, d))
@@ -101,7 +101,7 @@ def test_points_of_any_size_have_the_nearest_centroid(device, seed, d, exponent,
 
 @needs_compiler
 @pytest.mark.parametrize("d", [3, 40])
-def test_many_centroids_pass_through_shared_memory(d):
+def test_gpu_k_means_equals_cpu_for_more_centroids_than_shared_memory_holds(d):
     rng = np.random.default_rng(50)
     points, k = random_points(rng, 400, d), 2500
     centroids = rng.integers(-(1 << 30), 1 << 30, (k, d)).astype(np.float64)
@@ -116,7 +116,7 @@ def test_many_centroids_pass_through_shared_memory(d):
 @on_each
 @pytest.mark.parametrize("has_ranges", [False, True], ids=["all", "ranges"])
 @pytest.mark.parametrize("k", [1, 2, 30, 300])
-def test_vectors_have_the_nearest_centroid_by_the_definition(device, k, has_ranges):
+def test_k_means_assigns_vectors_to_the_nearest_centroid(device, k, has_ranges):
     rng, n, n_bins = np.random.default_rng(60 + k), 400, 90
     vectors = random_vectors(rng, n, n_bins, classes=40)
     low = rng.integers(0, k, n)
@@ -137,7 +137,7 @@ def test_vectors_have_the_nearest_centroid_by_the_definition(device, k, has_rang
 
 
 @needs_compiler
-def test_clusters_beyond_a_tile_and_empty_ones():
+def test_gpu_k_means_equals_cpu_for_many_clusters_and_empty_clusters():
     rng, n, n_bins, k = np.random.default_rng(70), 1500, 60, 1400
     vectors = random_vectors(rng, n, n_bins, classes=400)
     centroids = seeds_of(vectors, np.arange(k)).of(rng.random(k) < 0.9)
@@ -150,7 +150,7 @@ def test_clusters_beyond_a_tile_and_empty_ones():
 
 @on_each
 @pytest.mark.parametrize("sort", ["points", "low points", "vectors", "ranges"])
-def test_rounds_on_a_device_equal_single_rounds(device, sort):
+def test_k_means_iterations_on_a_device_equal_single_iterations(device, sort):
     rng, n, n_bins, k = np.random.default_rng(80), 500 if "points" in sort else 260, 70, 20
     if "points" in sort:
         items = random_points(rng, n, 5 if sort == "low points" else 20)
@@ -181,7 +181,7 @@ def test_rounds_on_a_device_equal_single_rounds(device, sort):
 
 @on_each
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_rounds_end_at_the_tolerance_or_an_empty_cluster(device, sort):
+def test_k_means_iterations_end_at_convergence_or_an_empty_cluster(device, sort):
     rng, n, n_bins = np.random.default_rng(90), 500, 70
     items = random_points(rng, n, 3) if sort == "points" else random_vectors(rng, n, n_bins, classes=30)
     centroids = items[:15].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(15))
@@ -198,7 +198,7 @@ def test_rounds_end_at_the_tolerance_or_an_empty_cluster(device, sort):
 
 @needs_compiler
 @pytest.mark.parametrize("sort", ["points", "tiles", "vectors"])
-def test_items_that_do_not_fit_come_in_groups(sort):
+def test_gpu_k_means_splits_items_beyond_memory_into_groups(sort):
     rng, n, n_bins = np.random.default_rng(100), 500 if sort == "vectors" else 1000, 70
     items = random_vectors(rng, n, n_bins, classes=30) if sort == "vectors" else random_points(rng, n, 5 if sort == "points" else 20)
     centroids = seeds_of(items, np.arange(12)) if sort == "vectors" else items[:12].astype(np.float64)
@@ -222,7 +222,7 @@ def test_items_that_do_not_fit_come_in_groups(sort):
 
 @on_each
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_sums_of_ranges_add_up_to_the_whole(device, sort):
+def test_k_means_sums_of_ranges_add_up_to_the_total(device, sort):
     rng, n, n_bins = np.random.default_rng(110), 700, 70
     items = random_points(rng, n, 4) if sort == "points" else random_vectors(rng, n, n_bins)
     centroids = items[:9].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(9))
@@ -237,7 +237,7 @@ def test_sums_of_ranges_add_up_to_the_whole(device, sort):
     assert assigned(means, centroids, n, reporting=NEVER)[2] is None
 
 
-def test_vector_means_cache_changes_nothing():
+def test_k_means_of_vectors_gives_the_same_result_with_its_cache():
     rng, n, n_bins, k = np.random.default_rng(120), 600, 80, 30
     vectors = random_vectors(rng, n, n_bins, classes=25)
     means, centroids = means_on(Processor(2), vectors, n_bins), seeds_of(vectors, np.arange(k))
@@ -263,7 +263,7 @@ def test_moved_centroids_finds_any_difference():
     assert moved_centroids(VectorSums(keys[:0], sums[:0], counts), old).tolist() == [True, False, True, False]
 
 
-def test_terms_round_squares_beyond_64_bits_once():
+def test_centroid_squares_beyond_64_bits_are_rounded_once():
     sums = VectorSums(np.arange(3), np.array([3 << 38, (5 << 30) + 7, 12345]), np.array([1 << 29]))
     exact = sum(int(value) ** 2 for value in sums.sums)
     assert sums.terms().square[0] == pytest.approx(exact / (1 << 29) ** 2, rel=1e-15)
@@ -271,7 +271,7 @@ def test_terms_round_squares_beyond_64_bits_once():
 
 @needs_compiler
 @pytest.mark.parametrize(("d", "k"), [(3, 40), (8, 2500), (30, 70)])
-def test_point_analysis_counts_operations_of_the_gpu(d, k):
+def test_k_means_analysis_of_points_predicts_the_work_of_the_gpu(d, k):
     rng, n, rounds = np.random.default_rng(130), 3000, 3
     points, gpu = random_points(rng, n, d), ShimGpu()
     _, came = iterated(means_on(gpu, points), points[:k].astype(np.float64) + 0.5, n, rounds)
@@ -281,7 +281,7 @@ def test_point_analysis_counts_operations_of_the_gpu(d, k):
 
 
 @needs_compiler
-def test_vector_analysis_counts_operations_of_the_gpu():
+def test_k_means_analysis_of_vectors_predicts_the_work_of_the_gpu():
     rng, n, n_bins, k = np.random.default_rng(140), 900, 70, 1100
     vectors, gpu = random_vectors(rng, n, n_bins, classes=100), ShimGpu()
     centroids = seeds_of(vectors, rng.integers(0, n, 0).tolist() + list(range(0, n, 9)))
@@ -300,7 +300,7 @@ def test_vector_analysis_counts_operations_of_the_gpu():
 
 @needs_compiler
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_lost_gpu_raises_device_error(sort):
+def test_k_means_on_a_lost_gpu_raises_device_error(sort):
     rng = np.random.default_rng(150)
     items = random_points(rng, 50, 3) if sort == "points" else random_vectors(rng, 50, 30)
     centroids = items[:4].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(4))
@@ -308,7 +308,7 @@ def test_lost_gpu_raises_device_error(sort):
         iterated(means_on(ShimGpu(failing_launch=2), items, 30), centroids, 50, 5)
 
 
-def test_assign_stops_when_closed():
+def test_k_means_assignment_stops_when_closed():
     rng = np.random.default_rng(160)
     points, labels = random_points(rng, 200_000, 30), np.full(200_000, -7, np.int32)
     work = PointMeans(Processor(1), points).assign(points[:3000].astype(np.float64), labels, np.empty(0), 0, 200_000, NEVER)
@@ -317,7 +317,7 @@ def test_assign_stops_when_closed():
     assert (labels == -7).any()
 
 
-def test_vectors_without_common_bins_have_the_shortest_centroid():
+def test_k_means_assigns_vectors_without_common_bins_to_the_shortest_centroid():
     vectors = VectorArrays(np.array([0, 1, 2, 2]), np.array([3, 4], np.int32), np.array([1000, 900], np.int16))
     labels, distances, *_ = assigned(VectorMeans(Processor(1), vectors, 10), seeds_of(vectors, [0, 1]), 3)
     assert labels.tolist() == [0, 1, 1]

@@ -87,7 +87,7 @@ def defined(task, matching):
 @SIMILARITIES
 @SHIFTS
 @pytest.mark.parametrize("least", [1, 3])
-def test_best_reference_equals_definition(is_entropy, is_shifted, least):
+def test_library_search_best_reference_equals_definition(is_entropy, is_shifted, least):
     matching = Matching(TOLERANCE, 0, least, is_entropy, is_shifted, 2 if is_shifted else -1)
     for seed in range(8):
         task = random_task(seed)
@@ -114,7 +114,7 @@ def test_library_search_on_gpu_equals_cpu(is_entropy, is_shifted):
 
 
 @NEEDS_COMPILER
-def test_library_search_splits_references_beyond_memory():
+def test_gpu_library_search_splits_references_beyond_memory():
     task, matching = random_task(200), Matching(TOLERANCE, 0, 1, True, False, -1)
     references = task[2]
     bytes_of_all = 6 * int(references.offsets[-1]) + 20 * len(task[3])
@@ -130,7 +130,7 @@ def test_library_search_splits_references_beyond_memory():
 
 @NEEDS_COMPILER
 @SHIFTS
-def test_library_search_counts_equal_work_on_gpu(is_shifted):
+def test_library_search_analysis_predicts_the_work_of_the_gpu(is_shifted):
     task = random_task(210)
     queries, mass, references, of_references, _ = task
     every = Pools(np.zeros((len(mass), 1), np.int64), np.full((len(mass), 1), len(of_references)))
@@ -185,14 +185,14 @@ def cleaned(mz, intensity, *, precursor=np.nan, **changed):
     return (out_mz[:n] / UNITS).tolist(), weight[:n].astype(np.int64).tolist()
 
 
-def test_peaks_nearer_than_two_tolerances_are_merged():
+def test_peak_cleaning_merges_peaks_nearer_than_two_tolerances():
     mz, weight = cleaned([100.0, 100.015, 100.03, 200.0], [4.0, 16.0, 5.0, 25.0])
     assert mz == [100.015, 200.0]
     assert weight[0] == weight[1]
     assert cleaned([100.0, 100.0201], [1.0, 1.0])[0] == [100.0, 100.0201]
 
 
-def test_noise_precursor_and_excess_peaks_are_removed():
+def test_peak_cleaning_removes_noise_precursor_and_excess_peaks():
     mz = [100.0, 200.0, 300.0, 400.0, 500.0]
     heights = [1.0, 100.0, 50.0, 70.0, 100.0]
     assert cleaned(mz, heights, noise=0.01)[0] == mz
@@ -203,7 +203,7 @@ def test_noise_precursor_and_excess_peaks_are_removed():
     assert cleaned(mz, heights, lowest=200.0, highest=400.0)[0] == [200.0, 300.0, 400.0]
 
 
-def test_weights_are_normalized_for_cosine_and_entropy():
+def test_peak_weights_are_normalised_for_cosine_and_entropy():
     rng = np.random.default_rng(6)
     for n in (1, 7, 100, 200):
         mz, heights = np.sort(rng.uniform(100, 4000, n)), rng.exponential(1.0, n) + 1e-3
@@ -212,7 +212,7 @@ def test_weights_are_normalized_for_cosine_and_entropy():
         assert sum(cleaned(mz, heights, is_entropy=True)[1]) == ENTROPY_TOTAL
 
 
-def test_entropy_similarity_equals_publication():
+def test_spectral_entropy_similarity_equals_the_published_formula():
     """Compute 1 - (2 S_AB - S_A - S_B) / ln 4, with weighted intensities for spectra of low entropy (Li et al. 2021)."""
 
     def weighted(intensity):

@@ -92,7 +92,7 @@ def test_msp_entry_rows_ignores_blanks_of_latin_1(blank: int) -> None:
     assert n_entries == 1 + (chr(blank).isspace() or chr(blank) == "_")
 
 
-def test_count_peak_ends_equals_count_of_bytes() -> None:
+def test_count_peak_ends_counts_line_ends_and_separators() -> None:
     text = bytes(range(256)) * 3 + b"\n;:("
     expected = sum(map(text.count, (b"\n", b"\r", b";", b":", b"(")))
     assert kernels.cpu.library_text.count_peak_ends(np.frombuffer(text, np.uint8)) == expected

@@ -25,14 +25,14 @@ def trace_singly(monkeypatch):
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.usefixtures("trace_singly")
-def test_long_trace_follows_the_definition(mode, costs, seed_length):
+def test_read_alignment_traced_singly_equals_definition(mode, costs, seed_length):
     assert_defined(words([0, 1, 4], 2), words([0, 1, 3], 2), GapRules(*costs, 2, mode, seed_length))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("is_published", [False, True])
-def test_long_trace_equals_trace_in_lanes(monkeypatch, mode, is_published):
-    """Use texts with copies that lack and gain some bases, also lengths at which blocks of rows end."""
+def test_read_alignment_traced_singly_equals_tracing_in_lanes(monkeypatch, mode, is_published):
+    """Use references with copies that lack or gain some bases, and lengths at which blocks of rows end."""
     if is_published and mode != PREFIX:
         pytest.skip("the published recurrence is of prefixes")
     generator = np.random.default_rng(int(mode) + 10 * is_published)
@@ -61,7 +61,7 @@ def edited(generator, text):
 
 
 @pytest.mark.parametrize("length", [3000, pytest.param(20_000, marks=pytest.mark.long)])
-def test_long_read_is_aligned_as_it_was_made(monkeypatch, length):
+def test_long_read_alignment_recovers_the_simulated_edits(monkeypatch, length):
     """Align a read with 1 % other bases, a deletion of 7 and an insertion of 5, in a text with 500 bases before and after."""
     if length < 10_000:
         monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 1 << 20)
@@ -100,7 +100,7 @@ def score_of(text, read, alignment, runs):
     return score
 
 
-def test_few_long_pairs_leave_the_others_in_lanes(monkeypatch):
+def test_tracing_few_long_reads_singly_does_not_change_alignments(monkeypatch):
     generator = np.random.default_rng(2)
     texts = [generator.integers(0, 3, length) for length in (20, 400, 25, 30, 500, 22)]
     patterns = [edited(generator, text) for text in texts]

@@ -30,7 +30,7 @@ EMPTY = lists_of([], [])
 NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
 
-def test_match_score_equals_example_of_thesis():
+def test_match_score_equals_the_example_of_the_thesis():
     """Use figure 3.3: {2, 4, 9, 10} and {2, 4, 6, 7}; the last mass of each is the precursor."""
     assert plain_score([2, 4, 9], 10, [2, 4, 6], 7) == 3
     assert searched_on(Processor(1), lists_of([[2, 4, 6]], [7]), lists_of([[2, 4, 9]], [10]), (0, 5), 1) == ([[0]], [[3]])
@@ -50,7 +50,7 @@ def random_searches(window):
 @FORMS
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("window", [(-50, 100), (0, 0), (-500, 500), (30, 20)], ids=str)
-def test_best_candidates_equal_definition(options, threads, window):
+def test_match_score_best_candidates_equal_definition(options, threads, window):
     kind = tuned(MatchScores, **options, nanoseconds_of_partition=1e3)
     for candidates, queries, best in random_searches(window):
         for top, expected in best.items():
@@ -59,7 +59,7 @@ def test_best_candidates_equal_definition(options, threads, window):
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_best_candidates_of_adversarial_lists_equal_definition(data):
+def test_match_score_best_candidates_of_random_lists_equal_definition(data):
     def lists(ordered):
         precursors = data.draw(st.lists(st.integers(-1, 9), max_size=6))
         masses = [sorted(data.draw(st.sets(st.integers(-3, 12)))) for _ in precursors]
@@ -72,7 +72,7 @@ def test_best_candidates_of_adversarial_lists_equal_definition(data):
         assert searched_on(Processor(1), candidates, queries, window, top, tuned(MatchScores, **options)) == expected
 
 
-def test_three_forms_give_the_same_scores():
+def test_match_scores_by_lists_vector_and_index_are_equal():
     rng, stop = np.random.default_rng(3), stop_flag()
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
@@ -86,7 +86,7 @@ def test_three_forms_give_the_same_scores():
 
 # The CPU kernels are compiled for each type.
 @pytest.mark.parametrize("dtype", [np.uint16, *(pytest.param(small, marks=pytest.mark.long) for small in (np.uint8, np.uint32))])
-def test_all_scores_with_and_without_index_equal_definition(dtype):
+def test_all_match_scores_with_and_without_index_equal_definition(dtype):
     rng = np.random.default_rng(3)
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
@@ -94,13 +94,13 @@ def test_all_scores_with_and_without_index_equal_definition(dtype):
         np.testing.assert_array_equal(scored_on(Processor(2), candidates, queries, dtype, tuned(MatchScores, **options)), expected)
 
 
-def test_precursors_match_nothing():
+def test_match_scores_ignore_precursor_masses():
     candidates = lists_of([[3, 10], [3, 9], [4, 8]], [10, 10, 12])
     queries = lists_of([[3, 10, 12], [3, 10]], [12, 10])
     assert scored_on(Processor(1), candidates, queries, np.uint16).tolist() == plain_scores(queries, candidates) == [[1, 1, 0], [2, 2, 0]]
 
 
-def test_candidate_window_includes_both_ends():
+def test_match_score_candidate_window_includes_both_ends():
     candidates = lists_of([[1]] * 5, [10, 20, 30, 40, 50])
     queries = lists_of([[1]], [30])
     assert searched_on(Processor(1), candidates, queries, (-10, 10), 5)[0] == [[2, 1, 3, -1, -1]]  # the unshifted one matches twice
@@ -117,7 +117,7 @@ def test_match_scores_accept_masses_of_31_bits():
         assert searched_on(Processor(1), candidates, queries, (0, 0), 2, tuned(MatchScores, **options)) == ([[0, 1]], expected)
 
 
-def test_scores_above_255_are_reported():
+def test_match_scores_above_255_need_16_bits():
     lists = lists_of([range(300), range(0, 300, 2)], [400, 401])
     assert scored_on(Processor(1), lists, lists, np.uint16).tolist() == plain_scores(lists, lists)
     assert searched_on(Processor(1), lists, lists, (0, 0), 1) == ([[0], [1]], [[600], [300]])
@@ -126,7 +126,7 @@ def test_scores_above_255_are_reported():
 
 
 @FORMS
-def test_empty_inputs_have_no_match(options):
+def test_match_scores_accept_empty_inputs(options):
     some, kind = lists_of([[1], []], [5, 5]), tuned(MatchScores, **options)
     assert searched_on(Processor(1), EMPTY, some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
     assert searched_on(Processor(1), some, EMPTY, (-9, 9), 2, kind) == ([], [])
@@ -145,12 +145,12 @@ def test_match_scores_leave_rows_of_other_queries_unchanged(options):
         assert mine[:2] + mine[7:] == [[-7] * 3] * 4
 
 
-def test_candidates_must_be_sorted_by_precursor():
+def test_match_scores_reject_candidates_not_sorted_by_precursor():
     with pytest.raises(ValueError, match="ascending order of precursor"):
         MatchScores(Processor(1), lists_of([[1], [1]], [5, 4]))
 
 
-def test_masses_are_numbered_in_order():
+def test_mass_rows_give_distinct_masses_ascending_indices():
     lists = lists_of([[2, 70, 128]], [300])
     assert counting(lists) is lists
     bits = np.zeros(5, np.uint64)
@@ -178,7 +178,7 @@ def test_match_scores_stop_immediately_when_closed(options):
 @BOTH_ROWS
 @pytest.mark.parametrize("options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["one", "parts"])
 @pytest.mark.parametrize("longest", [30, 200], ids=["8 bits", "16 bits"])
-def test_gpu_candidates_equal_definition(rows, options, longest):
+def test_gpu_match_score_best_candidates_equal_definition(rows, options, longest):
     options = rows | options
     for seed in range(2):
         rng = np.random.default_rng(seed)
@@ -194,7 +194,7 @@ def test_gpu_candidates_equal_definition(rows, options, longest):
 
 
 @NEEDS_COMPILER
-def test_equal_scores_return_candidates_of_lowest_numbers():
+def test_gpu_match_scores_prefer_the_first_candidates_of_equal_score():
     rng = np.random.default_rng(7)
     lists = [[1, 2, 3, 4, 5][: 1 + int(n)] for n in rng.integers(0, 5, 3000)]
     candidates, queries = lists_of(lists, [50] * 3000), lists_of([[1, 2, 3], [2], [5]], [50, 60, 40])
@@ -207,7 +207,7 @@ def test_equal_scores_return_candidates_of_lowest_numbers():
 
 @NEEDS_COMPILER
 @BOTH_ROWS
-def test_gpu_splits_candidates_beyond_its_memory(rows):
+def test_gpu_match_scores_split_candidates_beyond_memory(rows):
     rng = np.random.default_rng(8)
     candidates, queries = random_lists(rng, 200), random_lists(rng, 6, in_order=False)
     expected, launched = plain_best(queries, candidates, (-300, 300), 4), []
@@ -227,7 +227,7 @@ def test_gpu_splits_candidates_beyond_its_memory(rows):
 
 
 @NEEDS_COMPILER
-def test_gpu_accepts_empty_inputs():
+def test_gpu_match_scores_accept_empty_inputs():
     some = lists_of([[1], []], [5, 5])
     assert searched_on(ShimGpu(), EMPTY, some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
     assert searched_on(ShimGpu(), some, EMPTY, (-9, 9), 2) == ([], [])
@@ -236,7 +236,7 @@ def test_gpu_accepts_empty_inputs():
 
 
 @NEEDS_COMPILER
-def test_gpu_reports_unsupported_sizes():
+def test_gpu_match_scores_reject_unsupported_sizes():
     some = lists_of([[1], []], [5, 5])
     with pytest.raises(UnsupportedSearchError, match="256"):
         searched_on(ShimGpu(), some, some, (-9, 9), 257)
@@ -249,7 +249,7 @@ def test_gpu_reports_unsupported_sizes():
 
 @NEEDS_COMPILER
 @BOTH_ROWS
-def test_gpu_match_scores_do_the_counted_work(rows):
+def test_gpu_match_scores_do_the_predicted_work(rows):
     rng, gpu = np.random.default_rng(9), ShimGpu()
     candidates, queries = random_lists(rng, 100), random_lists(rng, 7, in_order=False)
     search = tuned(cuda.MatchScores, **rows, candidates_of_chunk=32)(gpu, candidates)

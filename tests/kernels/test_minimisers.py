@@ -64,13 +64,13 @@ def test_minimisers_equal_definition(k, w):
             assert reported == defined(codes, k, w), (length, codes)
 
 
-def test_words_of_one_length_have_different_hashes():
+def test_minimiser_hashes_of_different_words_differ():
     with np.errstate(over="ignore"):
         for bits in (6, 10, 13):
             assert len({int(minimisers._mixed.py_func(np.uint64(word), np.uint64(bits))) for word in range(1 << bits)}) == 1 << bits
 
 
-def test_both_strands_have_the_same_minimisers_in_repeats():
+def test_minimisers_of_repeats_are_the_same_on_both_strands():
     random = np.random.default_rng(2)
     k, w = 7, 6
     for unit in (random.integers(0, 4, 300), np.tile([0, 0, 1], 40), np.zeros(50, np.int64)):
@@ -83,7 +83,7 @@ def test_both_strands_have_the_same_minimisers_in_repeats():
         assert reported == turned
 
 
-def test_text_in_chunks_has_the_minimisers_of_the_whole():
+def test_minimisers_do_not_depend_on_chunks_of_the_reference():
     codes = np.random.default_rng(4).integers(0, 5, 500)
     whole = found_in(codes, 5, 9)
     for size in (1, 3, 70):
@@ -108,7 +108,7 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
     return candidates, counts
 
 
-def test_reads_of_both_strands_find_their_window_and_text():
+def test_minimisers_find_reference_and_position_of_reads_of_both_strands():
     random = np.random.default_rng(5)
     texts = [random.integers(0, 4, 3000), random.integers(0, 4, 10), random.integers(0, 4, 2000)]
     cases = [(0, 0), (0, 2900), (2, 0), (2, 1900), (0, 1234), (2, 777)]
@@ -123,7 +123,7 @@ def test_reads_of_both_strands_find_their_window_and_text():
         assert votes > 20
 
 
-def test_gaps_widen_window_and_foreign_read_has_none():
+def test_minimiser_windows_include_gaps_and_random_reads_have_none():
     random = np.random.default_rng(6)
     text = random.integers(0, 4, 5000)
     gapped = np.concatenate([text[1000:1050], text[1056:1100], random.integers(0, 4, 5), text[1100:1150]])
@@ -133,7 +133,7 @@ def test_gaps_widen_window_and_foreign_read_has_none():
     assert candidates[0, 0, 2] <= 1000 and candidates[0, 0, 3] >= 1150
 
 
-def test_repeats_have_candidates_up_to_the_limit():
+def test_minimisers_find_candidates_in_repeats_up_to_the_limit():
     random = np.random.default_rng(7)
     unit = random.integers(0, 4, 150)
     few = np.concatenate([part for _ in range(3) for part in (random.integers(0, 4, 400), unit)])
@@ -147,7 +147,7 @@ def test_repeats_have_candidates_up_to_the_limit():
     assert candidates[0, 0, 2] < 300
 
 
-def test_minimisers_stop_when_requested():
+def test_minimiser_search_stops_when_requested():
     text = np.random.default_rng(8).integers(0, 4, 500)
     index = index_of(*found_in(text, 11, 5), np.array([500]), 11, 5)
     counts = np.full(1, 7)

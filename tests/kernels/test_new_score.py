@@ -86,7 +86,7 @@ def assert_scores_equal_feature_sums(hits: HitArrays) -> None:
 # Compiling the CPU search for this score takes a while: with --all.
 @pytest.mark.parametrize("devices", [["gpu"], pytest.param(["gpu", "processor"], marks=pytest.mark.long)], ids=" and ".join)
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_new_score_is_used_on_devices(devices: list[str], tmp_path: Path) -> None:
+def test_new_score_ranks_hits_on_every_device(devices: list[str], tmp_path: Path) -> None:
     environment = extended_program(tmp_path, read_sections()["A score"])
     path = tmp_path / "hits.npz"
     done = subprocess.run([sys.executable, "-c", USE, str(path), *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)

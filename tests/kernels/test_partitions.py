@@ -1,4 +1,4 @@
-"""Partitions contain every item once, are balanced, and none costs more than allowed."""
+"""Partitions contain every item once, are balanced, and none exceeds the maximum cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def items(partitions: list[Partition]) -> list[int]:
 @example([2, 2, 2], 1, 1, 3.0)
 @example([0, 0, 0], 2, 2, 1.0)
 @example([5], 3, 8, 1.0)
-def test_partitions_have_every_item_once_within_cost_limit(costs: list[int], workers: int, per_worker: int, maximum_cost: float) -> None:
+def test_equal_partitions_contain_every_item_once_within_the_cost_limit(
+    costs: list[int], workers: int, per_worker: int, maximum_cost: float
+) -> None:
     partitions = equal_partitions(np.array(costs), workers, maximum_cost=maximum_cost, per_worker=per_worker)
     assert items(partitions) == list(range(len(costs)))
     shown = [partition.cost for partition in partitions]
@@ -48,7 +50,7 @@ def test_no_items_give_no_partitions() -> None:
     assert equal_partitions(np.zeros(0), 4, maximum_cost=10) == []
 
 
-def test_cost_limit_gives_few_partitions() -> None:
+def test_equal_partitions_with_a_cost_limit_are_few() -> None:
     partitions = equal_partitions(np.ones(10_000), 2, maximum_cost=100)
     assert max(partition.cost for partition in partitions) <= 100
     assert len(partitions) <= 201
@@ -57,7 +59,7 @@ def test_cost_limit_gives_few_partitions() -> None:
 @given(COSTS, st.integers(1, 9))
 @example([0, 0, 0], 2)
 @example([1000, 1], 2)
-def test_falling_partitions_have_every_item_once(costs: list[int], workers: int) -> None:
+def test_partitions_of_falling_cost_contain_every_item_once(costs: list[int], workers: int) -> None:
     partitions = falling_partitions(np.array(costs), workers)
     assert items(partitions) == list(range(len(costs)))
     shown = [partition.cost for partition in partitions]
@@ -66,7 +68,7 @@ def test_falling_partitions_have_every_item_once(costs: list[int], workers: int)
         assert abs(partition.cost - sum(costs[partition.first : partition.last])) < 1e-5
 
 
-def test_falling_partitions_start_large_and_end_small() -> None:
+def test_partitions_of_falling_cost_start_large_and_end_small() -> None:
     cost = np.full(100_000, 2.0)
     partitions = falling_partitions(cost, 4)
     shares = np.array([partition.cost for partition in partitions]) / (cost.sum() / 4)

@@ -70,7 +70,7 @@ PEAKS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(PEAKS, st.integers(1, 6), st.sampled_from([25.0, 100.0, 333.0]), st.sampled_from([0.0, 150.0]))
-def test_highest_peaks_of_each_window_remain(peaks: Peaks, most: int, width: float, lowest: float) -> None:
+def test_preprocessing_retains_the_highest_peaks_of_each_window(peaks: Peaks, most: int, width: float, lowest: float) -> None:
     windows: dict[int, Peaks] = {}
     for peak in peaks:
         if peak[0] >= lowest:
@@ -79,7 +79,7 @@ def test_highest_peaks_of_each_window_remain(peaks: Peaks, most: int, width: flo
     assert remaining_mz(peaks, Settings(peaks_per_window=most, window_width=width, minimum_mz=lowest)) == expected
 
 
-def test_precursor_peaks_are_removed_to_edge_of_width() -> None:
+def test_preprocessing_removes_precursor_peaks_within_the_removal_width() -> None:
     peaks = [(mz, 1.0) for mz in (498.4, 498.5, 500.0, 501.5, 501.6, 700.0)]
     assert remaining_mz(peaks, Settings(removal_width=1.5), (500.0, 1)) == [498.4, 501.6, 700.0]
     assert remaining_mz(peaks, Settings(removal_width=1.5), (500.0, 0)) == [498.4, 501.6, 700.0]
@@ -87,7 +87,7 @@ def test_precursor_peaks_are_removed_to_edge_of_width() -> None:
 
 
 @pytest.mark.parametrize("charge", [2, 3, 4])
-def test_charge_reduced_precursors_are_removed(charge: int) -> None:
+def test_preprocessing_removes_charge_reduced_precursors(charge: int) -> None:
     """Electron transfer reduces the charge without loss of protons: [M + 3H]3+ becomes [M + 3H]2+ and [M + 3H]+ (Good 2009)."""
     precursor = 400.3
     reduced = [precursor * charge / z for z in range(charge, 0, -1)]
@@ -117,13 +117,13 @@ def isotope_patterns(draw: st.DrawFn) -> Peaks:
 
 @settings(max_examples=150, deadline=None)
 @given(isotope_patterns(), st.sampled_from([(0.01, 0.0), (0.0, 2e-5), (0.3, 0.0)]))
-def test_explained_isotope_peaks_are_removed(peaks: Peaks, tolerance: tuple[float, float]) -> None:
+def test_deisotoping_removes_explained_isotope_peaks(peaks: Peaks, tolerance: tuple[float, float]) -> None:
     rounded = [(mz, float(np.float32(height))) for mz, height in peaks]
     expected = [upper[0] for i, upper in enumerate(rounded) if not any(explains(lower, upper, tolerance) for lower in rounded[:i])]
     assert remaining_mz(rounded, Settings(deisotope=True, tolerance=tolerance)) == expected
 
 
-def test_monoisotopic_peak_of_averagine_remains() -> None:
+def test_deisotoping_retains_the_monoisotopic_peak() -> None:
     """Averagine (Senko 1995) of 900 Da: isotopes of 100, 50, 16, 4 per cent."""
     for charge in (1, 2):
         pattern = [(700.3 + k * SPACING / charge, height) for k, height in enumerate((100.0, 50.0, 16.0, 4.0))]
@@ -140,7 +140,7 @@ TRANSFORMS = {
 
 @settings(max_examples=100, deadline=None)
 @given(PEAKS, st.sampled_from(sorted(TRANSFORMS)))
-def test_transformed_weights_have_unit_length(peaks: Peaks, transform: int) -> None:
+def test_transformed_peak_weights_have_unit_length(peaks: Peaks, transform: int) -> None:
     _, weight, _ = run([peaks], Settings(transform=transform))[0]
     values = TRANSFORMS[transform]([height for _, height in peaks])
     length = math.sqrt(sum(value * value for value in values))
@@ -152,7 +152,7 @@ def test_transformed_weights_have_unit_length(peaks: Peaks, transform: int) -> N
 @settings(max_examples=100, deadline=None)
 @given(PEAKS, st.sampled_from(sorted(TRANSFORMS)))
 @example([], TRANSFORM_LOG)
-def test_correlation_weights_are_scaled_to_fifty_per_window(peaks: Peaks, transform: int) -> None:
+def test_correlation_weights_have_maximum_50_in_each_window(peaks: Peaks, transform: int) -> None:
     """Preparation of Comet (Eng 2013) for the remaining peaks; the transform of the other weights does not affect it."""
     _, _, correlation = run([peaks], Settings(transform=transform))[0]
     expected = []

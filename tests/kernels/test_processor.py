@@ -12,7 +12,7 @@ from proteoscope.kernels.device import StopFlag, backend_module
 from proteoscope.kernels.partitions import Partition
 
 
-def test_run_does_every_item_once_with_increasing_progress():
+def test_processor_run_does_every_item_once_with_increasing_progress():
     done: list[int] = []
     lock = threading.Lock()
 
@@ -27,7 +27,7 @@ def test_run_does_every_item_once_with_increasing_progress():
     assert ends[-1] == 11
 
 
-def test_run_reports_unchanged_progress_during_long_partition():
+def test_processor_run_reports_unchanged_progress_during_a_long_partition():
     finish = threading.Event()
     ends = Processor(1).run(lambda first, last, stop: finish.wait(10) and None, [Partition(0, 5, 1.0)], 0)
     assert next(ends) == 0
@@ -35,7 +35,7 @@ def test_run_reports_unchanged_progress_during_long_partition():
     assert list(ends)[-1] == 5
 
 
-def test_run_stops_when_closed():
+def test_processor_run_stops_when_closed():
     begun = []
 
     def work(first: int, last: int, stop: StopFlag) -> None:
@@ -49,7 +49,7 @@ def test_run_stops_when_closed():
     assert len(begun) < 50
 
 
-def test_run_raises_errors_of_partitions():
+def test_processor_run_raises_errors_of_partitions():
     def work(first: int, last: int, stop: StopFlag) -> None:
         raise ValueError("of a partition")
 
@@ -57,5 +57,5 @@ def test_run_raises_errors_of_partitions():
         list(Processor(2).run(work, [Partition(0, 1, 1.0), Partition(1, 2, 1.0)], 0))
 
 
-def test_backend_module_belongs_to_device():
+def test_backend_module_of_the_processor_is_the_cpu_module():
     assert backend_module(Processor(1), "digestion").__name__ == "proteoscope.kernels.cpu.digestion"

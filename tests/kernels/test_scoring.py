@@ -396,7 +396,7 @@ CUSTOM_END = Modification(21.981943, "DEK", 2)
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("precursor", [(0.0, 1e-5), WIDE, (30.0, 0.0), (0.0, 5e-3)])
 @pytest.mark.parametrize("fragment", [(0.02, 0.0), (0.0, 2e-5), (0.5, 0.0)])
-def test_best_candidates_equal_brute_force(score: int, precursor: tuple[float, float], fragment: tuple[float, float]) -> None:
+def test_spectrum_search_hits_equal_brute_force(score: int, precursor: tuple[float, float], fragment: tuple[float, float]) -> None:
     case = random_case(1, score=score, precursor=precursor, fragment=fragment)
     assert check(case, exact=True) >= len(case.queries)
 
@@ -405,14 +405,14 @@ def test_best_candidates_equal_brute_force(score: int, precursor: tuple[float, f
 @pytest.mark.parametrize(
     "changes", [{}, {"window": 4, "power": 2.0, "correlation_bin": 1.0005079, "correlation_offset": 0.4}, {"window": 1}]
 )
-def test_ksdp_and_xcorr_equal_their_papers(score: int, changes: dict[str, Any]) -> None:
+def test_ksdp_and_xcorr_equal_the_published_formulas(score: int, changes: dict[str, Any]) -> None:
     case = random_case(2, dyadic=False, score=score, precursor=(60.0, 0.0), **changes)
     assert check(case, exact=False) > 50
 
 
 @pytest.mark.parametrize("series", ["b", "y", "by", "cz", "abcxyz", "ax"])
 @pytest.mark.parametrize("charge", [1, 2, 4])
-def test_search_matches_ion_series_and_fragment_charges(series: str, charge: int) -> None:
+def test_spectrum_search_equals_brute_force_for_any_ion_series_and_charge(series: str, charge: int) -> None:
     assert check(random_case(3, series=series, maximum_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
 
 
@@ -429,13 +429,13 @@ def test_search_matches_ion_series_and_fragment_charges(series: str, charge: int
     ],
 )
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_modified_forms_are_all_arrangements_without_conflicts(modifications: tuple[Modification, ...], most: int, score: int) -> None:
+def test_spectrum_search_scores_all_arrangements_of_modifications(modifications: tuple[Modification, ...], most: int, score: int) -> None:
     case = random_case(4, modifications=modifications, most=most, score=score, precursor=(1.0, 0.0), n_hits=10)
     assert check(case, exact=True) > 10
 
 
 @pytest.mark.parametrize("score", [KSDP, XCORR])
-def test_modified_forms_have_the_other_scores(score: int) -> None:
+def test_ksdp_and_xcorr_of_modified_peptides_equal_brute_force(score: int) -> None:
     case = random_case(
         5, dyadic=False, modifications=(OXIDATION, PHOSPHO, ACETYL), most=3, score=score, precursor=(1.0, 0.0), n_term=229.163
     )
@@ -443,7 +443,7 @@ def test_modified_forms_have_the_other_scores(score: int) -> None:
 
 
 @pytest.mark.parametrize("maximum_forms", [1, 2, 5])
-def test_search_limits_arrangements_of_a_combination(maximum_forms: int) -> None:
+def test_spectrum_search_limits_arrangements_of_a_combination(maximum_forms: int) -> None:
     limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, maximum_forms=maximum_forms, precursor=(40.0, 0.0))
     n = check(limited, exact=True)
     assert n < check(replace(limited, maximum_forms=1000), exact=True)
@@ -451,7 +451,7 @@ def test_search_limits_arrangements_of_a_combination(maximum_forms: int) -> None
 
 @pytest.mark.parametrize("errors", [(0, 1, 2, 3), (-1, 0, 1), (2,), (-3, 5)])
 @pytest.mark.parametrize("precursor", [(0.0, 1e-5), (0.7, 0.0), (3.0, 0.0)])
-def test_isotope_errors_score_each_peptide_once(errors: tuple[int, ...], precursor: tuple[float, float]) -> None:
+def test_spectrum_search_with_isotope_errors_scores_each_peptide_once(errors: tuple[int, ...], precursor: tuple[float, float]) -> None:
     case = random_case(7, isotope_errors=errors, precursor=precursor, modifications=(OXIDATION,), most=1)
     assert check(case, exact=True) >= len(case.queries)
     hits = search(case)
@@ -460,18 +460,18 @@ def test_isotope_errors_score_each_peptide_once(errors: tuple[int, ...], precurs
         assert len(set(keys)) == len(keys)
 
 
-def test_isotope_errors_begin_at_their_mass() -> None:
+def test_isotope_errors_apply_from_their_minimum_mass() -> None:
     case = random_case(8, 150, isotope_errors=(0, 1, 2), isotope_minimum=(0.0, 700.0, 900.0), precursor=(0.1, 0.0))
     check(case, exact=True)
 
 
 @pytest.mark.parametrize("least", [1, 4, 9])
-def test_candidates_with_few_matched_ions_are_counted_only(least: int) -> None:
+def test_candidates_with_few_matched_ions_are_counted_but_not_reported(least: int) -> None:
     case = random_case(9, precursor=(10.0, 0.0), minimum_matched=least)
     assert check(case, exact=True) > int((search(case).peptide >= 0).sum())
 
 
-def test_fixed_masses_at_the_ends_shift_the_ions() -> None:
+def test_fixed_terminal_modifications_shift_the_ions() -> None:
     case = random_case(10, n_term=229.162932, c_term=-0.984016, precursor=(2.0, 0.0), modifications=(OXIDATION, CARBAMYL), most=2)
     check(case, exact=True)
 
@@ -487,7 +487,7 @@ def test_spectrum_without_peaks_has_no_candidates() -> None:
             assert np.all(hits.peptide[query] == -1)
 
 
-def test_search_accepts_no_spectra_and_no_peptides() -> None:
+def test_spectrum_search_accepts_no_spectra_and_no_peptides() -> None:
     search(replace(random_case(12), spectra=[], queries=[]))
     assert np.all(search(replace(random_case(12), peptides=[])).peptide == -1)
 
@@ -497,7 +497,7 @@ def single(sequence: str, spectrum: list[tuple[float, float, float]], mass_shift
     return Case(peptides, [spectrum], [(0, 2, peptides[0].mass + mass_shift)], **changes)
 
 
-def test_precursor_tolerance_includes_its_edge() -> None:
+def test_precursor_tolerance_includes_the_edge() -> None:
     peak = [(300.0, 0.5, 1.0)]
     half = 0.25  # a power of two, which is added to a mass and subtracted without rounding
     mass = dictionary(["PEPTIDE"])[0].mass
@@ -507,7 +507,7 @@ def test_precursor_tolerance_includes_its_edge() -> None:
 
 
 @pytest.mark.parametrize("fragment", [(0.5, 0.0), (0.03, 0.0), (20.0, 0.0), (0.0, 2e-5), (0.0, 4e-4), (0.0, 0.02), (0.0, 0.1)])
-def test_fragment_tolerance_ends_at_its_edge(fragment: tuple[float, float]) -> None:
+def test_fragment_tolerance_excludes_peaks_just_outside(fragment: tuple[float, float]) -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     half = fragment[0] + fragment[1] * b3
     for offset, n in ((1 - 1e-6, 1), (1 + 1e-6, 0), (-1 + 1e-6, 1), (-1 - 1e-6, 0)):
@@ -517,14 +517,14 @@ def test_fragment_tolerance_ends_at_its_edge(fragment: tuple[float, float]) -> N
         assert int((hits.peptide[0] >= 0).sum()) == n, (offset, fragment)
 
 
-def test_ion_matches_heaviest_peak_within_tolerance() -> None:
+def test_spectrum_search_matches_the_highest_peak_within_tolerance() -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     peaks = [(b3 - 0.019, 0.25, 1.0), (b3, 0.125, 1.0), (b3 + 0.018, 0.5, 1.0), (b3 + 0.021, 0.9, 1.0)]
     assert search(single("PEPTIDE", peaks, series="b", maximum_charge=1)).score[0, 0] == 0.5
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, KSDP, XCORR])
-def test_equal_scores_have_the_order_of_the_dictionary(score: int) -> None:
+def test_hits_of_equal_score_have_the_order_of_the_peptide_index(score: int) -> None:
     """I and L have the same mass, so all eight score the same; the weights have no exact binary form, like real ones."""
     peptides = dictionary([f"PEPT{a}DE{b}K{c}R" for a in "IL" for b in "IL" for c in "IL"])
     ladder = np.cumsum([RESIDUES[residue] for residue in "PEPTIDEIKI"]) + PROTON
@@ -536,7 +536,7 @@ def test_equal_scores_have_the_order_of_the_dictionary(score: int) -> None:
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
-def test_hits_are_the_same_for_any_partition_of_queries(score: int) -> None:
+def test_spectrum_search_hits_do_not_depend_on_partitions(score: int) -> None:
     case = random_case(13, n_spectra=12, dyadic=False, score=score, precursor=(5.0, 0.0), modifications=(OXIDATION, PHOSPHO), most=2)
     whole, n = search(case), len(case.queries)
     for parts in ([(i, i + 1) for i in reversed(range(n))], [(5, n), (0, 5)], [(0, 0), (0, n), (n, n)]):
@@ -547,7 +547,7 @@ def test_hits_are_the_same_for_any_partition_of_queries(score: int) -> None:
 @pytest.mark.parametrize(
     "sequences", [["S" * 50], [f"S{'SST' * 4}{first}{second}" for first in "ACDEFGHIKLMNPQRTVWY" for second in "ACDEFGHIKLM"]]
 )
-def test_search_stops_inside_a_query_when_requested(sequences: list[str]) -> None:
+def test_spectrum_search_stops_inside_a_query_when_requested(sequences: list[str]) -> None:
     """One peptide with millions of forms, and many peptides with some thousand."""
     case = Case(
         dictionary(sequences),
@@ -577,7 +577,7 @@ def test_search_stops_inside_a_query_when_requested(sequences: list[str]) -> Non
     assert 0 < hits.n_candidates[0] < every
 
 
-def test_features_are_not_measured_after_a_stop() -> None:
+def test_match_features_are_not_measured_after_a_stop() -> None:
     case = single("PEPTIDE", [(300.0, 0.5, 1.0)])
     spectra, _, peptides, modifications = arrays_of(case)
     out, nothing = np.full((1, len(feature_names())), -1.0), np.full((1, 1), NOTHING, np.uint8)
@@ -589,7 +589,7 @@ def test_features_are_not_measured_after_a_stop() -> None:
     assert out[0, 1] > 0
 
 
-def test_candidates_are_counted_without_their_forms() -> None:
+def test_candidate_counts_include_combinations_but_not_arrangements() -> None:
     case = random_case(
         14, modifications=(OXIDATION, PHOSPHO), most=2, precursor=(3.0, 0.0), isotope_errors=(0, 1), isotope_minimum=(0.0, 800.0)
     )
@@ -680,7 +680,7 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
         {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
     ],
 )
-def test_features_equal_their_definitions(changes: dict[str, Any]) -> None:
+def test_match_features_equal_their_definitions(changes: dict[str, Any]) -> None:
     case = random_case(15, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
     assert len(rows) > 10
@@ -690,7 +690,7 @@ def test_features_equal_their_definitions(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("low_resolution", [False, True])
-def test_measured_score_equals_the_search_score(score: int, low_resolution: bool) -> None:
+def test_match_feature_score_equals_the_search_score(score: int, low_resolution: bool) -> None:
     """The sparse XCorr of the features equals the dense one of the search, also beyond the last peak of a spectrum."""
     low: dict[str, Any] = {"correlation_bin": 1.0005079, "correlation_offset": 0.4, "fragment": (0.5, 0.0)}
     case = random_case(
@@ -717,18 +717,18 @@ def test_measured_score_equals_the_search_score(score: int, low_resolution: bool
 
 
 @pytest.mark.parametrize("n_peaks", [0, 1])
-def test_features_of_a_spectrum_with_few_peaks_are_finite(n_peaks: int) -> None:
+def test_match_features_of_a_spectrum_with_few_peaks_are_finite(n_peaks: int) -> None:
     case = single("PEPTIDEK", [(300.0, 1.0, 50.0)][:n_peaks])
     assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
 
 
-def test_features_without_a_tolerance_are_finite() -> None:
+def test_match_features_with_zero_tolerance_are_finite() -> None:
     case = single("PEPTIDEK", [(200.0, 1.0, 50.0), (300.0, 1.0, 50.0)], fragment=(0.0, 0.0))
     assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
 
 
 @pytest.mark.parametrize("charge", [3, 6])
-def test_many_ions_match_by_chance(charge: int) -> None:
+def test_match_features_equal_definitions_for_1860_ions(charge: int) -> None:
     """62 bonds, six series and up to five charges: 1,860 ions; about half of the singly charged ones match here."""
     sequence = "ACDEFGHIKLMNPQRSTVWY" * 3 + "AAK"
     peaks = [(100.3 + 1.7 * i, 0.1, 1.0) for i in range(2500)]
@@ -748,7 +748,7 @@ def test_many_ions_match_by_chance(charge: int) -> None:
         {"maximum_charge": 1},
     ],
 )
-def test_peaks_of_bonds_equal_those_of_b_and_y_ions(changes: dict[str, Any]) -> None:
+def test_peaks_matched_at_bonds_equal_those_of_b_and_y_ions(changes: dict[str, Any]) -> None:
     case = random_case(31, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     case = replace(case, queries=[(spectrum, 2 + i % 3, mass) for i, (spectrum, _, mass) in enumerate(case.queries)])
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]

@@ -76,7 +76,7 @@ def scores_by_modification(synthetic, row, peptide, shift):
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
 
-def test_every_site_scores_as_a_modification_there(synthetic):
+def test_mass_shift_at_any_residue_scores_as_a_modification_there(synthetic):
     sequences, peptides, spectra, queries, settings = synthetic
     rows = [(row, peptide) for row in range(len(sequences)) for peptide in range(len(sequences))]
     spectrum, charge, peptide = (
@@ -99,7 +99,7 @@ def test_every_site_scores_as_a_modification_there(synthetic):
         assert (np.diff(probability[number, :length][order]) >= -1e-6).all()
 
 
-def test_shift_is_placed_at_its_true_site(synthetic):
+def test_mass_shift_is_placed_at_the_true_site(synthetic):
     sequences, peptides, spectra, queries, settings = synthetic
     n = len(sequences)
     candidate = np.tile(np.arange(n), (n, 1))
@@ -115,7 +115,7 @@ def test_shift_is_placed_at_its_true_site(synthetic):
         assert placed.shifted_isotope[row, row] == 0
 
 
-def test_best_site_of_random_spectra_is_mostly_right():
+def test_mass_shift_site_in_random_spectra_is_mostly_correct():
     random = np.random.default_rng(8)
     right = 0
     for _ in range(60):
@@ -135,7 +135,7 @@ def test_best_site_of_random_spectra_is_mostly_right():
     assert right >= 51
 
 
-def test_peptides_are_listed_by_bond_masses(synthetic):
+def test_list_peptide_masses_returns_the_mass_before_each_bond(synthetic):
     sequences, peptides = synthetic[:2]
     lengths = peptides.length.astype(np.int64) - 1
     offsets = run_offsets(lengths)
@@ -146,7 +146,7 @@ def test_peptides_are_listed_by_bond_masses(synthetic):
         assert masses[offsets[i] : offsets[i + 1]].tolist() == expected
 
 
-def test_peaks_are_listed_by_distance_to_both_ends(synthetic):
+def test_query_lists_have_peak_masses_from_both_termini(synthetic):
     _, _, spectra, queries, settings = synthetic
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
     actual = query_lists(spectra, queries, settings, lists)

@@ -50,7 +50,7 @@ def open_gpu(monkeypatch: pytest.MonkeyPatch) -> ShimGpu:
 
 
 @pytest.mark.parametrize("n_bytes", [1, 3, 64, 1000])
-def test_write_beyond_buffer_names_kernel_and_argument(gpu: ShimGpu, n_bytes: int) -> None:
+def test_shim_reports_kernel_and_argument_of_a_write_beyond_a_buffer(gpu: ShimGpu, n_bytes: int) -> None:
     filled, values = gpu.buffer(n_bytes), gpu.buffer(4)
     gpu.upload(values, np.array([7], np.int32), None)
     gpu.launch("a.cu", "fill", n_bytes, 1, (values, filled, np.int32(1)), None)
@@ -58,7 +58,7 @@ def test_write_beyond_buffer_names_kernel_and_argument(gpu: ShimGpu, n_bytes: in
         gpu.launch("a.cu", "fill", n_bytes + 1, 1, (values, filled, np.int32(1)), None)
 
 
-def test_write_beyond_buffer_known_by_address_is_detected(gpu: ShimGpu) -> None:
+def test_shim_detects_a_write_beyond_a_buffer_given_by_address(gpu: ShimGpu) -> None:
     hidden, places = gpu.buffer(40), gpu.buffer(8)
     gpu.upload(places, np.array([gpu.address(hidden)], np.uint64), None)
     gpu.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(8)), None)
@@ -66,7 +66,7 @@ def test_write_beyond_buffer_known_by_address_is_detected(gpu: ShimGpu) -> None:
         gpu.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(9)), None)
 
 
-def test_freed_buffer_is_not_checked(gpu: ShimGpu) -> None:
+def test_shim_does_not_check_freed_buffers(gpu: ShimGpu) -> None:
     retained = gpu.buffer(4)
     for _ in range(50):
         gpu.buffer(100)
@@ -75,7 +75,7 @@ def test_freed_buffer_is_not_checked(gpu: ShimGpu) -> None:
 
 
 @pytest.mark.parametrize("kernel", ["keep_shared", "keep_static"])
-def test_shared_memory_of_another_block_is_not_visible(kernel: str) -> None:
+def test_shim_hides_the_shared_memory_of_other_blocks(kernel: str) -> None:
     # Two libraries with an array of the same name and another size: each has its own.
     for size in (8, 4000, 16):
         out = np.zeros(3, np.uint32)
@@ -84,7 +84,7 @@ def test_shared_memory_of_another_block_is_not_visible(kernel: str) -> None:
 
 
 @pytest.mark.parametrize("shared_bytes", [1, 64, 99 << 10, 256 << 10])
-def test_write_beyond_dynamic_shared_memory_is_an_error(shared_bytes: int) -> None:
+def test_shim_reports_a_write_beyond_dynamic_shared_memory(shared_bytes: int) -> None:
     library, out = compiled(KERNELS.replace("SIZE", "8")), np.zeros(1, np.uint32)
     launch(library, "share", 1, 1, (out, np.int32(shared_bytes - 1)), shared_bytes=shared_bytes)
     with pytest.raises(DeviceError, match=f"a write beyond the {shared_bytes} bytes of dynamic shared memory"):

@@ -37,7 +37,7 @@ def plain_moved(mz, charge, masses, shuffled, ends, width, series):
 @pytest.mark.parametrize("charge", [1, 2, 3, 5])
 @pytest.mark.parametrize(("absolute", "relative"), [(0.5, 0.0), (0.0, 20e-6)])
 @pytest.mark.parametrize("series", ["by", "cz", "bycz"])
-def test_move_peaks_equals_reference_loops(charge, absolute, relative, series):
+def test_move_peaks_equals_plain_loops(charge, absolute, relative, series):
     random = np.random.default_rng(charge)
     lengths = np.array([2, 7, 15, 30])
     offsets = np.append(0, np.cumsum(lengths))

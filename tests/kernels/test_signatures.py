@@ -25,7 +25,7 @@ def own_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signatures, "power", SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path / "marks"))))
 
 
-def test_listed_kernels_are_kernels_with_types() -> None:
+def test_listed_kernels_exist_and_have_valid_types() -> None:
     listed = signatures.listed_kernels()
     assert len(listed) > 100
     for number, kernel in enumerate(listed):
@@ -57,7 +57,7 @@ def test_kernel_groups_have_every_search() -> None:
         ["kernels.layouts.numpy", "int64"],
     ],
 )
-def test_parse_type_rejects_other_descriptions(description: object) -> None:
+def test_parse_type_rejects_invalid_descriptions(description: object) -> None:
     with pytest.raises(ValueError):
         signatures.parse_type(description)
 
@@ -68,12 +68,12 @@ def test_parse_type_returns_the_types_of_arguments() -> None:
     assert str(signatures.parse_type(["tuple", "int64", FLOATS])) == "Tuple(int64, array(float64, 1d, C))"
 
 
-def test_needed_kernels_have_callees(own_marks: None) -> None:
+def test_needed_kernels_include_called_kernels(own_marks: None) -> None:
     assert signatures.needed_kernels(["few"]) == {0, 1}
     assert signatures.needed_kernels(["few", "other"]) == {0, 1, 2}
 
 
-def test_mark_compiled_marks_contained_groups(own_marks: None) -> None:
+def test_mark_compiled_also_marks_contained_groups(own_marks: None) -> None:
     signatures.mark_compiled(["few"])
     assert signatures.compiled_groups() == {"few"}
     signatures.mark_compiled(["other"])

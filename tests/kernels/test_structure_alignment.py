@@ -85,7 +85,7 @@ def test_structure_scores_equal_recurrences(device, compares, least):
     lengths=st.lists(st.integers(1, 60), min_size=1, max_size=12),
     gaps=st.sampled_from([(300, 40), (0, 0), (10, 10), (50, 0), (1 << 30, 1 << 30)]),
 )
-def test_structure_scores_for_any_lengths_and_gap_costs(device, seed, length, lengths, gaps):
+def test_structure_scores_equal_recurrences_for_any_lengths_and_gap_costs(device, seed, length, lengths, gaps):
     rng = np.random.default_rng(seed)
     query, chains, rewards = random_structures(rng, [length]), random_structures(rng, lengths), random_rewards(rng, 3, gaps=gaps)
     scores, elements, _ = searched(device(), query, chains, rewards, 100_000)
@@ -116,7 +116,7 @@ def test_structure_search_scores_only_requested_chains(device):
 
 
 @on_each
-def test_self_score_is_independent_of_longer_chains(device):
+def test_structure_score_of_a_chain_with_itself_ignores_longer_chains(device):
     rng = np.random.default_rng(7)
     chains, rewards = random_structures(rng, [10, 11, 200]), random_rewards(rng)
     alone, _, _ = searched(device(), chains.chain(0), chains.chain(0), rewards, 0)
@@ -126,7 +126,7 @@ def test_self_score_is_independent_of_longer_chains(device):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), lengths=st.tuples(st.integers(1, 80), st.integers(1, 80)), compares=st.booleans())
-def test_alignment_score_equals_sum_over_pairs(seed, lengths, compares):
+def test_structure_alignment_score_equals_sum_over_pairs(seed, lengths, compares):
     rng = np.random.default_rng(seed)
     # Part of a database, the type that the kernel is compiled ahead for.
     query, chain = (random_structures(rng, [length]).chain(0) for length in lengths)
@@ -155,7 +155,7 @@ def lost(query: StructureArrays, chain: StructureArrays, rewards: Rewards, i: in
 
 
 @needs_compiler
-def test_structure_analysis_counts_the_work_of_the_gpu():
+def test_structure_search_analysis_predicts_the_work_of_the_gpu():
     rng = np.random.default_rng(8)
     query, chains = random_structures(rng, [500]), random_structures(rng, LENGTHS)
     for least, compares in ((1, True), (0, False)):

@@ -41,7 +41,7 @@ def test_superposition_on_gpu_equals_cpu(lengths, effort):
 
 
 @with_compiler
-def test_superposition_is_independent_of_order_and_threads():
+def test_superposition_does_not_depend_on_launch_order_and_threads():
     pairs, gpu = random_pairs(np.random.default_rng(3), 3, 66, 90), ShimGpu()
     expected = superposed(Processor(1), pairs, SHORT)
     assert_same(superposed(gpu, pairs, SHORT), expected)
@@ -52,7 +52,7 @@ def test_superposition_is_independent_of_order_and_threads():
 
 
 @with_compiler
-def test_superposition_of_chains_beyond_shared_memory(monkeypatch):
+def test_gpu_superposition_equals_cpu_for_chains_beyond_shared_memory(monkeypatch):
     # The rows of every fourth residue fit, those of all do not: as on a GPU for 700 and 2,400 residues.
     monkeypatch.setattr("proteoscope.kernels.cuda.superposition._MAXIMUM_SHARED_BYTES", 28 << 10)
     rng = np.random.default_rng(4)
@@ -66,7 +66,7 @@ def test_superposition_of_chains_beyond_shared_memory(monkeypatch):
 
 @pytest.mark.parametrize("kernels", ["processor", pytest.param("gpu", marks=with_compiler)])
 @pytest.mark.parametrize("seed", [1, 8, 34, 2326])  # the score of each depends on the limit of rounds
-def test_search_ends_after_defined_number_of_rounds(seed, kernels):
+def test_superposition_search_ends_after_the_maximum_number_of_rounds(seed, kernels):
     chain, bent = bent_chains(seed)
     # One chain is so long that nothing is aligned, so only the given pairs are searched.
     longer = np.tile(chain, (-(-MAXIMUM_CELLS // len(chain) ** 2), 1))
@@ -80,7 +80,7 @@ def test_search_ends_after_defined_number_of_rounds(seed, kernels):
     np.testing.assert_allclose(actual.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
 
 
-def test_superposition_is_independent_of_other_pairs():
+def test_superposition_does_not_depend_on_other_pairs():
     pairs = random_pairs(np.random.default_rng(5), 6, 20, 60)
     every, some = superposed(Processor(2), pairs, SHORT), superposed(Processor(1), pairs, SHORT, 2, 4)
     np.testing.assert_array_equal(some.moves[2:4], every.moves[2:4])
@@ -89,7 +89,7 @@ def test_superposition_is_independent_of_other_pairs():
 
 
 @with_compiler
-def test_superposition_of_part_leaves_other_pairs_unchanged():
+def test_gpu_superposition_of_some_pairs_leaves_other_pairs_unchanged():
     pairs = random_pairs(np.random.default_rng(6), 5, 20, 40)
     actual, every = superposed(ShimGpu(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
     for name in ("moves", "scores", "rmsd", "counts"):
@@ -120,7 +120,7 @@ def test_superposition_reports_a_lost_or_full_gpu():
         superposed(gpu, pairs, SHORT)
 
 
-def test_grid_sums_are_the_same_in_any_order():
+def test_sums_of_coordinates_on_the_grid_do_not_depend_on_order():
     rng = np.random.default_rng(9)
     x, y = (np.ascontiguousarray((random_chain(rng, 900) * size).T) for size in (1.0, 5.0))
     on_grid(x, y)
@@ -139,7 +139,7 @@ def test_grid_sums_are_the_same_in_any_order():
     assert totals[0, 0] == totals[1, 0] > 0.0
 
 
-def test_grid_is_finer_than_structure_files():
+def test_coordinate_grid_is_finer_than_the_precision_of_structure_files():
     rng = np.random.default_rng(10)
     for length in (5, 300, 3000):
         # Radii of gyration of folded chains are 2.2 n^0.38 Å.

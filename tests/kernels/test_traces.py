@@ -24,7 +24,7 @@ def by_definition(peaks, windows, cells):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_extract_traces_equals_definition_and_keeps_maximum(seed):
+def test_extract_traces_equals_definition_and_retains_larger_values(seed):
     peaks, windows, n = random_traces(seed)
     cells = np.random.default_rng(seed).lognormal(3, 3, n).astype(np.float32)
     expected = by_definition(peaks, windows, cells)
@@ -35,7 +35,7 @@ def test_extract_traces_equals_definition_and_keeps_maximum(seed):
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("descending", [False, True])
-def test_traces_on_gpu_have_the_same_bytes(descending, monkeypatch):
+def test_extract_traces_on_gpu_equals_cpu(descending, monkeypatch):
     peaks, windows, n = random_traces(3)
     actual = [np.zeros(n, np.float32) for _ in range(3)]
     list(cpu.extract_traces(Processor(1), peaks, windows, actual[0]))
@@ -47,7 +47,7 @@ def test_traces_on_gpu_have_the_same_bytes(descending, monkeypatch):
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_failing_gpu_leaves_cells_unchanged():
+def test_extract_traces_on_a_lost_gpu_changes_nothing():
     peaks, windows, n = random_traces(4)
     cells = np.full(n, 2.0, np.float32)
     with pytest.raises(DeviceError):
@@ -69,7 +69,7 @@ def gaussian(times, apex, deviation=5.0, area=1000.0):
     return area / (deviation * np.sqrt(2 * np.pi)) * np.exp(-0.5 * ((times - apex) / deviation) ** 2)
 
 
-def test_gaussian_trace_has_its_area_time_and_width():
+def test_measured_gaussian_trace_has_the_true_area_time_and_width():
     times, pattern = np.arange(0.0, 100.0, 1.3), np.array([0.6, 0.3, 0.1])
     actual = measured(pattern[:, None] * gaussian(times, 50.4), pattern, times, [45.0])
     assert actual[AREA] == pytest.approx(1000.0, rel=0.01)
@@ -78,7 +78,7 @@ def test_gaussian_trace_has_its_area_time_and_width():
     assert actual[AGREEMENT] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_trace_gaps_are_bridged_up_to_their_limit():
+def test_measured_trace_bridges_gaps_up_to_the_limit():
     times, pattern = np.arange(0.0, 100.0), np.array([0.7, 0.3])
     rows = pattern[:, None] * gaussian(times, 50.0)
     rows[:, 53:55] = 0
@@ -86,7 +86,7 @@ def test_trace_gaps_are_bridged_up_to_their_limit():
     assert measured(rows, pattern, times, [48.0], gap=1)[AREA] < 800
 
 
-def test_trace_excludes_neighbour_in_time():
+def test_measured_trace_excludes_a_neighbouring_peak():
     times, pattern = np.arange(0.0, 150.0), np.array([0.7, 0.3])
     rows = pattern[:, None] * (gaussian(times, 50.0) + gaussian(times, 80.0, area=5000.0))
     assert measured(rows, pattern, times, [47.0])[AREA] == pytest.approx(1000.0, rel=0.05)
@@ -94,7 +94,7 @@ def test_trace_excludes_neighbour_in_time():
     assert measured(rows, pattern, times, [60.0], reach=40.0)[TIME] == pytest.approx(80.0, abs=1.0)
 
 
-def test_isotopes_of_another_pattern_disagree():
+def test_measured_agreement_is_low_for_another_isotope_pattern():
     times = np.arange(0.0, 60.0)
     rows = np.array([0.1, 0.9])[:, None] * gaussian(times, 30.0)
     actual = measured(rows, np.array([0.7, 0.3]), times, [30.0])

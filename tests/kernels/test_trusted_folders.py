@@ -19,13 +19,13 @@ OTHER_USER = 65534
 PROGRAM = "import os, proteoscope.kernels.cpu; print(os.environ.get('NUMBA_CACHE_DIR', ''))"
 
 
-def test_untrusted_folder_accepts_own_and_missing_folders(tmp_path: Path) -> None:
+def test_untrusted_folder_returns_none_for_own_and_missing_folders(tmp_path: Path) -> None:
     assert untrusted_folder(tmp_path) is None
     assert untrusted_folder(tmp_path / "missing" / "deeper") is None
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775, 0o757])
-def test_untrusted_folder_finds_folders_that_others_may_write(tmp_path: Path, mode: int) -> None:
+def test_untrusted_folder_returns_folders_writable_by_others(tmp_path: Path, mode: int) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     if mode == 0o775:
@@ -39,7 +39,7 @@ def test_untrusted_folder_finds_folders_that_others_may_write(tmp_path: Path, mo
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_untrusted_folder_finds_folders_and_links_of_others(tmp_path: Path) -> None:
+def test_untrusted_folder_returns_folders_and_links_owned_by_others(tmp_path: Path) -> None:
     folder, link = tmp_path / "theirs", tmp_path / "link"
     folder.mkdir()
     os.chown(folder, OTHER_USER, OTHER_USER)
@@ -52,7 +52,7 @@ def test_untrusted_folder_finds_folders_and_links_of_others(tmp_path: Path) -> N
     assert untrusted_folder(link / "cache") == link
 
 
-def test_cache_folder_ignores_a_folder_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_is_not_a_folder_writable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     monkeypatch.setenv(VARIABLE, str(folder))
@@ -63,7 +63,7 @@ def test_cache_folder_ignores_a_folder_others_may_write(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("variable", [VARIABLE, "NUMBA_CACHE_DIR"])
-def test_kernels_are_not_loaded_from_folders_of_others(tmp_path: Path, variable: str) -> None:
+def test_kernels_are_not_loaded_from_folders_writable_by_others(tmp_path: Path, variable: str) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(0o777)
@@ -75,7 +75,7 @@ def test_kernels_are_not_loaded_from_folders_of_others(tmp_path: Path, variable:
     assert list(folder.iterdir()) == []
 
 
-def test_scratch_folder_refuses_a_place_others_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_folder_rejects_a_parent_folder_others_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     tmp_path.chmod(0o1777)
     with scratch_folder() as folder:

@@ -69,7 +69,7 @@ def inputs(seed: int, n: int, width: float, **options: object) -> tuple[VectorAr
         Linkage, st.sampled_from(METHODS), st.sampled_from([0.05, 0.3, 0.5, 0.8, 1.0]), st.sampled_from([1, 2, 3, 6]), st.just(100)
     ),
 )
-def test_clusters_equal_definitions_with_ties(device, seed, n, width, coarse, linkage):
+def test_vector_clusters_equal_definitions_with_equal_similarities(device, seed, n, width, coarse, linkage):
     options = {"coarse": True, "bins": 12, "elements": 3} if coarse else {}
     vectors, ends = inputs(seed, n, width, **options)
     assert labels_on(device(), vectors, ends, linkage) == expected(vectors, ends, linkage)
@@ -77,7 +77,7 @@ def test_clusters_equal_definitions_with_ties(device, seed, n, width, coarse, li
 
 @on_each
 @pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
-def test_clusters_without_ties_equal_scipy(device, method):
+def test_vector_clusters_without_equal_similarities_equal_scipy(device, method):
     vectors, ends = inputs(1, 300, 60.0, noise=0.8, empty=0.0)
     distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)
     np.fill_diagonal(distances, 0.0)
@@ -90,7 +90,7 @@ def test_clusters_without_ties_equal_scipy(device, method):
 
 @on_each
 @pytest.mark.parametrize("minimum_neighbours", [2, 4, 9])
-def test_core_points_and_noise_equal_scikit_learn(device, minimum_neighbours):
+def test_single_linkage_core_points_and_noise_equal_scikit_learn(device, minimum_neighbours):
     from sklearn.cluster import DBSCAN  # which takes as long as many tests
 
     vectors, ends = inputs(2, 300, 60.0, noise=0.8, empty=0.0)
@@ -107,7 +107,7 @@ def test_core_points_and_noise_equal_scikit_learn(device, minimum_neighbours):
 
 @on_each
 @pytest.mark.parametrize("method", METHODS)
-def test_labels_do_not_depend_on_cuts(device, method):
+def test_vector_cluster_labels_do_not_depend_on_partitions(device, method):
     vectors, ends = inputs(3, 400, 2.5)
     requested, cuts = Linkage(method, 0.5, 3, 6), islands(ends)
     whole = labels_on(device(), vectors, ends, requested)
@@ -125,7 +125,7 @@ def test_labels_do_not_depend_on_cuts(device, method):
 
 @on_each
 @pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
-def test_components_beyond_limit_are_split_the_same_everywhere(device, method):
+def test_large_components_are_split_equally_on_every_device(device, method):
     vectors, ends = inputs(4, 400, 80.0, kinds=3, noise=0.5)
     requested = Linkage(method, 0.6, maximum_members=8)
     labels = labels_on(device(), vectors, ends, requested)
@@ -137,7 +137,7 @@ def test_components_beyond_limit_are_split_the_same_everywhere(device, method):
     assert len(set(labels)) < 120, "and find most of what belongs together"
 
 
-def test_distant_kinds_are_whole_after_a_split():
+def test_distant_clusters_remain_whole_when_a_large_component_is_split():
     rng, n = np.random.default_rng(5), 600
     kinds = rng.integers(0, 4, n)
     bins = np.repeat(kinds * 40, 20) + np.tile(np.arange(20), n)
@@ -149,7 +149,7 @@ def test_distant_kinds_are_whole_after_a_split():
         assert labels_on(Processor(2), vectors, ends, Linkage(method, 0.8, maximum_members=8)) == first
 
 
-def test_representative_vector_has_unit_length():
+def test_representative_vectors_of_clusters_have_unit_length():
     from proteoscope.kernels.cpu.linkage_rounds import _sums
 
     vectors = random_vectors(np.random.default_rng(6), 50, empty=0.0)
@@ -166,7 +166,7 @@ def test_representative_vector_has_unit_length():
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), most=st.sampled_from([1, 2, 5, 30]), largest=st.sampled_from([2, 5, 1000]))
-def test_sum_has_the_largest_elements_first_of_equal_ones(seed, most, largest):
+def test_vector_sum_retains_the_largest_elements(seed, most, largest):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 20, 12)
     bins = [np.sort(rng.choice(25, length, replace=False)) for length in lengths]
@@ -190,7 +190,7 @@ def test_sum_has_the_largest_elements_first_of_equal_ones(seed, most, largest):
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 30), width=st.sampled_from([0.0, 0.5, 2.0, 50.0]))
-def test_islands_are_the_longest_unconnected_runs(seed, n, width):
+def test_islands_of_vectors_end_where_no_window_extends_beyond(seed, n, width):
     ends = windows(np.random.default_rng(seed), n, width)
     cuts = [i for i in range(1, n) if all(end <= i for end in ends[:i])]
     assert islands(ends).tolist() == [*([0] if n else []), *cuts, n]
@@ -200,13 +200,13 @@ def test_islands_are_the_longest_unconnected_runs(seed, n, width):
     "linkage", [Linkage(3, 0.5), Linkage(SINGLE, 0.0), Linkage(SINGLE, 1.1), Linkage(SINGLE, 0.5, 0), Linkage(AVERAGE, 0.5, 2, 1)], ids=str
 )
 @on_each
-def test_clustering_rejects_numbers_out_of_bounds(device, linkage):
+def test_vector_clustering_rejects_invalid_settings(device, linkage):
     vectors, ends = inputs(7, 5, 2.0)
     with pytest.raises(ValueError):
         labels_on(device(), vectors, ends, linkage)
 
 
-def test_clustering_stops_immediately_when_closed():
+def test_vector_clustering_stops_immediately_when_closed():
     vectors = random_vectors(np.random.default_rng(8), 6000, kinds=2, noise=0.1)
     labels = np.full(6000, -7)
     work = backend_module(Processor(1), "vector_clustering").VectorClustering(Processor(1), vectors, np.full(6000, 6000))
@@ -231,7 +231,7 @@ class SmallGpu(ShimGpu):
 
 @needs_compiler
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5)], ids=str)
-def test_clustering_in_batches_on_gpu_of_little_memory(linkage):
+def test_vector_clustering_on_gpu_with_little_memory_equals_cpu(linkage):
     vectors, ends = inputs(9, 500, 2.5)
     whole = labels_on(Processor(1), vectors, ends, linkage)
     for free in (60_000, 120_000):
@@ -243,7 +243,7 @@ def test_clustering_in_batches_on_gpu_of_little_memory(linkage):
 
 
 @needs_compiler
-def test_matrices_beyond_memory_are_filled_in_turn():
+def test_gpu_clustering_fills_similarity_matrices_in_turn_if_memory_is_short():
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
     gpu, requested = SmallGpu(145_000), Linkage(AVERAGE, 0.5)
     assert labels_on(gpu, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
@@ -251,7 +251,7 @@ def test_matrices_beyond_memory_are_filled_in_turn():
 
 
 @needs_compiler
-def test_fewer_matrices_are_filled_in_fragmented_memory():
+def test_gpu_clustering_fills_fewer_matrices_if_large_buffers_are_refused():
     class FragmentedGpu(ShimGpu):
         """A GPU that refuses buffers above some size, whatever is free."""
 
@@ -272,7 +272,7 @@ def test_fewer_matrices_are_filled_in_fragmented_memory():
 
 
 @needs_compiler
-def test_matrix_beyond_memory_is_an_error():
+def test_gpu_clustering_rejects_a_similarity_matrix_larger_than_memory():
     vectors, ends = inputs(10, 300, 300.0, kinds=1, noise=0.1)
     assert labels_on(SmallGpu(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == labels_on(Processor(1), vectors, ends, Linkage(SINGLE, 0.5))
     with pytest.raises(DeviceMemoryError, match="a matrix takes"):
@@ -281,7 +281,7 @@ def test_matrix_beyond_memory_is_an_error():
 
 @needs_compiler
 @pytest.mark.parametrize("method", METHODS)
-def test_long_vectors_fill_tiles_of_fewer_than_32(method):
+def test_gpu_clustering_of_long_vectors_uses_smaller_tiles(method):
     vectors, ends = inputs(11, 45, 15.0, kinds=3, bins=600, elements=180, noise=0.8)
     lengths = np.diff(vectors.offsets)
     assert 200 < lengths.max() < 480
@@ -291,7 +291,7 @@ def test_long_vectors_fill_tiles_of_fewer_than_32(method):
 
 
 @needs_compiler
-def test_too_long_vectors_are_clustered_on_cpu():
+def test_gpu_clustering_rejects_too_long_vectors():
     vectors = VectorArrays(np.array([0, 1000]), np.arange(1000, dtype=np.int32), np.full(1000, 32, np.int16))
     with pytest.raises(UnsupportedSearchError, match="at most 960 elements, and one has 1,000"):
         labels_on(ShimGpu(), vectors, np.array([1]), Linkage(SINGLE, 0.5))
@@ -299,7 +299,7 @@ def test_too_long_vectors_are_clustered_on_cpu():
 
 @needs_compiler
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.3), Linkage(SINGLE, 0.3, 4), Linkage(COMPLETE, 0.3), Linkage(AVERAGE, 0.3)], ids=str)
-def test_clustering_analysis_counts_the_work_of_the_gpu(linkage):
+def test_vector_clustering_analysis_predicts_the_work_of_the_gpu(linkage):
     vectors = random_vectors(np.random.default_rng(12), 200, kinds=5, noise=0.1)
     ends, gpu = np.full(200, 200), ShimGpu()
     components = np.array(plain_components(plain_similarities(vectors, ends) >= 0.3))
@@ -315,5 +315,5 @@ def test_clustering_analysis_counts_the_work_of_the_gpu(linkage):
     assert work.cells == int((sizes**2).sum())
 
 
-def test_clustering_units_are_the_same_on_both_sides():
+def test_similarity_units_are_equal_in_python_and_cuda():
     assert constants("vector_clustering")["kUnits"] == SIMILARITY_UNITS

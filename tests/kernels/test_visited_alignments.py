@@ -8,7 +8,7 @@ from proteoscope.kernels.cpu.least_squares import MOVE
 from proteoscope.kernels.cpu.visited_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
 
 
-def test_visited_separates_different_alignments():
+def test_visited_alignments_distinguish_different_alignments():
     rng, met = np.random.default_rng(0), met_alignments(200)
     moves = rng.normal(size=(60, MOVE))
     marks = [mark_of_move(move, gap, by_states) for move in moves for gap, by_states in ((-0.6, 0.0), (0.0, 0.0), (-1.0, 0.5))]
@@ -22,13 +22,13 @@ def test_visited_separates_different_alignments():
     assert [place_of(met, mark) for mark in marks] == places
 
 
-def test_visited_identifies_pairs_independent_of_earlier_ones():
+def test_mark_of_pairs_ignores_pairs_before_the_given_start():
     pairs = np.array([[7, 7], [1, 2], [3, 5]], np.int32)
     assert mark_of_pairs(pairs, 1) == mark_of_pairs(pairs[1:].copy(), 0)
     assert mark_of_pairs(pairs[:, ::-1].copy(), 1) != mark_of_pairs(pairs, 1)
 
 
-def test_visited_returns_results_until_cleared():
+def test_visited_alignments_return_results_until_cleared():
     met, move = met_alignments(5), np.arange(float(MOVE))
     place = place_of(met, mark_of_move(move, -0.6, 0.0))
     assert met.rows[place] == -1
