@@ -43,7 +43,7 @@ def view(qtbot: QtBot, theme: Theme) -> AlignmentView:
 
 
 @pytest.mark.parametrize("width", [200, 333, 640, 1500])
-def test_lines_wrap_to_width_and_columns_match_the_pointer(width: int, theme: Theme) -> None:
+def test_alignment_lines_wrap_to_the_width_and_columns_match_the_pointer(width: int, theme: Theme) -> None:
     sheet = AlignmentSheet(long_pair(), WidgetMeasure.from_font(QGuiApplication.font()), width)
     assert sheet.per_row % 10 == 0
     assert sheet.per_row == 10 or sheet.size[0] <= width
@@ -53,7 +53,7 @@ def test_lines_wrap_to_width_and_columns_match_the_pointer(width: int, theme: Th
     assert sheet.column_at(2, 2) is None
 
 
-def test_only_visible_lines_are_drawn(view: AlignmentView, qtbot: QtBot) -> None:
+def test_alignment_view_draws_only_visible_lines(view: AlignmentView, qtbot: QtBot) -> None:
     view.plot.show_pair(long_pair(5000))
     drawn: list[int] = []
     real = AlignmentSheet._row
@@ -70,7 +70,7 @@ def test_only_visible_lines_are_drawn(view: AlignmentView, qtbot: QtBot) -> None
     assert 1 <= len(set(drawn)) <= view.plot.viewport().height() / sheet.row_height + 2
 
 
-def test_kinds_differ_in_colour_and_in_text(view: AlignmentView) -> None:
+def test_identical_similar_and_different_residues_have_different_colours(view: AlignmentView) -> None:
     view.show_pair(pair_of([("A", "A", False), ("L", "I", True), ("G", "W", False), ("-", "K", False)] * 2))
     layout = view.plot._sheet
     assert layout is not None
@@ -85,7 +85,7 @@ def test_kinds_differ_in_colour_and_in_text(view: AlignmentView) -> None:
     assert view.plot.pair is not None and view.plot.pair.middle == "A+  A+  "
 
 
-def test_hover_shows_the_column(view: AlignmentView) -> None:
+def test_alignment_tooltip_describes_the_column(view: AlignmentView) -> None:
     view.show_pair(pair_of([("A", "A", False), ("-", "K", False), ("L", "I", True)], 45, 52))
     layout = view.plot._sheet
     assert layout is not None
@@ -93,7 +93,7 @@ def test_hover_shows_the_column(view: AlignmentView) -> None:
     assert texts == ["Query A45, subject A52: identical", "Query gap after 45, subject K53: gap", "Query L46, subject I54: positive"]
 
 
-def test_keys_wheel_and_buttons_zoom(view: AlignmentView, qtbot: QtBot) -> None:
+def test_alignment_is_zoomed_by_keys_wheel_and_buttons(view: AlignmentView, qtbot: QtBot) -> None:
     plot = view.plot
     layout = plot._sheet
     assert layout is not None
@@ -123,7 +123,7 @@ def test_keys_wheel_and_buttons_zoom(view: AlignmentView, qtbot: QtBot) -> None:
     assert plot.zoom == 0.5
 
 
-def test_top_column_stays_on_top_when_lines_rewrap(view: AlignmentView, qtbot: QtBot) -> None:
+def test_top_column_of_alignment_stays_on_top_when_lines_rewrap(view: AlignmentView, qtbot: QtBot) -> None:
     plot = view.plot
     plot.verticalScrollBar().setValue(plot.verticalScrollBar().maximum() // 2)
     column = plot._column_on_top()
@@ -135,7 +135,7 @@ def test_top_column_stays_on_top_when_lines_rewrap(view: AlignmentView, qtbot: Q
     assert abs(plot._column_on_top() - column) < 2 * layout.per_row
 
 
-def test_copy_works_by_key_and_by_button(view: AlignmentView, qtbot: QtBot) -> None:
+def test_alignment_is_copied_by_key_and_by_button(view: AlignmentView, qtbot: QtBot) -> None:
     pair = view.plot.pair
     assert pair is not None
     with qtbot.waitSignal(view.message):
@@ -147,7 +147,7 @@ def test_copy_works_by_key_and_by_button(view: AlignmentView, qtbot: QtBot) -> N
     assert not view.copy_button.isEnabled() and not view.copy_action.isEnabled()
 
 
-def test_whole_alignment_is_exported_with_its_residues(view: AlignmentView, tmp_path: Path) -> None:
+def test_exported_alignment_figure_has_all_residues(view: AlignmentView, tmp_path: Path) -> None:
     pair = view.plot.pair
     assert pair is not None
     view.plot.export_action.write(tmp_path / "alignment.svg")
@@ -162,7 +162,7 @@ def test_whole_alignment_is_exported_with_its_residues(view: AlignmentView, tmp_
         assert (tmp_path / f"alignment.{ending}").stat().st_size > 1000
 
 
-def test_heading_is_complete_in_narrow_view_and_short_alignment(theme: Theme, view: AlignmentView) -> None:
+def test_alignment_heading_is_complete_in_a_narrow_view(theme: Theme, view: AlignmentView) -> None:
     measure = WidgetMeasure.from_font(QGuiApplication.font())
     fact = "45.2 bits (score 100), E-value 1e-10, identity 38.3 % of 394"
     pair = AlignedPair("QUERY", "SUBJECT", "a relative", 1, 1, "ACD", "ACD", "ACD", (fact, "gaps 3"))
@@ -175,7 +175,7 @@ def test_heading_is_complete_in_narrow_view_and_short_alignment(theme: Theme, vi
     assert figure is not None and figure.draw(None).width > WidgetMeasure(7.0, measure.font).width(fact)
 
 
-def test_figure_of_long_alignment_fits_a_pdf_page(view: AlignmentView, tmp_path: Path) -> None:
+def test_exported_figure_of_a_long_alignment_fits_a_pdf_page(view: AlignmentView, tmp_path: Path) -> None:
     view.show_pair(long_pair(20_000))
     figure = view.plot._figure()
     assert figure is not None and max(figure.draw(None).height, figure.draw(None).width) <= 14_400
@@ -183,7 +183,7 @@ def test_figure_of_long_alignment_fits_a_pdf_page(view: AlignmentView, tmp_path:
     assert (tmp_path / "long.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_text_replaces_the_alignment(view: AlignmentView) -> None:
+def test_alignment_view_shows_a_text_without_an_alignment(view: AlignmentView) -> None:
     view.show_pair(None, "Choose a hit.")
     assert view.plot.accessibleDescription() == "Choose a hit."
     assert view.plot.text_at(QPointF(50, 50)) == ""

@@ -18,7 +18,7 @@ from proteoscope.gui.theme import Theme
 from tests.engine.views.test_structure_pair import pair_of
 
 
-def test_columns_match_the_pointer(theme: Theme) -> None:
+def test_structure_alignment_columns_match_the_pointer(theme: Theme) -> None:
     sheet = AlignmentSheet(pair_of("30I200M40D20M"), WidgetMeasure.from_font(QGuiApplication.font()), 640)
     for column in range(len(sheet.pair)):
         left, top = sheet.corner(column)
@@ -27,7 +27,7 @@ def test_columns_match_the_pointer(theme: Theme) -> None:
     assert all(item.x + item.sign < sheet.heading_width for item in sheet.legend)
 
 
-def test_states_are_drawn_at_residues_but_not_in_gaps(qtbot: QtBot, theme: Theme) -> None:
+def test_secondary_structure_is_drawn_at_residues_but_not_in_gaps(qtbot: QtBot, theme: Theme) -> None:
     view = AlignmentView()
     qtbot.addWidget(view)
     view.resize(1400, 400)
@@ -51,7 +51,7 @@ def test_states_are_drawn_at_residues_but_not_in_gaps(qtbot: QtBot, theme: Theme
     assert seen > 20
 
 
-def test_only_visible_blocks_of_long_pair_are_drawn(qtbot: QtBot, theme: Theme) -> None:
+def test_structure_alignment_view_draws_only_visible_blocks(qtbot: QtBot, theme: Theme) -> None:
     view = AlignmentView()
     qtbot.addWidget(view)
     view.resize(700, 400)

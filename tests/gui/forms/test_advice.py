@@ -35,7 +35,7 @@ def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
     devices.close()
 
 
-def test_advice_on_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
+def test_preset_advice_for_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
     form.file_lists["spectra"].add([Path(str(resources.path("samples", "BSA1.mzML.gz")))])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].is_examined)
     touches: list[bool] = []
@@ -52,12 +52,12 @@ def test_advice_on_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qt
     assert str(form.parameters.parameters.fragment_tolerance) == "0.5 Da"
 
 
-def test_form_without_spectra_shows_no_advice(form: SearchForm) -> None:
+def test_form_without_spectra_shows_no_preset_advice(form: SearchForm) -> None:
     form.check()
     assert form.advice.advice is None and not form.advice.isVisible()
 
 
-def test_form_inspects_every_file(form: SearchForm, qtbot: QtBot, tmp_path: Path) -> None:
+def test_form_inspects_every_spectrum_file_for_preset_advice(form: SearchForm, qtbot: QtBot, tmp_path: Path) -> None:
     files = [tmp_path / f"{number}.mgf" for number in range(7)]
     for path in files:
         path.write_text("BEGIN IONS\nPEPMASS=500\nCHARGE=2+\n200.1 1\n300.2 1\nEND IONS\n")

@@ -31,18 +31,18 @@ def files(tmp_path: Path) -> list[Path]:
     return [tmp_path / name for name in _FILES]
 
 
-def test_window_names_every_file_category() -> None:
+def test_every_file_category_has_a_title_hint_and_icon() -> None:
     assert set(SORTS) == set(get_args(FileContent))
     assert all(sort.title and sort.held and sort.hint and sort.icon for sort in SORTS.values())
 
 
-def test_example_files_differ_in_category(files: list[Path]) -> None:
+def test_example_files_are_recognised_as_different_categories(files: list[Path]) -> None:
     sorts = [file_kind(path).sort for path in files]
     assert sorts == ["spectra", "proteins", "reads", "libraries", "identifications", "structures", None]
 
 
 @pytest.mark.parametrize("kind", [search.kind for search in SEARCHES])
-def test_form_explains_each_wrong_file(window: MainWindow, files: list[Path], qtbot: QtBot, kind: str) -> None:
+def test_form_of_each_search_explains_files_that_do_not_fit(window: MainWindow, files: list[Path], qtbot: QtBot, kind: str) -> None:
     window.start_page.new_buttons[kind].click()
     form = window.form
     assert form.search.kind == kind and form.isVisible()

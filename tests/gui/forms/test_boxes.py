@@ -88,7 +88,7 @@ def scroll_to(box: Box, qtbot: QtBot) -> QScrollArea | None:
 
 
 @pytest.mark.parametrize(("kind", "page"), PAGES)
-def test_wheel_scrolls_form_and_leaves_unfocused_boxes(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
+def test_mouse_wheel_scrolls_the_form_and_not_unfocused_boxes(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
     shown = brought_up(window, kind, page)
     window.resize(1000, 560)
     qtbot.waitExposed(window)
@@ -110,13 +110,13 @@ def test_wheel_scrolls_form_and_leaves_unfocused_boxes(window: MainWindow, kind:
 
 
 @pytest.mark.parametrize(("kind", "page"), PAGES)
-def test_no_box_uses_the_default_wheel_behaviour(window: MainWindow, kind: str, page: str) -> None:
+def test_no_input_box_takes_focus_by_the_mouse_wheel(window: MainWindow, kind: str, page: str) -> None:
     """Check hidden and disabled boxes, and those on other pages, too."""
     for box in boxes_within(getattr(window.searches[kind], page)):
         assert not box.focusPolicy() & Qt.FocusPolicy.WheelFocus & ~Qt.FocusPolicy.StrongFocus, box.accessibleName()
 
 
-def test_modification_picker_ignores_the_wheel_without_focus(window: MainWindow, qtbot: QtBot) -> None:
+def test_modification_picker_ignores_the_mouse_wheel_without_focus(window: MainWindow, qtbot: QtBot) -> None:
     picker = ModificationPicker("Variable modifications", window)
     picker.show()
     qtbot.waitExposed(picker)
@@ -130,7 +130,7 @@ def test_modification_picker_ignores_the_wheel_without_focus(window: MainWindow,
 
 
 @pytest.mark.parametrize("name", ["preset", "device", "missed_cleavages", "enzyme", "precursor_tolerance"])
-def test_wheel_changes_a_clicked_box(window: MainWindow, name: str, qtbot: QtBot) -> None:
+def test_mouse_wheel_changes_a_clicked_input_box(window: MainWindow, name: str, qtbot: QtBot) -> None:
     form = brought_up(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
@@ -150,7 +150,7 @@ def test_wheel_changes_a_clicked_box(window: MainWindow, name: str, qtbot: QtBot
     assert state_of(box) != before
 
 
-def test_mouse_wheel_ignores_box_that_was_focused_by_code(window: MainWindow, qtbot: QtBot) -> None:
+def test_mouse_wheel_does_not_change_a_box_focused_by_code(window: MainWindow, qtbot: QtBot) -> None:
     form = brought_up(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
@@ -190,7 +190,7 @@ def type_missed_cleavages(form: SearchForm, text: str) -> None:
     QTest.keyClicks(box.lineEdit(), text)
 
 
-def test_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
+def test_preset_that_replaces_edited_values_can_be_undone(form: SearchForm) -> None:
     type_missed_cleavages(form, "4")
     form.parameters.set_values({"enzyme": "Lys-C", "fdr": 0.05})
     edited, names = form.parameters.values(), form.parameters.changed_names
@@ -209,7 +209,7 @@ def test_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
     assert form.parameters.parameters is not None and form.parameters.changed_names == [], "resetting restores the preset before"
 
 
-def test_edited_values_survive_a_walk_through_presets(form: SearchForm, window: MainWindow) -> None:
+def test_edited_values_can_be_restored_after_selecting_several_presets(form: SearchForm, window: MainWindow) -> None:
     form.parameters.set_values({"missed_cleavages": 4})
     edited = form.parameters.values()
     choose(form, "phospho")
@@ -222,13 +222,13 @@ def test_edited_values_survive_a_walk_through_presets(form: SearchForm, window: 
     assert form.parameters.values() == later and form.presets.box.currentData() == "phospho"
 
 
-def test_preset_over_preset_offers_no_undo(form: SearchForm) -> None:
+def test_preset_that_replaces_a_preset_offers_no_undo(form: SearchForm) -> None:
     form.presets.choose("low-resolution")
     form.presets.choose("phospho")
     assert not form.presets.undo_button.isVisible()
 
 
-def test_saved_preset_replaces_no_values(form: SearchForm, tmp_path: Path) -> None:
+def test_saving_a_preset_offers_no_undo(form: SearchForm, tmp_path: Path) -> None:
     form.parameters.set_values({"missed_cleavages": 4})
     form.presets.save_file(tmp_path / "mine.toml")
     assert form.presets.box.currentText() == "mine" and not form.presets.undo_button.isVisible()
@@ -242,7 +242,7 @@ def test_unreadable_preset_is_not_selected(form: SearchForm, tmp_path: Path) -> 
     assert form.presets.box.currentData() == "phospho"
 
 
-def test_undo_leaves_gap_costs(window: MainWindow) -> None:
+def test_undo_of_a_preset_restores_edited_gap_costs(window: MainWindow) -> None:
     """Check that a matrix selected by the user sets its gap costs; one restored by undo does not."""
     window.menus.new["align"].trigger()
     form = window.form
@@ -256,7 +256,7 @@ def test_undo_leaves_gap_costs(window: MainWindow) -> None:
     assert form.parameters.values() == edited
 
 
-def test_parameters_of_a_run_need_no_undo(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starting_a_run_hides_the_undo_button_of_presets(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[object] = []
     form.run_requested.disconnect()
     form.run_requested.connect(requests.append)
@@ -267,7 +267,7 @@ def test_parameters_of_a_run_need_no_undo(form: SearchForm, monkeypatch: pytest.
     assert requests and not form.presets.undo_button.isVisible()
 
 
-def test_ctrl_z_undoes_reset_and_preset(window: MainWindow, qtbot: QtBot) -> None:
+def test_ctrl_z_undoes_reset_of_parameters_and_preset(window: MainWindow, qtbot: QtBot) -> None:
     form = window.searches["identify"].form
     window.show_page(form)
     form.presets.choose("high-resolution")

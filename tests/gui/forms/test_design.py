@@ -65,7 +65,7 @@ def click_cell(editor: DesignEditor, window: MainWindow, row: int, name: str, ha
     qtbot.waitUntil(lambda: view.selectionModel().isSelected(index))
 
 
-def test_design_is_guessed_filled_pasted_and_undone(
+def test_design_table_is_guessed_filled_pasted_and_undone(
     design: DesignEditor, window: MainWindow, project: Path, hand: Hand, qtbot: QtBot
 ) -> None:
     model = design.model
@@ -103,7 +103,7 @@ def test_design_is_guessed_filled_pasted_and_undone(
     assert written[0].read_text().splitlines()[4] == "made_heat_2.mzML\ts4\tB\t2"
 
 
-def test_design_table_is_loaded_saved_and_wrong_one_reported(design: DesignEditor, tmp_path: Path, qtbot: QtBot) -> None:
+def test_design_table_is_saved_and_loaded_and_a_wrong_file_is_reported(design: DesignEditor, tmp_path: Path, qtbot: QtBot) -> None:
     design.save(tmp_path / "saved.tsv")
     before = design.model.table
     (tmp_path / "other.tsv").write_text((tmp_path / "saved.tsv").read_text().replace("heat", "cold").replace("made_cold", "made_heat"))
@@ -123,7 +123,7 @@ def test_design_table_is_loaded_saved_and_wrong_one_reported(design: DesignEdito
     dialog.close()
 
 
-def test_pasted_table_matches_names_and_text_fills_selection(design: DesignEditor) -> None:
+def test_pasted_design_table_matches_file_names_and_text_fills_the_selection(design: DesignEditor) -> None:
     model = design.model
     model.paste([["condition", "File"], ["late", "made_heat_2"], ["early", "made_control_1.mzML"], ["none", "unknown"]], (0, 0), [])
     assert column(model, "condition") == ["early", "control", "heat", "late"]
@@ -134,7 +134,7 @@ def test_pasted_table_matches_names_and_text_fills_selection(design: DesignEdito
     assert not model.flags(model.index(0, 0)) & Qt.ItemFlag.ItemIsEditable
 
 
-def test_search_again_restores_runs_and_design(
+def test_reuse_of_settings_restores_runs_and_design(
     window: MainWindow, project: Path, design: DesignEditor, tmp_path: Path, qtbot: QtBot
 ) -> None:
     table = tmp_path / "own.tsv"
@@ -154,7 +154,7 @@ def test_search_again_restores_runs_and_design(
     assert window.form.parameters.values()["run"] == (identified,)
 
 
-def test_block_columns_are_added_filled_undone_and_removed(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
+def test_block_columns_of_design_are_added_filled_undone_and_removed(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
     model, button = design.model, design.blocks_button
     before = model.table
     assert button.accessibleName() == "Block columns of the comparison" and button.focusPolicy() & Qt.FocusPolicy.TabFocus
@@ -177,7 +177,7 @@ def test_block_columns_are_added_filled_undone_and_removed(design: DesignEditor,
     assert model.table == before
 
 
-def test_conditions_confounded_with_a_block_are_refused(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
+def test_design_with_conditions_confounded_with_a_block_is_rejected(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
     design.block_actions["batch"].trigger()
     assert design.problem() == ""
     design.model.set_cells(((row, 4), text) for row, text in enumerate(["1", "1", "2", ""]))

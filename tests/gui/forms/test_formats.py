@@ -18,7 +18,7 @@ from proteoscope.gui.theme import Theme
 from tests.toy_format import TOY, write_toy
 
 
-def test_new_format_needs_only_its_registry_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_format_is_recognised_after_adding_a_line_to_the_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_toy(tmp_path / "run.toy")
     assert inspect_paths([tmp_path]).files == []
     monkeypatch.setattr(registry, "FORMATS", (TOY, *registry.FORMATS))
@@ -28,7 +28,7 @@ def test_new_format_needs_only_its_registry_line(tmp_path: Path, monkeypatch: py
     assert "*.toy *.toy.gz" in SORTS["spectra"].name_filter
 
 
-def test_folder_counts_structures_and_replaces_its_subfolders(tmp_path: Path) -> None:
+def test_folder_of_structures_is_listed_once_with_the_number_of_files(tmp_path: Path) -> None:
     for place in ("a.pdb", "b.ent.gz", "deep/er/c.mmcif", ".hidden.pdb", "notes.txt"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("x")
@@ -36,7 +36,7 @@ def test_folder_counts_structures_and_replaces_its_subfolders(tmp_path: Path) ->
     assert [file.path for file in inspect_paths([tmp_path]).files] == [tmp_path]
 
 
-def test_file_list_names_its_formats_when_file_is_unknown(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_file_list_error_for_an_unknown_file_lists_accepted_formats(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     (tmp_path / "greeting.txt").write_text("Dear reader,\n")
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
     survey_of_files = FileInspector(None)
@@ -52,7 +52,7 @@ def test_file_list_names_its_formats_when_file_is_unknown(tmp_path: Path, qtbot:
     survey_of_files.close()
 
 
-def test_vendor_runs_in_folder_are_listed_separately(tmp_path: Path) -> None:
+def test_vendor_runs_in_a_folder_are_listed_separately(tmp_path: Path) -> None:
     for name in ("waters.raw/_FUNC001.DAT", "waters.raw/_HEADER.TXT", "runs/bruker.d/analysis.tdf", "runs/thermo.raw", "notes.raw"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(THERMO_MAGIC if "thermo" in name else b"some words")

@@ -61,7 +61,7 @@ def type_over(widget: QWidget, text: str) -> None:
     QTest.keyClicks(line, text)
 
 
-def test_every_parameter_has_field_with_title_help_and_value(form: ParameterForm) -> None:
+def test_every_parameter_has_a_field_with_title_help_and_value(form: ParameterForm) -> None:
     defaults = IdentificationParameters()
     assert list(form.fields) == list(IdentificationParameters.model_fields)
     for described in IdentificationParameters.describe():
@@ -73,7 +73,7 @@ def test_every_parameter_has_field_with_title_help_and_value(form: ParameterForm
     assert form.changed_names == [] and form.problems == {}
 
 
-def test_parameter_kinds_have_the_expected_widgets(form: ParameterForm) -> None:
+def test_parameter_types_have_the_expected_widgets(form: ParameterForm) -> None:
     assert isinstance(box_of(form, "deisotope", QCheckBox), QCheckBox)
     assert box_of(form, "specificity", QComboBox).count() == 3
     assert box_of(form, "minimum_length", IntegerBox).suffix() == " residues"
@@ -83,7 +83,7 @@ def test_parameter_kinds_have_the_expected_widgets(form: ParameterForm) -> None:
     assert isinstance(form.fields["variable_modifications"].editor, ModificationsEditor)
 
 
-def test_form_of_another_search_needs_no_code(qtbot: QtBot, theme: Theme) -> None:
+def test_parameter_form_is_built_from_any_parameter_model(qtbot: QtBot, theme: Theme) -> None:
     class OtherParameters(SearchParameters):
         cutoff: float = parameter(0.5, gt=0, lt=1, title="Cutoff", group="First", help="Where to cut.")
         method: Literal["fast", "good"] = parameter("good", title="Method", group="First", help="How.")
@@ -99,7 +99,7 @@ def test_form_of_another_search_needs_no_code(qtbot: QtBot, theme: Theme) -> Non
 
 
 @pytest.mark.parametrize("widths", [(1000,), (600,), (1000, 600), (600, 1000, 600, 1000)])
-def test_sections_keep_their_order_without_holes(form: ParameterForm, qtbot: QtBot, widths: tuple[int, ...]) -> None:
+def test_form_sections_keep_their_order_without_empty_space(form: ParameterForm, qtbot: QtBot, widths: tuple[int, ...]) -> None:
     for width in widths:
         form.resize(width, 900)
         qtbot.wait(20)
@@ -114,7 +114,7 @@ def test_sections_keep_their_order_without_holes(form: ParameterForm, qtbot: QtB
         assert {below.y() - above.geometry().bottom() - 1 for above, below in pairwise(column)} <= {12}
 
 
-def test_advanced_parameters_are_folded_at_first(form: ParameterForm) -> None:
+def test_advanced_parameters_are_hidden_until_unfolded(form: ParameterForm) -> None:
     assert form.fields["missed_cleavages"].frame.isVisible()
     assert not form.fields["ksdp_power"].frame.isVisible()
     QTest.mouseClick(form.fold_button, Qt.MouseButton.LeftButton)
@@ -123,7 +123,7 @@ def test_advanced_parameters_are_folded_at_first(form: ParameterForm) -> None:
     assert not form.fields["ksdp_power"].frame.isVisible()
 
 
-def test_wrong_value_is_marked_at_its_field(form: ParameterForm) -> None:
+def test_invalid_value_is_marked_at_the_field(form: ParameterForm) -> None:
     field = form.fields["missed_cleavages"]
     type_over(box_of(form, "missed_cleavages", IntegerBox), "77")
     assert form.parameters is None
@@ -134,7 +134,7 @@ def test_wrong_value_is_marked_at_its_field(form: ParameterForm) -> None:
     assert form.parameters is not None and form.parameters.missed_cleavages == 3  # type: ignore[attr-defined]
 
 
-def test_empty_value_is_marked(form: ParameterForm) -> None:
+def test_empty_value_of_a_parameter_is_marked(form: ParameterForm) -> None:
     line = box_of(form, "fdr", NumberBox).findChild(QLineEdit)
     line.selectAll()
     QTest.keyClick(line, Qt.Key.Key_Delete)
@@ -142,19 +142,19 @@ def test_empty_value_is_marked(form: ParameterForm) -> None:
     assert form.parameters is None
 
 
-def test_wrong_advanced_value_is_unfolded(form: ParameterForm) -> None:
+def test_invalid_value_unfolds_advanced_parameters(form: ParameterForm) -> None:
     form.set_values({"ksdp_power": 99.0})
     assert form.fields["ksdp_power"].message.isVisible()
     assert form.problems == {"ksdp_power": "Expected at most 6"}
 
 
-def test_conflict_of_two_fields_is_marked_at_both(form: ParameterForm) -> None:
+def test_conflict_of_two_parameters_is_marked_at_both_fields(form: ParameterForm) -> None:
     form.set_values({"minimum_length": 30, "maximum_length": 20})
     assert set(form.problems) == {"minimum_length", "maximum_length"}
     assert "Minimum peptide length" in form.problems["minimum_length"]
 
 
-def test_arrows_stay_within_bounds(form: ParameterForm) -> None:
+def test_arrow_keys_keep_a_number_within_the_limits(form: ParameterForm) -> None:
     box = box_of(form, "missed_cleavages", IntegerBox)
     for _ in range(30):
         QTest.keyClick(box, Qt.Key.Key_Up)
@@ -164,7 +164,7 @@ def test_arrows_stay_within_bounds(form: ParameterForm) -> None:
     assert box.value() == 0
 
 
-def test_changed_values_are_marked_and_can_be_reset(form: ParameterForm) -> None:
+def test_changed_parameters_are_marked_and_can_be_reset(form: ParameterForm) -> None:
     field = form.fields["missed_cleavages"]
     assert not field.label.font().bold() and not field.reset_button.isVisible()
     type_over(box_of(form, "missed_cleavages", IntegerBox), "1")
@@ -180,7 +180,7 @@ def test_changed_values_are_marked_and_can_be_reset(form: ParameterForm) -> None
 
 
 @pytest.mark.parametrize("preset", preset_names("identify"))
-def test_every_preset_passes_through_the_form_unchanged(form: ParameterForm, preset: str) -> None:
+def test_presets_are_unchanged_by_the_form(form: ParameterForm, preset: str) -> None:
     wanted = IdentificationParameters.checked(read_preset("identify", preset))
     form.set_baseline(wanted.model_dump())
     assert form.parameters == wanted
@@ -188,7 +188,7 @@ def test_every_preset_passes_through_the_form_unchanged(form: ParameterForm, pre
 
 
 @pytest.mark.parametrize("preset", preset_names("identify"))
-def test_every_preset_passes_through_a_file_unchanged(preset: str, tmp_path: Path) -> None:
+def test_presets_are_unchanged_by_saving_and_loading(preset: str, tmp_path: Path) -> None:
     wanted = IdentificationParameters.checked(read_preset("identify", preset))
     write_preset(tmp_path / "mine.toml", wanted.model_dump(), 'Mine, "quoted" \\ and\nin two lines \x7f')
     assert IdentificationParameters.checked(read_preset("identify", str(tmp_path / "mine.toml"))) == wanted
@@ -196,11 +196,11 @@ def test_every_preset_passes_through_a_file_unchanged(preset: str, tmp_path: Pat
     assert tomllib.loads(text)["description"] == 'Mine, "quoted" \\ and\nin two lines \x7f'
 
 
-def test_files_have_numbers_with_decimal_point(german: None) -> None:
+def test_preset_files_have_a_decimal_point_in_any_locale(german: None) -> None:
     assert "fdr = 0.05" in preset_text({"fdr": 0.05}, "")
 
 
-def test_numbers_follow_the_locale(german: None, form: ParameterForm) -> None:
+def test_number_boxes_use_the_decimal_separator_of_the_locale(german: None, form: ParameterForm) -> None:
     box = box_of(form, "fdr", NumberBox)
     assert box.text() == "0,01"
     type_over(box, "0,025")
@@ -213,18 +213,18 @@ def test_numbers_follow_the_locale(german: None, form: ParameterForm) -> None:
     assert form.problems["fdr"] == "Expected at most 0,5"
 
 
-def test_decimal_point_is_read_in_comma_locale(german: None, form: ParameterForm) -> None:
+def test_number_box_reads_a_decimal_point_in_a_locale_with_comma(german: None, form: ParameterForm) -> None:
     type_over(box_of(form, "fdr", NumberBox), "0.05")
     assert form.parameters is not None and form.parameters.fdr == 0.05  # type: ignore[attr-defined]
 
 
-def test_ambiguous_thousands_point_is_refused(german: None, form: ParameterForm) -> None:
+def test_number_box_rejects_an_ambiguous_thousands_point(german: None, form: ParameterForm) -> None:
     type_over(box_of(form, "maximum_mass", NumberBox), "1.500")
     assert form.problems["maximum_mass"].startswith("Expected a number")
 
 
 @pytest.mark.parametrize("text", ["0.02", "6000", "0.3333333333333333", "1e-05", "123456.789012"])
-def test_number_box_keeps_its_exact_value(qtbot: QtBot, theme: Theme, text: str) -> None:
+def test_number_box_shows_and_returns_the_exact_value(qtbot: QtBot, theme: Theme, text: str) -> None:
     box = NumberBox()
     qtbot.addWidget(box)
     box.setValue(float(text))
@@ -232,7 +232,7 @@ def test_number_box_keeps_its_exact_value(qtbot: QtBot, theme: Theme, text: str)
     assert QLocale.c().toDouble(box.text())[0] == pytest.approx(float(text), abs=1e-12)
 
 
-def test_steps_leave_no_binary_remainder(qtbot: QtBot, theme: Theme) -> None:
+def test_number_box_steps_leave_no_rounding_digits(qtbot: QtBot, theme: Theme) -> None:
     box = NumberBox(0.0, 1.0)
     qtbot.addWidget(box)
     box.setValue(0.1)
@@ -257,7 +257,7 @@ def test_steps_leave_no_binary_remainder(qtbot: QtBot, theme: Theme) -> None:
     ],
 )
 @pytest.mark.parametrize("leave", [Qt.Key.Key_Return, Qt.Key.Key_Tab])
-def test_invalid_number_stays_until_corrected(
+def test_number_box_shows_an_invalid_number_until_corrected(
     qtbot: QtBot, theme: Theme, kind: type[Any], language: str, typed: str, leave: Qt.Key
 ) -> None:
     before = QLocale()
@@ -287,7 +287,9 @@ def test_invalid_number_stays_until_corrected(
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.001", 0.001), ("0.5", 0.5), ("-0.125", -0.125), ("0,001", 0.001)])
-def test_point_after_leading_zero_is_decimal(german: None, qtbot: QtBot, theme: Theme, text: str, value: float) -> None:
+def test_number_box_reads_a_point_after_a_leading_zero_as_decimal(
+    german: None, qtbot: QtBot, theme: Theme, text: str, value: float
+) -> None:
     box = NumberBox()
     qtbot.addWidget(box)
     type_over(box, text)
@@ -295,7 +297,7 @@ def test_point_after_leading_zero_is_decimal(german: None, qtbot: QtBot, theme: 
 
 
 @pytest.mark.parametrize(("name", "value"), [("missed_cleavages", 3), ("window_width", 101.0)])
-def test_number_arrows_notify_the_form(form: ParameterForm, name: str, value: float) -> None:
+def test_arrow_keys_in_a_number_box_change_the_parameter(form: ParameterForm, name: str, value: float) -> None:
     box = form.fields[name].editor.findChild(QAbstractSpinBox)
     assert box is not None
     form.set_values({name: value - 1})
@@ -310,7 +312,7 @@ def test_number_arrows_notify_the_form(form: ParameterForm, name: str, value: fl
     assert "number" not in form.problems.get(name, "")
 
 
-def test_lists_accept_what_the_model_accepts(form: ParameterForm) -> None:
+def test_list_field_accepts_the_values_that_the_model_accepts(form: ParameterForm) -> None:
     line = box_of(form, "isotope_errors", QLineEdit)
     type_over(line, "0, 1; 2")
     assert form.parameters is not None and form.parameters.isotope_errors == (0, 1, 2)  # type: ignore[attr-defined]
@@ -320,7 +322,7 @@ def test_lists_accept_what_the_model_accepts(form: ParameterForm) -> None:
     assert "from -3 to 5" in form.problems["isotope_errors"]
 
 
-def test_ion_series_are_checkboxes(form: ParameterForm) -> None:
+def test_ion_series_are_selected_by_checkboxes(form: ParameterForm) -> None:
     boxes = {box.text(): box for box in form.fields["ion_series"].editor.findChildren(QCheckBox)}
     assert [name for name, box in boxes.items() if box.isChecked()] == ["by activation", "b", "y"] and not boxes["c"].isEnabled()
     assert form.parameters is not None and form.parameters.ion_series == "activation"  # type: ignore[attr-defined]
@@ -333,7 +335,7 @@ def test_ion_series_are_checkboxes(form: ParameterForm) -> None:
     assert form.problems["ion_series"] == "Select at least one ion series"
 
 
-def test_modification_can_be_replaced_and_removed(form: ParameterForm, qtbot: QtBot) -> None:
+def test_modifications_in_the_form_can_be_replaced_and_removed(form: ParameterForm, qtbot: QtBot) -> None:
     lines = box_of(form, "variable_modifications", QListWidget)
     lines.item(0).setText("Oxydation (M)")
     assert "Oxidation" in form.problems["variable_modifications"]
@@ -367,7 +369,7 @@ def search(picker: ModificationPicker, qtbot: QtBot, name: str = "", site: str =
     return rows(picker)
 
 
-def test_picker_finds_by_name_site_and_mass(picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_modification_picker_searches_by_name_site_and_mass(picker: ModificationPicker, qtbot: QtBot) -> None:
     assert search(picker, qtbot, "oxid")[0].startswith("Oxidation (")
     assert set(search(picker, qtbot, "phospho", "S")) >= {"Phospho (S)"}
     assert all(text.endswith("(S)") for text in rows(picker))
@@ -379,12 +381,12 @@ def test_picker_finds_by_name_site_and_mass(picker: ModificationPicker, qtbot: Q
     assert picker.message.isVisible() and "is not a site" in picker.message.text()
 
 
-def test_every_picker_entry_can_be_searched(picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_every_entry_of_the_modification_picker_is_a_valid_modification(picker: ModificationPicker, qtbot: QtBot) -> None:
     for text in dict.fromkeys(search(picker, qtbot, "")):
         assert str(parse_modification(text))
 
 
-def test_picker_responds_while_typing(picker: ModificationPicker) -> None:
+def test_modification_picker_searches_fast_enough_for_typing(picker: ModificationPicker) -> None:
     for name, site, mass in (("", "", ""), ("o", "", ""), ("ox", "", ""), ("a", "K", ""), ("", "", "15.99"), ("glyc", "", "")):
         picker.name.setText(name)
         picker.site.setText(site)
@@ -392,7 +394,7 @@ def test_picker_responds_while_typing(picker: ModificationPicker) -> None:
         assert lines_run(picker.search) < 60 * len(unimod()), "a few lines of Python for each entry and its sites"
 
 
-def test_picked_modifications_appear_in_the_form(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
+def test_modifications_selected_in_the_picker_appear_in_the_form(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
     search(picker, qtbot, "acetyl", "Protein N-term")
     picker.table.selectRow(rows(picker).index("Acetyl (Protein N-term)"))
     QTest.mouseClick(picker.add_button, Qt.MouseButton.LeftButton)
@@ -400,7 +402,7 @@ def test_picked_modifications_appear_in_the_form(picker: ModificationPicker, for
     assert form.parameters.variable_modifications == ("Oxidation (M)", "Acetyl (Protein N-term)")  # type: ignore[attr-defined]
 
 
-def test_custom_modification_is_checked_and_added(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
+def test_custom_modification_is_validated_and_added(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
     QTest.keyClicks(picker.own, "Label:+8.0142")
     assert not picker.add_button.isEnabled() and "expected a name and a site" in picker.message.text()
     QTest.keyClicks(picker.own, " (K)")
@@ -409,13 +411,13 @@ def test_custom_modification_is_checked_and_added(picker: ModificationPicker, fo
     assert "Label:+8.0142 (K)" in form.values()["variable_modifications"]
 
 
-def test_picker_reads_masses_of_the_locale(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_modification_picker_reads_masses_in_the_format_of_the_locale(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
     assert search(picker, qtbot, mass="79,966")[0] == "Phospho (S)"
     assert picker.found.data(picker.found.index(0, 2)) == "+79,966331"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a script plays the converter's part")
-def test_vendor_run_is_accepted_when_converter_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vendor_run_is_accepted_if_a_converter_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run.d"
     run.mkdir()
     (run / "analysis.tdf").write_bytes(bytes(70_000))
@@ -428,7 +430,7 @@ def test_vendor_run_is_accepted_when_converter_is_installed(tmp_path: Path, monk
     assert (file.sort, file.format, file.size) == ("spectra", "Bruker timsTOF run, by msconvert", 70_000)
 
 
-def test_files_are_recognised_by_content(tmp_path: Path, sample_data: Path) -> None:
+def test_file_categories_are_recognised_by_content(tmp_path: Path, sample_data: Path) -> None:
     spectra = file_kind(sample_data / "BSA1.mzML.gz")
     assert (spectra.sort, spectra.format) == ("spectra", "mzML")
     assert file_kind(sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").sort == "proteins"
@@ -437,7 +439,7 @@ def test_files_are_recognised_by_content(tmp_path: Path, sample_data: Path) -> N
     assert "no such file" in file_kind(tmp_path / "absent.mgf").problem
 
 
-def test_folders_are_searched_for_matching_files(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_folders_added_to_a_form_are_searched_for_matching_files(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "a.MGF").write_text("BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n", encoding="utf-8")
     (tmp_path / "deep" / "b.fasta").write_text(">P\nPEPTIDE\n", encoding="utf-8")
@@ -451,7 +453,7 @@ def test_folders_are_searched_for_matching_files(tmp_path: Path, qtbot: QtBot, t
     assert [file.path.name for file in answers[0].left_out] == ["notes.txt"]
 
 
-def test_folder_without_suffixes_is_added_by_content(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_files_without_suffixes_in_a_folder_are_recognised_by_content(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     folder = tmp_path / "from the instrument"
     folder.mkdir()
     for name in ("run_1", "run_2.peaks"):
@@ -473,7 +475,7 @@ def test_folder_without_suffixes_is_added_by_content(tmp_path: Path, qtbot: QtBo
     survey.close()
 
 
-def test_database_without_sequences_is_reported_before_run(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_form_reports_a_database_without_sequences_before_the_run(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     empty, full = tmp_path / "empty.fasta", tmp_path / "full.fasta"
     empty.write_text(">a\n>b\n\n", encoding="utf-8")
     full.write_text(">a\nPEPTIDE\n", encoding="utf-8")
@@ -489,7 +491,7 @@ def test_database_without_sequences_is_reported_before_run(tmp_path: Path, qtbot
     survey.close()
 
 
-def test_zero_is_shown_as_automatic_and_typed_as_number(qtbot: QtBot, theme: Theme) -> None:
+def test_zero_decoys_are_shown_as_automatic_and_replaced_by_typing(qtbot: QtBot, theme: Theme) -> None:
     form = ParameterForm(LibrarySearchParameters)
     qtbot.addWidget(form)
     form.unfold()
@@ -509,7 +511,7 @@ def test_zero_is_shown_as_automatic_and_typed_as_number(qtbot: QtBot, theme: The
     assert box.text() == "automatic" and form.parameters is not None and form.parameters.decoys_per_peptide == 0
 
 
-def test_titles_of_limits_use_minimum_and_maximum() -> None:
+def test_parameter_titles_of_limits_use_minimum_and_maximum() -> None:
     words = ("Most", "Fewest", "Least", "Largest", "Smallest", "Longest", "Shortest", "Lowest", "Highest")
     titles = {parameter.title for search in SEARCHES for parameter in search.model.describe()}
     assert not [title for title in titles if title.startswith(words)]

@@ -47,7 +47,7 @@ def choices(form: SearchForm) -> list[str]:
     return [str(box.itemData(i)) for i in range(box.count())]
 
 
-def test_input_accepts_only_a_project_folder(form: SearchForm) -> None:
+def test_project_field_of_the_form_accepts_only_a_project_folder(form: SearchForm) -> None:
     assert form.validation_error() == "Add a project with an identification"
     assert not form.project.line.isVisible() and not form.file_lists["project"].add_button.isVisible()
     assert (
@@ -55,7 +55,7 @@ def test_input_accepts_only_a_project_folder(form: SearchForm) -> None:
     )
 
 
-def test_results_go_into_the_given_project(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+def test_results_of_a_search_are_stored_in_the_selected_project(form: SearchForm, project: Project, qtbot: QtBot) -> None:
     form.file_lists["project"]._take_folder([str(project.folder)])
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
@@ -65,14 +65,14 @@ def test_results_go_into_the_given_project(form: SearchForm, project: Project, q
     assert moved.request.inputs == {"project": (Path("/elsewhere"),)} and moved.project_folder == Path("/elsewhere")
 
 
-def test_another_project_replaces_the_first(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_another_project_replaces_the_first_in_the_project_field(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     other, _ = project_with_results(tmp_path / "other")
     for folder in (project, other):
         form.file_lists["project"]._take_folder([str(folder.folder)])
     assert form.file_lists["project"].paths == [other.folder]
 
 
-def test_folder_without_project_is_marked_at_the_field(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_that_is_not_a_project_is_marked_at_the_field(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "folder").mkdir()
     files = form.file_lists["project"]
     files.give_project(tmp_path / "folder")
@@ -82,7 +82,7 @@ def test_folder_without_project_is_marked_at_the_field(form: SearchForm, tmp_pat
     qtbot.waitUntil(lambda: form.reason.text() == "A project cannot be used")
 
 
-def test_identifications_are_offered_newest_first(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+def test_form_offers_identification_runs_newest_first(form: SearchForm, project: Project, qtbot: QtBot) -> None:
     with project.run("identify", {}) as run:
         run.write_json("notes", {"has": "neither peaks nor matches"})
     form.set_project_folder(project.folder)
@@ -93,28 +93,28 @@ def test_identifications_are_offered_newest_first(form: SearchForm, project: Pro
     assert form.parameters.values()["run"] == "identify-0001"
 
 
-def test_run_missing_from_the_project_is_reported(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+def test_form_reports_a_run_missing_from_the_project(form: SearchForm, project: Project, qtbot: QtBot) -> None:
     form.go_on_from(project.folder, "identify-0009")
     qtbot.waitUntil(lambda: form.parameters.problems.get("run") == "This project has no such run")
     form.parameters.set_values({"run": ""})
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_project_without_identifications_is_reported(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_form_reports_a_project_without_identifications(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     empty = Project.create_or_open(tmp_path / "empty")
     form.set_project_folder(empty.folder)
     said = "This project has no finished identification with stored peaks"
     qtbot.waitUntil(lambda: form.parameters.problems.get("run") == said)
 
 
-def test_another_project_clears_the_chosen_run(form: SearchForm, project: Project, tmp_path: Path) -> None:
+def test_another_project_clears_the_selected_run(form: SearchForm, project: Project, tmp_path: Path) -> None:
     form.go_on_from(project.folder, "identify-0001")
     assert form.parameters.values()["run"] == "identify-0001"
     form.set_project_folder(Project.create_or_open(tmp_path / "other").folder)
     assert form.parameters.values()["run"] == ""
 
 
-def test_input_starts_with_open_project_or_continued_run(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_form_starts_with_the_open_project_or_the_run_to_continue(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["explain"].form
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: form.file_lists["project"].paths == [project.folder])
@@ -131,7 +131,9 @@ def test_input_starts_with_open_project_or_continued_run(window: MainWindow, pro
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_project_is_selected_when_dropped_on_form_else_opened(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_project_dropped_on_form_is_selected_and_elsewhere_is_opened(
+    window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
+) -> None:
     other, _ = project_with_results(tmp_path / "other")
     window.open_project(other.folder)
     results = window.searches["identify"].results
@@ -146,7 +148,7 @@ def test_project_is_selected_when_dropped_on_form_else_opened(window: MainWindow
     assert files.paths == [other.folder]
 
 
-def test_saved_preset_names_no_run(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_saved_preset_does_not_contain_the_selected_run(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     form.file_lists["project"]._take_folder([str(project.folder)])
     qtbot.waitUntil(form.run_button.isEnabled)
     form.go_on_from(project.folder, "identify-0001")
@@ -157,7 +159,7 @@ def test_saved_preset_names_no_run(form: SearchForm, project: Project, tmp_path:
     assert "minimum_similarity = 0.6" in text and "identify-0001" not in text
 
 
-def test_unidentified_spectra_are_searched_for_modifications(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_follow_up_form_searches_unidentified_spectra_for_modifications(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["modified"].form
     assert form.validation_error() == "Add spectra"
     window.open_project(project.folder)

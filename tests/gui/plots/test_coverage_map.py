@@ -54,7 +54,7 @@ def of_kind(coverage: Coverage, kind: str) -> ProteinFeature:
     return next(feature for feature in coverage.features if feature.kind == kind)
 
 
-def test_features_out_of_range_or_unknown_are_skipped() -> None:
+def test_protein_features_out_of_range_or_unknown_are_skipped() -> None:
     rows = [
         {"kind": "chain", "first": 1, "last": 121, "description": ""},
         {"kind": "an unknown kind", "first": 1, "last": 2, "description": ""},
@@ -62,7 +62,7 @@ def test_features_out_of_range_or_unknown_are_skipped() -> None:
     assert protein_features([*rows, ROWS[0]], len(SEQUENCE)) == protein_features([ROWS[0]], len(SEQUENCE))
 
 
-def test_feature_groups_stack_and_overlap_only_in_last_line() -> None:
+def test_protein_features_overlap_only_in_the_last_line_of_a_group() -> None:
     features = [ProteinFeature(kind.name, kind.group, at, at + 9, "") for kind in FEATURE_KINDS for at in range(0, 40, 3)]
     placed = feature_lanes(features, FEATURE_GROUPS)
     assert sorted(map(id, features)) == sorted(id(feature) for _, feature in placed)
@@ -83,12 +83,12 @@ def place_of(view: CoverageMap | HitBars, target: object) -> QRectF:
 
 
 @pytest.mark.parametrize("kind", [row["kind"] for row in ROWS])
-def test_tooltip_of_span_describes_its_feature(shown: CoverageMap, coverage: Coverage, kind: str) -> None:
+def test_coverage_map_tooltip_describes_the_protein_feature(shown: CoverageMap, coverage: Coverage, kind: str) -> None:
     feature = of_kind(coverage, kind)
     assert feature.text in shown.text_at(place_of(shown, feature).center()).splitlines()
 
 
-def test_tooltip_of_residue_lists_all_facts(shown: CoverageMap) -> None:
+def test_coverage_map_tooltip_of_residue_lists_peptides_and_features(shown: CoverageMap) -> None:
     assert shown.coverage is not None and shown._sheet is not None
     assert "LVNELTEFAK" in shown.text_at(place_of(shown, shown.coverage.peptides[0]).center())
     lines = shown.text_at(QRectF(*shown._sheet.residue(59)).center()).splitlines()
@@ -101,7 +101,7 @@ def test_tooltip_of_residue_lists_all_facts(shown: CoverageMap) -> None:
     ]
 
 
-def test_click_hides_a_group_and_menu_restores_it(shown: CoverageMap, coverage: Coverage) -> None:
+def test_click_on_legend_hides_a_feature_group_and_menu_restores_it(shown: CoverageMap, coverage: Coverage) -> None:
     assert [group for group, action in shown.group_actions.items() if action.isVisible()] == list(coverage.groups)
     assert shown._sheet is not None
     height = shown._sheet.size[1]
@@ -117,7 +117,7 @@ def test_click_hides_a_group_and_menu_restores_it(shown: CoverageMap, coverage: 
     place_of(shown, of_kind(coverage, "variant"))
 
 
-def test_map_without_features_is_unchanged(shown: CoverageMap, coverage: Coverage, tmp_path: Path) -> None:
+def test_coverage_map_without_features_has_no_feature_lines(shown: CoverageMap, coverage: Coverage, tmp_path: Path) -> None:
     shown.show_coverage(replace(coverage, features=()))
     bare = shown.viewport().grab().toImage()
     other = CoverageMap()
@@ -131,7 +131,7 @@ def test_map_without_features_is_unchanged(shown: CoverageMap, coverage: Coverag
     other.deleteLater()
 
 
-def test_figure_names_the_groups(shown: CoverageMap, tmp_path: Path) -> None:
+def test_exported_coverage_figure_has_the_feature_groups(shown: CoverageMap, tmp_path: Path) -> None:
     shown.export_action.write(tmp_path / "coverage.svg")
     text = (tmp_path / "coverage.svg").read_text()
     assert "disulfide bond" in text and "secondary structure" in text
@@ -150,7 +150,7 @@ def bars(qapp: object, coverage: Coverage) -> Iterator[HitBars]:
     view.deleteLater()
 
 
-def test_query_features_are_drawn_and_hit_features_in_tooltip(bars: HitBars, coverage: Coverage) -> None:
+def test_hit_bars_draw_query_features_and_show_hit_features_in_tooltips(bars: HitBars, coverage: Coverage) -> None:
     sheet = bars._sheet
     assert sheet is not None and len(sheet.features) == len(ROWS)
     left, right = (sheet._x(residue) for residue in (1, len(SEQUENCE) + 1))
@@ -164,7 +164,7 @@ def test_query_features_are_drawn_and_hit_features_in_tooltip(bars: HitBars, cov
     assert bars.text_at(second.center()).splitlines()[-1] == "residues 11 to 100 of the query"
 
 
-def test_click_hides_a_query_group(bars: HitBars) -> None:
+def test_click_on_legend_of_hit_bars_hides_a_feature_group(bars: HitBars) -> None:
     assert bars._sheet is not None
     groups = list(bars._sheet.key.places)
     place = QRectF(*bars._sheet.key.places["domain"]).center()

@@ -35,7 +35,7 @@ def x_of(shown: DepthPlot, position: float) -> float:
     return shown.place_of(position, 0.0).x()
 
 
-def test_drawing_needs_no_python_loop_over_alignments(shown: DepthPlot) -> None:
+def test_depth_plot_needs_no_python_loop_over_alignments(shown: DepthPlot) -> None:
     efforts = []
     for n in (100_000, 400_000):
         shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(n, 3_000_000)))
@@ -44,7 +44,7 @@ def test_drawing_needs_no_python_loop_over_alignments(shown: DepthPlot) -> None:
     assert efforts[1] <= 1.5 * efforts[0]
 
 
-def test_click_selects_the_positions_under_the_pointer(shown: DepthPlot, qtbot: QtBot) -> None:
+def test_click_in_depth_plot_selects_the_position_under_the_pointer(shown: DepthPlot, qtbot: QtBot) -> None:
     shown.show_range(((100.5, 140.5),))
     for position in (101, 117, 140):
         at = QPoint(round(x_of(shown, position)), round(shown.inner().center().y()))
@@ -56,7 +56,7 @@ def test_click_selects_the_positions_under_the_pointer(shown: DepthPlot, qtbot: 
     assert shown.text_at(QPointF(2, 2)) == ""
 
 
-def test_click_on_chromosome_selects_pixel_and_neighbours(shown: DepthPlot, qtbot: QtBot) -> None:
+def test_click_in_depth_plot_of_a_chromosome_selects_positions_near_the_pixel(shown: DepthPlot, qtbot: QtBot) -> None:
     shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(1000, 3_000_000)))
     per_pixel = 3_000_000 / shown.inner().width()
     at = QPoint(round(x_of(shown, 1_500_000)), round(shown.inner().center().y()))
@@ -67,7 +67,7 @@ def test_click_on_chromosome_selects_pixel_and_neighbours(shown: DepthPlot, qtbo
     assert shown.text_at(QPointF(at)).startswith(f"{first} to {last}: depth ") and shown.text_at(QPointF(at)).endswith("at most")
 
 
-def test_box_keys_and_steps_zoom(shown: DepthPlot, qtbot: QtBot) -> None:
+def test_depth_plot_is_zoomed_by_drag_and_keys(shown: DepthPlot, qtbot: QtBot) -> None:
     whole = shown.ranges
     assert whole == ((0.5, LENGTH + 0.5),)
     first, last = (QPoint(round(x_of(shown, position)), 40) for position in (200, 300))
@@ -93,7 +93,7 @@ def test_box_keys_and_steps_zoom(shown: DepthPlot, qtbot: QtBot) -> None:
     assert shown.ranges[0][1] - shown.ranges[0][0] == pytest.approx(20.0)
 
 
-def test_selected_alignment_scrolls_in_and_new_text_resets(shown: DepthPlot) -> None:
+def test_depth_plot_scrolls_to_the_selected_alignment(shown: DepthPlot) -> None:
     shown.show_range(((10.5, 60.5),))
     shown.mark_positions((400, 430))
     low, high = shown.ranges[0]
@@ -106,7 +106,7 @@ def test_selected_alignment_scrolls_in_and_new_text_resets(shown: DepthPlot) -> 
     assert shown.ranges == ((0.5, 80.5),) and shown.marked is None
 
 
-def test_export_carries_the_sequence_name(shown: DepthPlot, tmp_path: Path) -> None:
+def test_exported_depth_plot_has_the_sequence_name(shown: DepthPlot, tmp_path: Path) -> None:
     shown.export_action.write(tmp_path / "depth.svg")
     assert "Position in genome" in (tmp_path / "depth.svg").read_text(encoding="utf-8")
     shown.show_depth(None, "No pattern has an alignment.")

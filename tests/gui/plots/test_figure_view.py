@@ -47,7 +47,7 @@ def show(view: FigureView, *panels: Panel) -> None:
     QApplication.processEvents()
 
 
-def test_wheel_zooms_at_pointer_and_double_click_resets(view: FigureView) -> None:
+def test_wheel_zooms_figure_at_the_pointer_and_double_click_resets(view: FigureView) -> None:
     at = QPointF(view.place_of(130.0, 40.0).toPoint())
     before = view.values_at(at)
     wheel(view, at)
@@ -61,7 +61,7 @@ def test_wheel_zooms_at_pointer_and_double_click_resets(view: FigureView) -> Non
     assert view.ranges == ((100.0, 200.0), (0.0, 100.0))
 
 
-def test_dragged_box_zooms(view: FigureView) -> None:
+def test_dragged_rectangle_zooms_figure(view: FigureView) -> None:
     corners = view.place_of(120.0, 80.0).toPoint(), view.place_of(160.0, 30.0).toPoint()
     values = [view.values_at(QPointF(corner)) for corner in corners]
     pull(view, *corners)
@@ -70,7 +70,7 @@ def test_dragged_box_zooms(view: FigureView) -> None:
     assert view.ranges[1] == pytest.approx((values[1][2], values[0][2]))
 
 
-def test_keys_pan_zoom_and_reset_within_limits(view: FigureView) -> None:
+def test_keys_pan_zoom_and_reset_figure_within_limits(view: FigureView) -> None:
     view.setFocus()
     QTest.keyClick(view, Qt.Key.Key_Plus)
     assert view.ranges[0] == pytest.approx((110.0, 190.0))
@@ -88,7 +88,7 @@ def test_keys_pan_zoom_and_reset_within_limits(view: FigureView) -> None:
     assert view.ranges == ((100.0, 200.0), (0.0, 100.0))
 
 
-def test_fixed_baseline_stays_when_zoomed(view: FigureView) -> None:
+def test_zoomed_figure_keeps_a_fixed_baseline(view: FigureView) -> None:
     show(view, replace(FREE, is_standing=True), replace(FREE, smallest=(1.0, None)))
     wheel(view, view.place_of(150.0, 50.0))
     assert view.ranges[0] == pytest.approx((110.0, 190.0), abs=0.1) and view.ranges[1] == (0.0, 100.0)
@@ -103,14 +103,14 @@ def test_fixed_baseline_stays_when_zoomed(view: FigureView) -> None:
     assert view.values_at(view.inner(1).center())[1] == pytest.approx(sum(view.ranges[0]) / 2)  # type: ignore[index]
 
 
-def test_panel_without_limits_does_not_zoom(view: FigureView) -> None:
+def test_panel_without_zoom_limits_is_not_zoomed(view: FigureView) -> None:
     show(view, replace(FREE, smallest=(None, None)))
     wheel(view, view.place_of(150.0, 50.0))
     pull(view, view.place_of(120.0, 80.0).toPoint(), view.place_of(160.0, 30.0).toPoint())
     assert view.ranges == () and view.values_at(view.inner().center()) == pytest.approx((0, 150.0, 50.0))
 
 
-def test_click_selects_nearest_mark_and_tooltip_names_it(view: FigureView, qtbot: QtBot) -> None:
+def test_click_in_figure_selects_the_nearest_mark_with_a_tooltip(view: FigureView, qtbot: QtBot) -> None:
     at = view.place_of(150.0, 60.0)
     with qtbot.waitSignal(view.targetChosen) as chosen:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint() + QPoint(5, 0))
@@ -121,7 +121,7 @@ def test_click_selects_nearest_mark_and_tooltip_names_it(view: FigureView, qtbot
     assert hovered.args == [9]
 
 
-def test_marked_targets_have_rings(view: FigureView) -> None:
+def test_marked_points_of_figure_have_rings(view: FigureView) -> None:
     before = view.grab().toImage()
     view.mark(8)
     ring = view.place_of(150.0, 90.0) - QPointF(6, 0)
@@ -132,7 +132,7 @@ def test_marked_targets_have_rings(view: FigureView) -> None:
     assert view.grab().toImage() == before
 
 
-def test_marks_may_depend_on_the_view(view: FigureView) -> None:
+def test_marks_can_be_computed_for_the_visible_range(view: FigureView) -> None:
     made: list[tuple[float, float, int]] = []
 
     def of_view(low: float, high: float, n_columns: int) -> Panel:
@@ -147,7 +147,7 @@ def test_marks_may_depend_on_the_view(view: FigureView) -> None:
     assert drawing is not None and made[-1][:2] == (120.0, 140.0)
 
 
-def test_text_replaces_the_figure(view: FigureView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_figure_view_shows_a_text_without_a_figure(view: FigureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.show_figure(None, "Nothing yet.")
     assert view.text == "Nothing yet." == view.accessibleDescription() and view.drawing() is None and view.text_at(QPointF(300, 150)) == ""
     with qtbot.waitSignal(view.message) as report:
@@ -160,14 +160,14 @@ def test_text_replaces_the_figure(view: FigureView, tmp_path: Path, qtbot: QtBot
     assert "Intensity (%)" in (tmp_path / "peaks.svg").read_text()
 
 
-def test_page_shows_the_visible_range(view: FigureView) -> None:
+def test_exported_page_shows_the_visible_range(view: FigureView) -> None:
     view.show_range(((150.0, 160.0), (0.0, 100.0)))
     drawing = view.drawing()
     assert drawing is not None
     assert {"150", "160"} <= {shape.text for shape in drawing.shapes if isinstance(shape, Label)}
 
 
-def test_names_and_texts_are_painted(view: FigureView) -> None:
+def test_figure_view_draws_names_and_texts(view: FigureView) -> None:
     before = view.grab().toImage()
     names = Names(PEAKS.x, PEAKS.y, ["a", "b", "c"], PEAKS.y)
     for mark in (names, Text(170.0, 70.0, "text"), Rule(130.0, text="limit")):
@@ -176,7 +176,7 @@ def test_names_and_texts_are_painted(view: FigureView) -> None:
 
 
 @pytest.mark.parametrize("scale", ["linear", "square-root", "logarithmic"])
-def test_marks_have_same_values_in_window_and_on_page(view: FigureView, scale) -> None:
+def test_marks_have_the_same_values_in_window_and_on_page(view: FigureView, scale) -> None:
     axis = Axis(1.0 if scale == "logarithmic" else 0.0, 100.0, scale=scale)
     marks = (
         Bars(np.array([105.0]), np.array([115.0]), np.array([64.0]), 3),
@@ -192,7 +192,7 @@ def test_marks_have_same_values_in_window_and_on_page(view: FigureView, scale) -
         np.testing.assert_allclose(shown, extent(on_paper(figure), rgb_of(ink)), atol=0.02, err_msg=f"ink {ink}")
 
 
-def test_images_are_rendered_for_the_view(view: FigureView) -> None:
+def test_images_are_rendered_for_the_visible_range(view: FigureView) -> None:
     def render(x, y, width, height, scale, palette):
         columns = np.linspace(*x, width)
         pixels = np.zeros((height, width, 4), np.uint8)
@@ -206,14 +206,14 @@ def test_images_are_rendered_for_the_view(view: FigureView) -> None:
     assert colours == ["#ff0000", qt_colour("background", palette_of(view.palette())).name(), colours[1]]
 
 
-def test_marks_use_theme_colours(view: FigureView, theme: Theme, qtbot: QtBot) -> None:
+def test_figure_view_uses_theme_colours(view: FigureView, theme: Theme, qtbot: QtBot) -> None:
     view.show_figure(every_mark())
     theme.choose("dark")
     qtbot.waitUntil(lambda: view.grab().toImage().pixelColor(2, 2).lightness() < 128)
     assert view.inner(1).top() > view.inner(0).bottom()
 
 
-def test_numbers_have_separators_of_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_in_figures_have_separators_of_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
     from PySide6.QtCore import QLocale
 
     default = QLocale()

@@ -33,7 +33,7 @@ def source(tmp_path: Path) -> Iterator[TableSource]:
     yield from opened(IDENTIFICATION, tmp_path)
 
 
-def test_plot_without_identifications_shows_a_message(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_histogram_without_identifications_shows_a_message(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     for source in opened(identification(n_spectra=0), tmp_path):
         for histogram in (score_histogram(source, 0.01), mass_error_histogram(source, 0.01)):
             assert histogram.is_empty
@@ -44,7 +44,7 @@ def test_plot_without_identifications_shows_a_message(tmp_path: Path, qtbot: QtB
     assert plot.histogram is None
 
 
-def test_histogram_describes_bins_and_exports(source: TableSource, qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_histogram_tooltips_describe_bins_and_figure_is_exported(source: TableSource, qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     plot = HistogramPlot("Score distribution")
     qtbot.addWidget(plot)
     plot.resize(600, 400)
@@ -68,7 +68,7 @@ def test_histogram_describes_bins_and_exports(source: TableSource, qtbot: QtBot,
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 12))
-def test_ticks_are_round_and_in_range(low: float, width: float, n_wanted: int) -> None:
+def test_axis_ticks_are_round_and_in_range(low: float, width: float, n_wanted: int) -> None:
     high = low + width
     ticks = nice_ticks(low, high, n_wanted)
     step = ticks[1] - ticks[0] if len(ticks) > 1 else None
@@ -82,7 +82,7 @@ def test_ticks_are_round_and_in_range(low: float, width: float, n_wanted: int) -
         assert len(set(texts)) == len(texts), "ticks have distinct numbers"
 
 
-def test_tick_labels_have_decimals_of_their_step() -> None:
+def test_axis_tick_labels_have_the_decimals_of_the_step() -> None:
     axis = Axis(0.0, 1.0)
     assert axis.tick_texts([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
     assert axis.tick_texts([-0.5, -2e-17, 0.5]) == ["-0.5", "0.0", "0.5"]
@@ -101,7 +101,7 @@ def coverage_map(qtbot: QtBot, theme: Theme) -> CoverageMap:
     return widget
 
 
-def test_click_selects_peptide_and_hover_describes_it(coverage_map: CoverageMap, qtbot: QtBot) -> None:
+def test_click_in_coverage_map_selects_peptide_and_tooltip_describes_it(coverage_map: CoverageMap, qtbot: QtBot) -> None:
     assert coverage_map.coverage is not None
     for peptide in coverage_map.coverage.peptides[:3]:
         at = place_of(coverage_map, peptide).center()
@@ -116,7 +116,7 @@ def test_click_selects_peptide_and_hover_describes_it(coverage_map: CoverageMap,
     assert coverage_map.chosen == coverage_map.coverage.peptides[2].row, "a click outside all peptides selects none"
 
 
-def test_keys_move_between_peptides(coverage_map: CoverageMap, qtbot: QtBot) -> None:
+def test_arrow_keys_in_coverage_map_move_between_peptides(coverage_map: CoverageMap, qtbot: QtBot) -> None:
     coverage_map.setFocus()
     chosen: list[int] = []
     coverage_map.peptideChosen.connect(chosen.append)
@@ -126,7 +126,7 @@ def test_keys_move_between_peptides(coverage_map: CoverageMap, qtbot: QtBot) -> 
     assert chosen == [peptide.row for peptide in coverage_map.coverage.peptides[:3]]
 
 
-def test_covered_residue_is_highlighted(coverage_map: CoverageMap) -> None:
+def test_coverage_map_highlights_covered_residues(coverage_map: CoverageMap) -> None:
     image = coverage_map.viewport().grab().toImage()
     ratio = image.devicePixelRatio()
     assert coverage_map._sheet is not None
@@ -137,7 +137,7 @@ def test_covered_residue_is_highlighted(coverage_map: CoverageMap) -> None:
     assert backgrounds[0] != backgrounds[1] == "#ffffff"
 
 
-def test_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: Path) -> None:
+def test_exported_coverage_map_has_the_protein_sequence(coverage_map: CoverageMap, tmp_path: Path) -> None:
     coverage_map.export_action.write(tmp_path / "map.svg")
     texts = ["".join(element.itertext()) for element in ElementTree.parse(tmp_path / "map.svg").iter() if element.tag.endswith("text")]
     assert "P1: a protein" in texts
@@ -149,7 +149,7 @@ def test_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: 
         assert "".join(max(column) for column in zip(*inks, strict=True)) == row
 
 
-def test_map_without_protein_shows_a_message(coverage_map: CoverageMap) -> None:
+def test_coverage_map_without_protein_shows_a_message(coverage_map: CoverageMap) -> None:
     coverage_map.show_coverage(None, "Choose a protein.")
     assert coverage_map.accessibleDescription() == "Choose a protein."
     assert coverage_map.grab().toImage().width() > 0

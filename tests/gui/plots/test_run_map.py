@@ -38,7 +38,7 @@ def click(shown: RunMap, at: QPointF) -> None:
     QTest.mouseClick(shown.canvas.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at.toPoint())
 
 
-def test_legend_counts_and_toggles_each_kind(shown: RunMap) -> None:
+def test_run_map_legend_counts_and_toggles_each_status_of_spectra(shown: RunMap) -> None:
     points = shown.points
     assert points is not None
     for status, box in shown.boxes.items():
@@ -53,7 +53,7 @@ def test_legend_counts_and_toggles_each_kind(shown: RunMap) -> None:
     assert shown.canvas.grab().toImage().pixelColor(place.toPoint()) != pixel
 
 
-def test_click_selects_and_marks_nearest_spectrum(shown: RunMap, qtbot: QtBot) -> None:
+def test_click_in_run_map_selects_and_marks_the_nearest_spectrum(shown: RunMap, qtbot: QtBot) -> None:
     points = shown.points
     assert points is not None
     places = [place_of_point(shown, i) for i in range(len(points))]
@@ -67,7 +67,7 @@ def test_click_selects_and_marks_nearest_spectrum(shown: RunMap, qtbot: QtBot) -
         assert shown.canvas.text_at(target).startswith(f"scan {points.spectrum[nearest] + 1000}\nm/z ")
 
 
-def test_wheel_zooms_time_and_mz(shown: RunMap) -> None:
+def test_wheel_zooms_run_map_in_time_and_mz(shown: RunMap) -> None:
     canvas, whole = shown.canvas, shown.canvas.ranges
     wheel(canvas, canvas.inner().center())
     for (low, high), (least, most) in zip(canvas.ranges, whole, strict=True):
@@ -79,7 +79,7 @@ def test_wheel_zooms_time_and_mz(shown: RunMap) -> None:
     assert canvas.ranges == whole
 
 
-def test_marking_a_hidden_spectrum_scrolls_to_it(shown: RunMap) -> None:
+def test_run_map_scrolls_to_a_marked_spectrum_out_of_view(shown: RunMap) -> None:
     points, canvas = shown.points, shown.canvas
     assert points is not None
     canvas.show_range(((0.0, 5.0), (300.0, 400.0)))
@@ -90,26 +90,26 @@ def test_marking_a_hidden_spectrum_scrolls_to_it(shown: RunMap) -> None:
     assert canvas.inner().contains(place_of_point(shown, far))
 
 
-def test_map_without_points_explains_why(shown: RunMap) -> None:
+def test_run_map_without_points_shows_the_reason(shown: RunMap) -> None:
     shown.show_points(None, "There is no map.")
     assert shown.text == "There is no map." and not shown.boxes[EXPLAINED].isVisible()
 
 
-def test_export_without_points_is_reported(shown: RunMap, qtbot: QtBot) -> None:
+def test_export_of_run_map_without_points_is_reported(shown: RunMap, qtbot: QtBot) -> None:
     shown.show_points(None, "Nothing yet.")
     with qtbot.waitSignal(shown.message) as signal:
         shown.export_action.trigger()
     assert signal.args == ["There is no figure to export."]
 
 
-def test_map_uses_theme_colours(shown: RunMap, theme: Theme, qtbot: QtBot) -> None:
+def test_run_map_uses_theme_colours(shown: RunMap, theme: Theme, qtbot: QtBot) -> None:
     theme.choose("dark")
     qtbot.waitUntil(lambda: shown.canvas.grab().toImage().pixelColor(2, 2).lightness() < 128)
     assert shown.boxes[EXPLAINED].icon().pixmap(4).toImage().pixelColor(1, 1) == QColor(plot_colours(shown.palette()).decoy)
 
 
 @pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
-def test_map_is_exported(shown: RunMap, tmp_path: Path, ending: str) -> None:
+def test_run_map_is_exported_to_each_format(shown: RunMap, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"map{ending}"
     shown.export_action.write(path)
     assert path.stat().st_size > 3000
@@ -118,7 +118,7 @@ def test_map_is_exported(shown: RunMap, tmp_path: Path, ending: str) -> None:
         assert "Retention time (min)" in text and all(box.text() in text for box in shown.boxes.values())
 
 
-def test_legend_fits_any_width(shown: RunMap, qtbot: QtBot) -> None:
+def test_run_map_legend_fits_any_width(shown: RunMap, qtbot: QtBot) -> None:
     assert shown.points is not None
     for width in (700, 300, 230, 700):
         shown.resize(width, 300)
@@ -128,7 +128,7 @@ def test_legend_fits_any_width(shown: RunMap, qtbot: QtBot) -> None:
         assert shown.boxes[EXPLAINED].accessibleName() == f"{shown.points.counts[EXPLAINED]} explained"
 
 
-def test_window_and_page_show_the_same_points(shown: RunMap) -> None:
+def test_run_map_has_the_same_points_in_window_and_on_page(shown: RunMap) -> None:
     points = shown.points
     assert points is not None
     drawing = shown.canvas.drawing()

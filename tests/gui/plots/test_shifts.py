@@ -44,7 +44,7 @@ def above_axis(plot: ShiftPlot, shift: float) -> QPointF:
     return QPointF(plot.place_of(shift, 0.0).x(), plot.inner().bottom() - 2)
 
 
-def test_keys_zoom_to_a_hundredth_of_a_dalton(plot: ShiftPlot, shifts: Shifts) -> None:
+def test_keys_zoom_shift_histogram_to_a_hundredth_of_a_dalton(plot: ShiftPlot, shifts: Shifts) -> None:
     plot.show_range(((15.5, 16.5),))
     for _ in range(60):
         QTest.keyClick(plot, Qt.Key.Key_Plus)
@@ -56,7 +56,7 @@ def test_keys_zoom_to_a_hundredth_of_a_dalton(plot: ShiftPlot, shifts: Shifts) -
     assert heights(plot).sum() == len(shifts)
 
 
-def test_click_selects_the_bar_under_or_near_it(plot: ShiftPlot, qtbot: QtBot) -> None:
+def test_click_in_shift_histogram_selects_the_nearest_bar(plot: ShiftPlot, qtbot: QtBot) -> None:
     at = above_axis(plot, MASSES[1]).toPoint()
     for place in (at, at + QPoint(2, 0)):
         with qtbot.waitSignal(plot.shiftsChosen) as chosen:
@@ -68,7 +68,7 @@ def test_click_selects_the_bar_under_or_near_it(plot: ShiftPlot, qtbot: QtBot) -
 
 
 @pytest.mark.parametrize("scale", ["linear", "square-root", "logarithmic"])
-def test_every_scale_draws_all_bars(plot: ShiftPlot, scale: str, qtbot: QtBot) -> None:
+def test_shift_histogram_draws_all_bars_on_every_scale(plot: ShiftPlot, scale: str, qtbot: QtBot) -> None:
     plot.set_scale(scale)  # type: ignore[arg-type]
     picture = plot.grab().toImage()
     for mass in (0.0, *MASSES):

@@ -51,7 +51,7 @@ def at_minutes(plot: TracePlot, place: int, minutes: float) -> QPoint:
     return QPointF(plot.place_of(minutes, 0.0, place).x(), plot.inner(place).center().y()).toPoint()
 
 
-def test_boundaries_of_all_files_are_visible_first(plot: TracePlot) -> None:
+def test_trace_plot_shows_the_integration_limits_of_all_files_first(plot: TracePlot) -> None:
     (low, high), (least, most) = plot.ranges[0], ion().everything
     assert least <= low < 640 / 60 < 680 / 60 < high <= most
     wheel(plot, QPointF(at_minutes(plot, 0, 11.0)), -1200)
@@ -60,13 +60,13 @@ def test_boundaries_of_all_files_are_visible_first(plot: TracePlot) -> None:
     assert plot.ranges[0] == (low, high)
 
 
-def test_dragged_boundary_snaps_to_its_spectrum(plot: TracePlot, qtbot: QtBot) -> None:
+def test_dragged_integration_limit_snaps_to_a_spectrum(plot: TracePlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.bordersMoved) as moved:
         pull(plot, at_minutes(plot, 0, 680 / 60), at_minutes(plot, 0, 670.4 / 60))
     assert moved.args == [0, 640.0, 670.0] and plot.chosen == Border(0, True) and plot.reset_action.isEnabled()
 
 
-def test_missing_boundaries_can_be_drawn(plot: TracePlot, qtbot: QtBot) -> None:
+def test_missing_integration_limits_can_be_drawn(plot: TracePlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.bordersMoved) as moved:
         pull(plot, at_minutes(plot, 1, 650 / 60), at_minutes(plot, 1, 666 / 60))
     assert moved.args == [1, 650.0, 666.0] and plot.chosen is None
@@ -75,7 +75,7 @@ def test_missing_boundaries_can_be_drawn(plot: TracePlot, qtbot: QtBot) -> None:
         pull(plot, at_minutes(plot, 0, 655 / 60), at_minutes(plot, 0, 665 / 60))
 
 
-def test_escape_leaves_the_boundary(plot: TracePlot, qtbot: QtBot) -> None:
+def test_escape_cancels_the_drag_of_an_integration_limit(plot: TracePlot, qtbot: QtBot) -> None:
     begin, end = at_minutes(plot, 0, 680 / 60), at_minutes(plot, 0, 670 / 60)
     with qtbot.assertNotEmitted(plot.bordersMoved):
         QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=begin)
@@ -88,7 +88,7 @@ def test_escape_leaves_the_boundary(plot: TracePlot, qtbot: QtBot) -> None:
     assert place is not None and plot.chosen == Border(0, True)
 
 
-def test_keys_select_and_move_boundaries(plot: TracePlot, qtbot: QtBot) -> None:
+def test_keys_select_and_move_integration_limits(plot: TracePlot, qtbot: QtBot) -> None:
     plot.setFocus()
     QTest.keyClick(plot, Qt.Key.Key_PageDown)
     assert plot.chosen == Border(0, False)
@@ -102,7 +102,7 @@ def test_keys_select_and_move_boundaries(plot: TracePlot, qtbot: QtBot) -> None:
     assert reset.args == [0]
 
 
-def test_tooltips_and_titles_name_the_files(plot: TracePlot, tmp_path: Path) -> None:
+def test_trace_plot_tooltips_and_titles_have_file_names(plot: TracePlot, tmp_path: Path) -> None:
     at = [QPointF(at_minutes(plot, place, 11.0)) for place in range(3)]
     assert [plot.text_at(place) for place in at] == [
         "one.mzML\narea 1234, set by hand",
@@ -114,14 +114,14 @@ def test_tooltips_and_titles_name_the_files(plot: TracePlot, tmp_path: Path) -> 
     assert "one.mzML: area 1234, set by hand" in text and "three.mzML has no MS1 spectra." in text
 
 
-def test_window_and_page_show_the_same_trace(plot: TracePlot) -> None:
+def test_ion_traces_are_equal_in_window_and_on_page(plot: TracePlot) -> None:
     for ink in (0, 1):
         shown = extent(on_screen(plot), rgb_of(ink, palette_of(plot.palette())), 60)
         printed = extent(on_paper(traces_figure(ion())), rgb_of(ink), 60)
         np.testing.assert_allclose(shown, printed, atol=0.05, err_msg=f"isotope {ink}")
 
 
-def test_columns_follow_the_width(plot: TracePlot) -> None:
+def test_trace_plot_has_more_columns_in_a_wider_window(plot: TracePlot) -> None:
     for width, columns in ((700, 3), (200, 1), (420, 2)):
         plot.resize(width, 600)
         QApplication.processEvents()

@@ -66,7 +66,7 @@ def shown(figure: Figure, qtbot: QtBot) -> FigureView:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_colours_are_at_the_same_values(case: str, qtbot: QtBot, theme: Theme) -> None:
+def test_every_figure_has_equal_colours_in_window_and_on_page(case: str, qtbot: QtBot, theme: Theme) -> None:
     make, inks = CASES[case]
     figure = make()
     view = shown(figure, qtbot)
@@ -78,7 +78,7 @@ def test_colours_are_at_the_same_values(case: str, qtbot: QtBot, theme: Theme) -
         np.testing.assert_allclose(window, paper, atol=0.03, err_msg=f"{case}, {ink}")
 
 
-def test_new_figure_needs_one_function(qtbot: QtBot, theme: Theme) -> None:
+def test_new_figure_needs_one_function_for_window_and_page(qtbot: QtBot, theme: Theme) -> None:
     def new_figure() -> Figure:
         dots = Scatter(np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0]), 3, 9.0, targets=np.array([4, 5, 6]), tips="dot {}".format)
         panel = Panel(Axis(0.0, 4.0, "Charge"), Axis(0.0, 40.0, "Spectra", is_whole=True), (dots,), smallest=(0.5, None))

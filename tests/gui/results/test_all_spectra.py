@@ -48,7 +48,7 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[Identificatio
     view.clear()
 
 
-def test_every_spectrum_is_listed_and_shown(view: IdentificationView, project: Project, qtbot: QtBot) -> None:
+def test_list_of_all_spectra_has_every_spectrum_of_the_run(view: IdentificationView, project: Project, qtbot: QtBot) -> None:
     table = view.spectra.panel.table
     assert table.total == 0, "nothing is read before it is visible"
     view.lists.setCurrentIndex(1)
@@ -77,7 +77,7 @@ def test_every_spectrum_is_listed_and_shown(view: IdentificationView, project: P
     assert row is not None and view.pane.row == row, "the figure belongs to the visible list"
 
 
-def test_list_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot) -> None:
+def test_list_of_all_spectra_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot) -> None:
     panel = view.spectra.panel
     view.lists.setCurrentIndex(1)
     settle(view, qtbot)
@@ -100,7 +100,7 @@ def test_list_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot) -> 
     assert len(panel.table.model.rows) == 0 and view.pane.mirror.spectra is None and "Select a spectrum" in view.spectrum.text
 
 
-def test_chromatograms_and_map_mark_and_select_spectra(view: IdentificationView, project: Project, qtbot: QtBot, tmp_path: Path) -> None:
+def test_chromatogram_and_run_map_mark_and_select_spectra(view: IdentificationView, project: Project, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.spectra.chromatogram
     view.tabs.setCurrentWidget(page)
     settle(view, qtbot)
@@ -146,7 +146,7 @@ def test_chromatograms_and_map_mark_and_select_spectra(view: IdentificationView,
     assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_run_without_spectra_shows_a_message(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_list_of_all_spectra_shows_a_message_without_stored_spectra(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     without, _ = project_with_results(tmp_path / "without", with_spectra=False)
     view = IdentificationView()
     opened(view, without, qtbot)

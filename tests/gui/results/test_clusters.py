@@ -43,7 +43,7 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ClusterView]:
     widget.clear()
 
 
-def test_largest_cluster_is_selected_and_first_spectrum_compared(view: ClusterView, project: Project) -> None:
+def test_cluster_view_first_compares_a_spectrum_of_the_largest_cluster(view: ClusterView, project: Project) -> None:
     n_clusters, n_clustered = sum(size > 1 for size in SIZES), sum(size for size in SIZES if size > 1)
     share = 100 * n_clustered / sum(SIZES)
     assert view.header.text == f"{n_clusters} clusters with {n_clustered} spectra ({share:.1f} %), {sum(SIZES) - n_clustered} unclustered"
@@ -59,7 +59,7 @@ def test_largest_cluster_is_selected_and_first_spectrum_compared(view: ClusterVi
     assert len(spectra.shared) >= 24 and cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_another_spectrum_and_cluster_are_compared(view: ClusterView, project: Project, qtbot: QtBot) -> None:
+def test_cluster_view_compares_the_selected_spectrum_with_its_cluster(view: ClusterView, project: Project, qtbot: QtBot) -> None:
     click_row(view.members, 3, qtbot)
     settle(view, qtbot)
     assert view.mirror.spectra is not None and view.mirror.spectra.upper.name == "scan=103" and view.mirror.spectra.similarity == 0.97
@@ -71,7 +71,7 @@ def test_another_spectrum_and_cluster_are_compared(view: ClusterView, project: P
     assert np.array_equal(spectra.lower.peaks.mz, rows_of(project, "consensus")[2]["mz"])
 
 
-def test_choice_among_all_spectra_selects_its_cluster(view: ClusterView, qtbot: QtBot) -> None:
+def test_spectrum_selected_among_all_spectra_selects_its_cluster(view: ClusterView, qtbot: QtBot) -> None:
     view.members.all_button.click()
     settle(view, qtbot)
     assert len(view.members.model.rows) == sum(SIZES) and "cluster" not in view.members.view.hidden_columns()
@@ -90,7 +90,7 @@ def test_choice_among_all_spectra_selects_its_cluster(view: ClusterView, qtbot: 
     ("text", "least", "low", "high"),
     [("scan=20", 1, None, None), ("SCAN=301", 1, None, None), ("", 3, None, None), ("", 1, 500.0, 800.0), ("10", 2, 400.0, None)],
 )
-def test_filter_matches_reference_loop(
+def test_cluster_filters_equal_a_plain_loop(
     view: ClusterView, project: Project, qtbot: QtBot, text: str, least: int, low: float | None, high: float | None
 ) -> None:
     view.members.all_button.click()
@@ -117,7 +117,7 @@ def test_filter_matches_reference_loop(
     assert len(view.clusters.model.rows) == view.clusters.total
 
 
-def test_labels_are_shown_when_present(tmp_path: Path, qtbot: QtBot, theme: Theme, view: ClusterView) -> None:
+def test_cluster_labels_are_shown_if_present(tmp_path: Path, qtbot: QtBot, theme: Theme, view: ClusterView) -> None:
     assert {"label", "label_share"} <= set(view.clusters.view.hidden_columns())
     labelled = view_of(project_with_clusters(tmp_path / "labelled", with_labels=True), qtbot)
     assert not {"label", "label_share"} & set(labelled.clusters.view.hidden_columns())
@@ -125,7 +125,7 @@ def test_labels_are_shown_when_present(tmp_path: Path, qtbot: QtBot, theme: Them
     labelled.clear()
 
 
-def test_all_spectra_are_shown_without_clusters(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_cluster_view_lists_all_spectra_if_there_are_no_clusters(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_clusters(tmp_path / "alone", sizes=(1, 1, 1)), qtbot)
     assert view.header.text == "0 clusters with 0 spectra (0.0 %), 3 unclustered"
     assert view._why_empty(view.clusters) == "The search found no clusters." and len(view.members.model.rows) == 3
@@ -133,14 +133,14 @@ def test_all_spectra_are_shown_without_clusters(tmp_path: Path, qtbot: QtBot, th
     view.clear()
 
 
-def test_tables_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_cluster_tables_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_clusters(tmp_path / "bare", with_spectra=False), qtbot)
     assert len(view.clusters.model.rows) == 4 and view.mirror.text == "There are no stored peaks of the run cluster-0001."
     view.clear()
 
 
 @pytest.mark.parametrize("name", ["clusters", "members", "consensus", "spectra"])
-def test_damaged_table_is_reported(project: Project, qtbot: QtBot, theme: Theme, name: str) -> None:
+def test_cluster_view_reports_a_damaged_table(project: Project, qtbot: QtBot, theme: Theme, name: str) -> None:
     path = project.table(name)
     content = bytearray(path.read_bytes())
     content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
@@ -152,7 +152,7 @@ def test_damaged_table_is_reported(project: Project, qtbot: QtBot, theme: Theme,
     view.clear()
 
 
-def test_sizes_and_columns_are_remembered(view: ClusterView, project: Project, qtbot: QtBot) -> None:
+def test_cluster_view_remembers_sizes_and_columns(view: ClusterView, project: Project, qtbot: QtBot) -> None:
     view.clusters.view.hide_columns(["charge"])
     view.clusters.view.columnsChanged.emit()
     view._splitters["down"].setSizes([300, 500])
@@ -168,12 +168,12 @@ def test_sizes_and_columns_are_remembered(view: ClusterView, project: Project, q
     again.clear()
 
 
-def test_results_are_released(view: ClusterView) -> None:
+def test_cleared_cluster_view_shows_no_results(view: ClusterView) -> None:
     view.clear()
     assert view.text.startswith("No results yet. Run a clustering") and view.mirror.spectra is None
 
 
-def test_comparison_follows_the_selected_spectrum(view: ClusterView, qtbot: QtBot) -> None:
+def test_mirrored_cluster_spectrum_is_the_selected_one(view: ClusterView, qtbot: QtBot) -> None:
     assert view.mirror.spectra is not None and view.mirror.spectra.upper.name == "scan=100"
     view.filters.text.setText("scan=103")
     view.filters.text.returnPressed.emit()

@@ -94,7 +94,7 @@ def click(view: ComparisonView, widget: str, at: QPointF, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_click_on_bar_shows_its_items(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_click_on_bar_of_run_comparison_lists_the_common_items(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     assert view.text == "" and cut_off(view) == []
     for place, level in enumerate(LEVELS):
         view.level_box.setCurrentIndex(place)
@@ -111,7 +111,7 @@ def test_click_on_bar_shows_its_items(view: ComparisonView, expected: RunCompari
         settle(view, qtbot)
 
 
-def test_threshold_recounts(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_fdr_threshold_of_run_comparison_recounts_the_items(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     view.threshold_box.setValue(5.0)
     settle(view, qtbot)
     assert [bar.target for bar in bars(view)] == [expected_row.runs for expected_row in expected.intersections("spectra", 0.05)]
@@ -123,7 +123,7 @@ def test_threshold_recounts(view: ComparisonView, expected: RunComparison, qtbot
     source.close()
 
 
-def test_selected_spectrum_is_mirrored_with_both_matches(view: ComparisonView, qtbot: QtBot) -> None:
+def test_run_comparison_mirrors_a_spectrum_with_the_matches_of_two_runs(view: ComparisonView, qtbot: QtBot) -> None:
     view.threshold_box.setValue(5.0)
     view.differing_box.setChecked(True)
     settle(view, qtbot)
@@ -136,7 +136,7 @@ def test_selected_spectrum_is_mirrored_with_both_matches(view: ComparisonView, q
     assert "% of intensity" in view.mirror.readout.text()
 
 
-def test_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_click_on_dot_of_score_comparison_selects_the_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     view.tabs.setCurrentIndex(1)
     view.pair_box.setCurrentIndex(1)
     settle(view, qtbot)
@@ -157,7 +157,9 @@ def test_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison
     assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {values['peptide_A']}", f"C: {values['peptide_C']}"]
 
 
-def test_dot_leads_from_another_level_to_its_row(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_click_on_dot_of_score_comparison_switches_to_the_list_of_spectra(
+    view: ComparisonView, expected: RunComparison, qtbot: QtBot
+) -> None:
     view.tabs.setCurrentIndex(1)
     for threshold in (1.0, 0.0):
         view.threshold_box.setValue(threshold)
@@ -174,7 +176,7 @@ def test_dot_leads_from_another_level_to_its_row(view: ComparisonView, expected:
         assert view.panel.view.chosen == (row if threshold else None)
 
 
-def test_arrow_keys_select_and_mark_sets(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_arrow_keys_select_and_mark_bars_of_run_comparison(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     intersections = expected.intersections("spectra", 0.01)
     assert len(intersections) > 1
     view.overlaps.setFocus(Qt.FocusReason.TabFocusReason)
@@ -188,7 +190,9 @@ def test_arrow_keys_select_and_mark_sets(view: ComparisonView, expected: RunComp
     assert view.overlaps.marked is None
 
 
-def test_another_pair_of_runs_keeps_the_selected_set(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_selected_bar_is_unchanged_when_another_pair_of_runs_is_compared(
+    view: ComparisonView, expected: RunComparison, qtbot: QtBot
+) -> None:
     bar, intersection = bars(view)[0], expected.intersections("spectra", 0.01)[0]
     click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
     view.pair_box.setCurrentIndex(2)
@@ -198,7 +202,7 @@ def test_another_pair_of_runs_keeps_the_selected_set(view: ComparisonView, expec
 
 
 @pytest.mark.parametrize("level", ["psms", "peptidoforms", "peptides"])
-def test_spectrum_leads_to_its_match(level: str, view: ComparisonView, qtbot: QtBot) -> None:
+def test_run_comparison_mirrors_the_spectrum_of_a_selected_peptide_or_psm(level: str, view: ComparisonView, qtbot: QtBot) -> None:
     view.panel.view.choose(0)
     settle(view, qtbot)
     assert view.mirror.spectra is not None
@@ -214,7 +218,7 @@ def test_spectrum_leads_to_its_match(level: str, view: ComparisonView, qtbot: Qt
     assert peptide in [answer if level != "peptides" else re.sub(r"\[.*?\]-?", "", answer) for answer in answers]
 
 
-def test_comparison_sizes_are_remembered(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_run_comparison_remembers_sizes(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.resize(1200, 800)
     window.open_project(project.folder)
@@ -232,14 +236,16 @@ def test_comparison_sizes_are_remembered(project: Project, make_window: Callable
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_figures_are_saved_under_short_names(view: ComparisonView, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_of_run_comparison_have_short_proposed_file_names(view: ComparisonView, monkeypatch: pytest.MonkeyPatch) -> None:
     proposed = proposed_names(monkeypatch)
     for name in ("overlaps", "curves"):
         getattr(view, name).export_action.trigger()
     assert proposed == ["Identified_spectra_at_1_FDR.svg", "Identified_spectra_by_q-value.svg"]
 
 
-def test_shortcut_exports_the_focused_figure(view: ComparisonView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+def test_export_shortcut_saves_the_focused_figure_of_run_comparison(
+    view: ComparisonView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
     proposed = proposed_names(monkeypatch)
     view.panel.view.choose(0)
     settle(view, qtbot)
@@ -253,7 +259,7 @@ def test_shortcut_exports_the_focused_figure(view: ComparisonView, monkeypatch: 
     assert len(proposed) == 3 and "identify-0001" in proposed[1]
 
 
-def test_wheel_without_focus_leaves_the_threshold(view: ComparisonView) -> None:
+def test_mouse_wheel_without_focus_does_not_change_the_fdr_threshold(view: ComparisonView) -> None:
     box = view.threshold_box
     view.overlaps.setFocus()
     middle = QPointF(box.rect().center())
@@ -265,7 +271,7 @@ def test_wheel_without_focus_leaves_the_threshold(view: ComparisonView) -> None:
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
-def test_figures_are_saved(view: ComparisonView, tmp_path: Path, ending: str) -> None:
+def test_figures_of_run_comparison_are_saved_in_each_format(view: ComparisonView, tmp_path: Path, ending: str) -> None:
     for name in ("overlaps", "curves", "scores"):
         path = tmp_path / f"{name}.{ending}"
         getattr(view, name).export_action.write(path)
@@ -275,7 +281,7 @@ def test_figures_are_saved(view: ComparisonView, tmp_path: Path, ending: str) ->
             assert len({image.pixel(x, image.height() // 2) for x in range(image.width())}) > 1
 
 
-def test_unreadable_runs_are_reported(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_run_comparison_reports_unreadable_runs(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     project, _ = project_with_runs(tmp_path / "project", n_runs=2, n_spectra=20)
     project.table("peptides", "identify-0002").write_bytes(b"no table")
     view = ComparisonView(project, ["identify-0001", "identify-0002"])
@@ -285,7 +291,7 @@ def test_unreadable_runs_are_reported(tmp_path: Path, qtbot: QtBot, theme: Theme
     view.clear()
 
 
-def test_selected_runs_are_compared(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_runs_selected_in_the_project_are_compared(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.open_project(project.folder)
     pane = window.project_pane
@@ -306,7 +312,7 @@ def test_selected_runs_are_compared(project: Project, make_window: Callable[[], 
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_runs_without_matches_are_not_offered(tmp_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_runs_without_psms_cannot_be_compared(tmp_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     project_with_runs(tmp_path / "project", n_runs=1, n_spectra=20)
     project_with_search(tmp_path / "project", n_queries=1, n_relatives=1, n_unrelated=5)
     window = make_window()

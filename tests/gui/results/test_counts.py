@@ -108,7 +108,7 @@ def number_before(words: str, text: str) -> int | None:
     return None if match is None else int(re.sub(r"\D", "", match[1]))
 
 
-def test_header_counts_what_its_tables_show(run: Run, view: RunView, qtbot: QtBot) -> None:
+def test_header_of_each_result_counts_the_rows_of_its_tables(run: Run, view: RunView, qtbot: QtBot) -> None:
     for words, name in OF_TABLES[run.kind].items():
         assert number_before(words, view.header.text) == run.accepted(name), (view.header.text, name)
     for name, panel in view.panels.items():
@@ -126,7 +126,7 @@ def test_header_counts_what_its_tables_show(run: Run, view: RunView, qtbot: QtBo
             assert f"{n_shown - n_counted} without an alignment" in view.header.text
 
 
-def test_exports_have_the_rows_of_the_tables(run: Run) -> None:
+def test_exported_files_of_each_result_have_the_rows_of_its_tables(run: Run) -> None:
     for export in search_of_kind(run.kind).exports:
         files, said = run.exported(export.name, export.endings)
         if not files:

@@ -62,7 +62,7 @@ def lit(view: EvidenceView) -> set[int]:
     return set(scene.query.evidence.position[scene.lit[scene.query]].tolist())
 
 
-def test_selected_peptide_is_marked_in_all_views(view: EvidenceView, qtbot: QtBot) -> None:
+def test_selected_peptide_is_marked_in_alignment_coverage_and_structure(view: EvidenceView, qtbot: QtBot) -> None:
     fold = view._fold
     assert fold is not None and fold.trace is not None
     view.figures.setCurrentWidget(view.alignment)
@@ -78,7 +78,7 @@ def test_selected_peptide_is_marked_in_all_views(view: EvidenceView, qtbot: QtBo
         assert view.coverage.chosen == view.peptides.view.chosen
 
 
-def test_protein_filter_hides_rows_of_other_proteins(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
+def test_evidence_protein_filter_hides_rows_of_other_proteins(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
     """Check that without a selected protein the tables show all rows that pass the filter; clearing it restores everything."""
     assert not view.header.text.endswith(" ")
     every = {name: view.panels[name].total for name in ("peptide_places", "missed", "chains")}
@@ -102,7 +102,7 @@ def test_protein_filter_hides_rows_of_other_proteins(view: EvidenceView, project
     assert view._fold is None
 
 
-def test_requested_peptide_is_found_despite_the_filter(view: EvidenceView, qtbot: QtBot) -> None:
+def test_requested_peptide_resets_a_filter_that_hides_it(view: EvidenceView, qtbot: QtBot) -> None:
     peptide = shown(view.peptides, "peptide")[2]
     view.filter_bar.text.setText("zzzz")
     view.filter_bar.text.returnPressed.emit()
@@ -115,7 +115,7 @@ def test_requested_peptide_is_found_despite_the_filter(view: EvidenceView, qtbot
     assert chosen is not None and shown(view.peptides, "peptide")[view.peptides.model.position_of(chosen)] == peptide
 
 
-def test_picked_residue_selects_its_peptides(view: EvidenceView, qtbot: QtBot) -> None:
+def test_picked_residue_of_structure_selects_its_peptides(view: EvidenceView, qtbot: QtBot) -> None:
     panel, fold = view.structures, view._fold
     assert panel is not None and fold is not None and fold.trace is not None and fold.trace.evidence is not None
     evidence = fold.trace.evidence
@@ -135,7 +135,7 @@ def test_picked_residue_selects_its_peptides(view: EvidenceView, qtbot: QtBot) -
     assert protein is not None and f"over {protein.name_of(place)}" in view.peptides.scope_text
 
 
-def test_residue_marks_its_peptide_in_one_image(view: EvidenceView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picked_residue_redraws_the_structure_once(view: EvidenceView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     panel, fold, protein = view.structures, view._fold, view._protein
     assert panel is not None and fold is not None and fold.trace is not None and protein is not None
     pictures: list[bool] = []
@@ -160,7 +160,7 @@ def test_residue_marks_its_peptide_in_one_image(view: EvidenceView, qtbot: QtBot
     assert protein.first_over(uncovered) is None
 
 
-def test_site_and_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: QtBot) -> None:
+def test_selected_site_or_contact_is_picked_in_the_structure(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, next(name for name, n in zip(shown(view.proteins, "accession"), shown(view.proteins, "n_sites"), strict=True) if n), qtbot)
     panel = view.structures
     assert panel is not None
@@ -177,7 +177,7 @@ def test_site_and_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: QtBo
     assert np.linalg.norm(first.place - second.place) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
 
 
-def test_alignment_column_is_picked_and_gaps_are_explained(view: EvidenceView, qtbot: QtBot) -> None:
+def test_picked_alignment_column_selects_the_residue_and_gaps_are_explained(view: EvidenceView, qtbot: QtBot) -> None:
     panel, fold = view.structures, view._fold
     assert panel is not None and fold is not None
     pair = fold.pair
@@ -191,14 +191,14 @@ def test_alignment_column_is_picked_and_gaps_are_explained(view: EvidenceView, q
     assert "gap" in pair.column_text(int(np.flatnonzero(pair.residue < 0)[0]))
 
 
-def test_protein_without_structure_shows_a_message(view: EvidenceView, qtbot: QtBot) -> None:
+def test_evidence_view_shows_a_message_for_a_protein_without_structure(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, "NOWHERE", qtbot)
     assert view.structures is not None
     assert "No chain of the database is similar" in view.structures.canvas.failure and view.alignment.plot.pair is None
     assert view.coverage.coverage is not None and view.coverage.coverage.title == "NOWHERE"
 
 
-def test_missing_file_leaves_alignment_and_coverage(tmp_path: Path, qtbot: QtBot) -> None:
+def test_evidence_view_without_structure_file_shows_alignment_and_coverage(tmp_path: Path, qtbot: QtBot) -> None:
     made = project_with_evidence(tmp_path / "made")
     (tmp_path / "made" / "1ao6_A.pdb").unlink()
     view = EvidenceView(EVIDENCE)
@@ -208,7 +208,7 @@ def test_missing_file_leaves_alignment_and_coverage(tmp_path: Path, qtbot: QtBot
     assert view.alignment.plot.pair is not None and view.coverage.coverage is not None
 
 
-def test_requested_peptide_is_selected_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
+def test_peptide_requested_by_another_view_is_selected_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, "PARTIAL", qtbot)
     wanted = shown(view.peptides, "sequence")[1]
     choose(view, "NOWHERE", qtbot)
@@ -220,7 +220,7 @@ def test_requested_peptide_is_selected_in_its_protein(view: EvidenceView, qtbot:
     assert row is not None and shown(view.peptides, "sequence")[row] == wanted
 
 
-def test_psm_requests_the_run_with_its_structure(project: Project, qtbot: QtBot) -> None:
+def test_structure_action_of_a_psm_requests_the_evidence_run(project: Project, qtbot: QtBot) -> None:
     view = IdentificationView(search_of_kind("import"))
     opened(view, project, qtbot)
     settle(view, qtbot)
@@ -236,7 +236,7 @@ def test_psm_requests_the_run_with_its_structure(project: Project, qtbot: QtBot)
     assert values is not None and signal.args == [project.latest("evidence"), values["peptide"]]
 
 
-def test_remote_chains_show_basis_and_homologues_colour_fold(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_evidence_view_shows_basis_of_remote_chains_and_conservation(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     globins = {path.name: path for path in sorted((shared_data / "structures" / "globins").iterdir())}
     sequences = {name: read_structure(path).chains.sequence(0) for name, path in globins.items()}
     (tmp_path / "relatives.fasta").write_text("".join(f">{name}\n{sequence}\n" for name, sequence in sequences.items()))
@@ -264,7 +264,7 @@ def test_remote_chains_show_basis_and_homologues_colour_fold(shared_data: Path, 
     assert sorted(shown(view.panels["homologues"], "subject")) and "d1mbaa_" not in shown(view.panels["homologues"], "subject")
 
 
-def test_chain_of_low_identity_is_marked(tmp_path: Path, qtbot: QtBot) -> None:
+def test_evidence_view_marks_a_chain_of_low_identity(tmp_path: Path, qtbot: QtBot) -> None:
     albumin = write_albumin(tmp_path)
     sequence = read_structure(albumin).chains.sequence(0)
     other = distant(sequence)
@@ -285,7 +285,9 @@ def test_chain_of_low_identity_is_marked(tmp_path: Path, qtbot: QtBot) -> None:
     assert layout is not None and expected in " ".join(layout.facts) and expected in view.alignment.plot.accessibleDescription()
 
 
-def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_evidence_view_colours_peptides_and_structure_by_quantities(
+    project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot
+) -> None:
     assert not view.coverage.quantity_action.isVisible()
     project = Project.open(Path(shutil.copytree(project.folder, tmp_path / "quantified")))
     source = project.record(next(run.id for run in project.runs() if run.kind == "evidence"))["source_run"]
@@ -324,7 +326,9 @@ def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: Ev
     assert len(np.unique(colours, axis=0)) > 1
 
 
-def test_structure_export_prompts_before_reading(view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_structure_export_prompts_for_options_before_reading_files(
+    view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot
+) -> None:
     tasks = list[ExportTask]()
     view.exportRequested.connect(tasks.append)
 

@@ -60,7 +60,7 @@ def click_point(view: ExplanationView, point: int, qtbot: QtBot) -> int:
     return int(view.spectra.map.points.spectrum[point])
 
 
-def test_accepted_rows_are_shown_and_first_is_compared(view: ExplanationView, project: Project) -> None:
+def test_explanation_view_lists_accepted_matches_and_mirrors_the_first(view: ExplanationView, project: Project) -> None:
     accepted = [row for row in rows_of(project, "explained") if row["q_value"] <= 0.01]
     assert 1 < len(accepted) < len(rows_of(project, "explained"))
     assert shown(view.explained, "peptide") == [row["peptide"] for row in accepted] and view.explained.view.chosen == 0
@@ -77,7 +77,7 @@ def test_accepted_rows_are_shown_and_first_is_compared(view: ExplanationView, pr
     assert cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_selected_row_is_marked_on_the_map(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
+def test_selected_explained_spectrum_is_marked_on_the_run_map(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
     for position in (0, 2):
         click_row(view.explained, position, qtbot)
         settle(view, qtbot)
@@ -86,7 +86,7 @@ def test_selected_row_is_marked_on_the_map(view: ExplanationView, project: Proje
 
 
 @pytest.mark.parametrize(("status", "state"), [(EXPLAINED, "explained"), (UNEXPLAINED, "unexplained"), (IDENTIFIED, "identified")])
-def test_click_on_point_shows_its_spectrum_in_the_list(
+def test_click_on_point_of_run_map_selects_the_spectrum_in_the_list(
     view: ExplanationView, project: Project, qtbot: QtBot, status: int, state: str
 ) -> None:
     click_row(view.explained, 3, qtbot)
@@ -112,7 +112,7 @@ def test_click_on_point_shows_its_spectrum_in_the_list(
     assert view.mirror.title == of_row and view.explained.view.chosen == 3
 
 
-def test_filter_matches_reference_loop(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
+def test_explanation_filters_equal_a_plain_loop(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
     view.filters.q_value.setValue(1.0)
     for kind, text in (("modified", ""), (None, "scan=2"), ("same", "a")):
         view.filters.kind.setCurrentIndex(view.filters.kind.findData(kind))
@@ -131,7 +131,7 @@ def test_filter_matches_reference_loop(view: ExplanationView, project: Project, 
     assert view.filters.q_value.value() == 0.01 and len(view.explained.model.rows) == accepted
 
 
-def test_empty_list_prompts_for_no_selection(view: ExplanationView, qtbot: QtBot) -> None:
+def test_explanation_view_with_an_empty_list_shows_no_spectrum(view: ExplanationView, qtbot: QtBot) -> None:
     view.filters.text.setText("no such peptide")
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
@@ -142,14 +142,14 @@ def test_empty_list_prompts_for_no_selection(view: ExplanationView, qtbot: QtBot
     assert view.mirror.spectra is not None
 
 
-def test_table_and_map_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_explanation_table_and_map_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     project = project_with_explanation(tmp_path / "bare", with_spectra=False)
     view = view_of(project, qtbot)
     assert "no stored peaks" in view.mirror.text and view.spectra.map.points is not None and len(view.explained.model.rows) > 1
     view.clear()
 
 
-def test_list_and_map_are_shown_without_the_identification(project: Project, qtbot: QtBot, theme: Theme) -> None:
+def test_explanation_list_and_map_are_shown_if_the_identification_is_deleted(project: Project, qtbot: QtBot, theme: Theme) -> None:
     """Check that they come from the spectra stored by the explanation, and that the missing spectrum is explained."""
     expected = rows_of(project, "map")
     project.delete_run("identify-0001")
@@ -168,19 +168,19 @@ def test_list_and_map_are_shown_without_the_identification(project: Project, qtb
     view.clear()
 
 
-def test_table_is_shown_without_a_map(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_explanation_table_is_shown_without_a_map(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_explanation(tmp_path / "bare", with_map=False), qtbot)
     assert "no stored spectra" in view.spectra.map.text and view.mirror.spectra is not None
     view.clear()
 
 
-def test_run_without_its_source_is_reported(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_explanation_without_a_source_run_is_reported(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_explanation(tmp_path / "bare", with_record=False), qtbot)
     assert "run" in view.text and view.run is None
     view.clear()
 
 
-def test_damaged_map_is_reported(project: Project, qtbot: QtBot, theme: Theme) -> None:
+def test_explanation_with_a_damaged_map_is_reported(project: Project, qtbot: QtBot, theme: Theme) -> None:
     path = project.table("map")
     path.write_bytes(bytes(path.stat().st_size))
     view = view_of(Project.open(project.folder), qtbot)

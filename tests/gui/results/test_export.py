@@ -32,7 +32,9 @@ def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project_with_results(tmp_path_factory.mktemp("identified") / "project")[0].folder
 
 
-def test_identification_exports_match_the_engine(window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_identification_exports_of_the_window_equal_those_of_the_engine(
+    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
     project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
     window.open_project(project.folder)
     settle(window.results, qtbot)
@@ -65,7 +67,7 @@ def _but_times(path: Path) -> list[str]:
     return [line for line in path.read_text(encoding="utf-8").splitlines() if "creationDate" not in line and "date=" not in line]
 
 
-def test_file_name_takes_suffix_of_the_format(window: MainWindow) -> None:
+def test_export_dialog_gives_the_file_name_the_suffix_of_the_format(window: MainWindow) -> None:
     dialog = ExportDialog("run", IDENTIFICATION.exports, window)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.open()
@@ -95,12 +97,12 @@ def test_file_name_takes_suffix_of_the_format(window: MainWindow) -> None:
         ("mine.xml", "mzid", ("mine.xml", "mzid")),
     ],
 )
-def test_suffix_selects_the_format(tmp_path: Path, name: str, chosen: str, expected: tuple[str, str]) -> None:
+def test_file_name_suffix_selects_the_export_format(tmp_path: Path, name: str, chosen: str, expected: tuple[str, str]) -> None:
     path, format = fitted(tmp_path / name, FORMATS[chosen], IDENTIFICATION.exports)
     assert (path.name, format.name) == expected
 
 
-def test_accepted_export_has_the_rows_of_the_header(window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_export_of_accepted_rows_has_the_numbers_of_the_header(window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
     window.open_project(project.folder)
     settle(window.results, qtbot)

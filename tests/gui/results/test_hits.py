@@ -104,7 +104,7 @@ def wait_for_typing(view: HitsView, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_header_describes_search_and_hits(shared_hits: Opener) -> None:
+def test_header_of_sequence_hits_describes_search_and_hits(shared_hits: Opener) -> None:
     view, project = shared_hits()
     hits, queries = rows_of(project, "hits"), rows_of(project, "queries")
     n_subjects = sum(row["n_subjects"] for row in rows_of(project, "score_counts") if row["query_index"] == 0)
@@ -120,7 +120,7 @@ def test_header_describes_search_and_hits(shared_hits: Opener) -> None:
         assert part in view.header.facts
 
 
-def test_best_hit_of_first_query_is_shown_first(shared_hits: Opener) -> None:
+def test_hits_view_first_shows_the_best_hit_of_the_first_query(shared_hits: Opener) -> None:
     view, project = shared_hits()
     of_first = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     assert shown(view.hits, "subject") == [row["subject"] for row in of_first]
@@ -132,7 +132,7 @@ def test_best_hit_of_first_query_is_shown_first(shared_hits: Opener) -> None:
     assert [bar.name for bar in view.bars.bars.bars] == [row["subject"] for row in of_first]
 
 
-def test_alignment_equals_the_engine_alignment(shared_hits: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_alignment_of_selected_hit_equals_the_engine(shared_hits: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = shared_hits()
     queries, database = search_files(tmp_path / "again")
     codes = {}
@@ -153,7 +153,7 @@ def test_alignment_equals_the_engine_alignment(shared_hits: Opener, qtbot: QtBot
         assert f"identity {100 * expected.identities / len(expected):.1f} % of {len(expected)}" in pair.facts[0]
 
 
-def test_gaps_are_counted_as_runs_and_residues(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_gaps_of_a_hit_are_counted_as_gaps_and_residues(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     rows = rows_of(project, "hits")
     view.show_all("hits")
@@ -173,7 +173,7 @@ def test_gaps_are_counted_as_runs_and_residues(shared_hits: Opener, qtbot: QtBot
     assert len(values) > 2
 
 
-def test_table_and_bars_and_alignment_share_selection(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_table_bars_and_alignment_of_hits_share_the_selection(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     click_row(view.hits, 4, qtbot)
     settle(view, qtbot)
@@ -197,7 +197,7 @@ def test_table_and_bars_and_alignment_share_selection(shared_hits: Opener, qtbot
     assert view.alignment.plot.pair is not None and view.alignment.plot.pair.subject_name == shown(view.hits, "subject")[3]
 
 
-def test_another_query_has_its_own_hits_bars_and_scores(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_selected_query_shows_its_hits_bars_and_scores(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     click_row(view.queries, 2, qtbot)
     settle(view, qtbot)
@@ -210,7 +210,7 @@ def test_another_query_has_its_own_hits_bars_and_scores(shared_hits: Opener, qtb
     assert view.scores.histogram is not None and view.scores.histogram.title == "Scores of Q2"
 
 
-def test_hits_of_all_queries_and_of_one(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_table_lists_hits_of_all_queries_or_of_one(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     qtbot.mouseClick(view.hits.all_button, Qt.MouseButton.LeftButton)
     settle(view, qtbot)
@@ -229,7 +229,7 @@ def test_hits_of_all_queries_and_of_one(shared_hits: Opener, qtbot: QtBot) -> No
     assert "query" in view.hits.view.hidden_columns()
 
 
-def test_filters_match_reference_loop(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hit_filters_equal_a_plain_loop(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     hits = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     bar = view.filters
@@ -251,7 +251,7 @@ def test_filters_match_reference_loop(shared_hits: Opener, qtbot: QtBot) -> None
         assert len(view.hits.model.rows) == len(hits)
 
 
-def test_e_values_can_be_typed_in_any_notation(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_e_value_filter_accepts_decimal_and_scientific_notation(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     box = view.filters.e_value
     assert box.value() == 10.0
@@ -269,7 +269,7 @@ def test_e_values_can_be_typed_in_any_notation(shared_hits: Opener, qtbot: QtBot
 @pytest.mark.parametrize(
     ("typed", "expected"), [("-5", "-5"), ("0,05", "0,05"), ("1,5", "1,5"), ("1e-", "1e-"), ("", ""), ("nan", "10"), ("abc", "10")]
 )
-def test_invalid_e_value_is_marked_and_filters_nothing(shared_hits: Opener, qtbot: QtBot, typed: str, expected: str) -> None:
+def test_invalid_e_value_is_marked_and_does_not_change_the_filter(shared_hits: Opener, qtbot: QtBot, typed: str, expected: str) -> None:
     view, _ = shared_hits()
     n_hits = len(view.hits.model.rows)
     box = view.filters.e_value
@@ -290,7 +290,7 @@ def test_invalid_e_value_is_marked_and_filters_nothing(shared_hits: Opener, qtbo
 
 
 @pytest.mark.parametrize("typed", ["0.001", "0,001", "1e-3", "1E-3"])
-def test_german_e_value_accepts_point_and_comma(open_hits: Opener, qtbot: QtBot, typed: str) -> None:
+def test_e_value_filter_in_german_accepts_point_and_comma(open_hits: Opener, qtbot: QtBot, typed: str) -> None:
     before = QLocale()
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
@@ -305,7 +305,7 @@ def test_german_e_value_accepts_point_and_comma(open_hits: Opener, qtbot: QtBot,
         QLocale.setDefault(before)
 
 
-def test_arrows_step_by_exact_powers_of_ten(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_arrow_keys_change_the_e_value_filter_by_powers_of_ten(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     box = view.filters.e_value
     box.setValue(1e-5)
@@ -315,7 +315,7 @@ def test_arrows_step_by_exact_powers_of_ten(shared_hits: Opener, qtbot: QtBot) -
 
 
 @pytest.mark.parametrize(("name", "typed"), [("identity", "2,5"), ("coverage", "37.5"), ("identity", "120")])
-def test_fractional_percentage_is_marked(shared_hits: Opener, qtbot: QtBot, name: str, typed: str) -> None:
+def test_hit_filter_marks_a_fractional_or_too_large_percentage(shared_hits: Opener, qtbot: QtBot, name: str, typed: str) -> None:
     view, _ = shared_hits()
     box = getattr(view.filters, name)
     box.setFocus()
@@ -327,7 +327,7 @@ def test_fractional_percentage_is_marked(shared_hits: Opener, qtbot: QtBot, name
     assert isinstance(frame, Outlined) and frame.is_wrong == (box.text() != "12 %")
 
 
-def test_hidden_hit_is_replaced_by_the_first(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_view_shows_the_first_hit_if_the_filter_hides_the_selected_one(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     last = len(view.hits.model.rows) - 1
     view.hits.view.choose(last)
@@ -342,7 +342,7 @@ def test_hidden_hit_is_replaced_by_the_first(shared_hits: Opener, qtbot: QtBot) 
     assert "pass the filter" in view._why_empty(view.hits)
 
 
-def test_every_column_sorts(open_hits: Opener, qtbot: QtBot) -> None:
+def test_every_column_of_the_hits_table_can_be_sorted(open_hits: Opener, qtbot: QtBot) -> None:
     view, project = open_hits()
     hits = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     view.hits.view.hide_columns([])
@@ -354,7 +354,7 @@ def test_every_column_sorts(open_hits: Opener, qtbot: QtBot) -> None:
         assert values == sorted((row[column.name] for row in hits), reverse=descends), column.name
 
 
-def test_every_visible_column_sorts_by_keyboard(open_hits: Opener, qtbot: QtBot) -> None:
+def test_every_visible_column_of_hits_can_be_sorted_by_keyboard(open_hits: Opener, qtbot: QtBot) -> None:
     view, project = open_hits()
     of_first = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     table = view.hits.view
@@ -379,7 +379,7 @@ def test_every_visible_column_sorts_by_keyboard(open_hits: Opener, qtbot: QtBot)
     assert "Subject, descending" in sort_actions()
 
 
-def test_find_and_copy_work_by_keys(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_find_and_copy_shortcuts_work_in_the_hits_table(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     view.hits.view.setFocus()
     qtbot.keyClick(view.hits.view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
@@ -391,7 +391,7 @@ def test_find_and_copy_work_by_keys(shared_hits: Opener, qtbot: QtBot) -> None:
     assert len(lines) == 2 and lines[1].split("\t")[0] == shown(view.hits, "subject")[0]
 
 
-def test_single_query_needs_no_query_table(open_hits: Opener, searched_once: Path) -> None:
+def test_hits_view_of_a_single_query_hides_the_query_table(open_hits: Opener, searched_once: Path) -> None:
     view, project = open_hits(searched_once)
     assert not view.queries.isVisible()
     assert view.hits.scope_text == "" and view.hits.all_button.isHidden()
@@ -400,7 +400,7 @@ def test_single_query_needs_no_query_table(open_hits: Opener, searched_once: Pat
     assert view.alignment.plot.pair is not None
 
 
-def test_histogram_counts_and_expects_all_sequences(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_score_histogram_counts_all_sequences_and_has_the_expected_curve(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     counts = [row for row in rows_of(project, "score_counts") if row["query_index"] == 0]
     histogram = view.scores.histogram
@@ -433,7 +433,9 @@ def test_histogram_counts_and_expects_all_sequences(shared_hits: Opener, qtbot: 
 
 
 @pytest.mark.parametrize("expected", [[2.9], [0.3, 0.2, 0.1]])
-def test_three_equal_scores_have_whole_axis_and_no_legend(open_hits: Opener, searched: Path, tmp_path: Path, expected: list[float]) -> None:
+def test_score_histogram_of_three_sequences_has_whole_numbers_and_no_legend(
+    open_hits: Opener, searched: Path, tmp_path: Path, expected: list[float]
+) -> None:
     tiny = Project.create_or_open(tmp_path / "tiny")
     project = Project.open(searched)
     numbers: dict[str, tuple[str, list[Any]]] = {"score_counts": ("n_subjects", [3]), "score_expectations": ("n_expected", expected)}
@@ -457,7 +459,7 @@ def test_three_equal_scores_have_whole_axis_and_no_legend(open_hits: Opener, sea
     assert {"8", "9", "10", "11", "12"} <= set(along) and not any("." in text for text in along)
 
 
-def test_run_without_expected_score_curve_is_shown(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
+def test_hits_run_without_expected_scores_shows_the_histogram(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
     old = Project.create_or_open(tmp_path / "old")
     project = Project.open(searched)
     with old.run("align", {"matrix": "BLOSUM62"}, device="cpu") as run:
@@ -468,7 +470,7 @@ def test_run_without_expected_score_curve_is_shown(open_hits: Opener, searched: 
     assert view.scores.histogram is not None and view.scores.histogram.curve is None
 
 
-def test_query_without_hits_shows_a_message(open_hits: Opener, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_hits_view_shows_a_message_for_a_query_without_hits(open_hits: Opener, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.open(searched)
     bare = Project.create_or_open(tmp_path / "bare")
     with bare.run("align", {}, device="cpu") as run:
@@ -482,7 +484,7 @@ def test_query_without_hits_shows_a_message(open_hits: Opener, searched: Path, t
     assert view.alignment.plot.pair is None and view.bars.bars is None
 
 
-def test_damaged_table_is_reported_and_next_run_opens(open_hits: Opener, searched: Path, qtbot: QtBot) -> None:
+def test_hits_view_reports_a_damaged_table_and_opens_the_next_run(open_hits: Opener, searched: Path, qtbot: QtBot) -> None:
     view, project = open_hits()
     path = project.table("hits")
     path.write_bytes(path.read_bytes()[:-100])
@@ -494,7 +496,7 @@ def test_damaged_table_is_reported_and_next_run_opens(open_hits: Opener, searche
     assert view.text == "" and view.alignment.plot.pair is not None
 
 
-def test_unreadable_hits_replace_those_of_the_last_query(open_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_view_shows_an_error_if_hits_of_a_query_cannot_be_read(open_hits: Opener, qtbot: QtBot) -> None:
     view, project = open_hits()
     project.folder.rename(project.folder.with_name("moved"))
     view.queries.view.choose(1)
@@ -503,7 +505,7 @@ def test_unreadable_hits_replace_those_of_the_last_query(open_hits: Opener, qtbo
     assert "hits.parquet" in view._why_empty(view.hits) and "Its project was moved or deleted" in view._why_empty(view.hits)
 
 
-def test_long_query_name_widens_nothing(open_hits: Opener, tmp_path: Path) -> None:
+def test_hits_view_is_not_widened_by_a_long_query_name(open_hits: Opener, tmp_path: Path) -> None:
     queries, database = search_files(tmp_path / "files", n_queries=1)
     queries.write_text(queries.read_text(encoding="utf-8").replace(">Q0", f">{'L' * 300}"), encoding="utf-8")
     align([queries], [database], None, SequenceSearchParameters(), project_folder=tmp_path / "long", device="cpu")
@@ -514,7 +516,7 @@ def test_long_query_name_widens_nothing(open_hits: Opener, tmp_path: Path) -> No
     assert view.minimumSizeHint().width() < 700
 
 
-def test_clear_releases_immediately(open_hits: Opener, qtbot: QtBot) -> None:
+def test_cleared_hits_view_shows_nothing_and_reads_nothing(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
     view.hits.view._sort_by(3)
     click_row(view.queries, 1, qtbot)
@@ -525,7 +527,7 @@ def test_clear_releases_immediately(open_hits: Opener, qtbot: QtBot) -> None:
     assert "No results yet" in view.text
 
 
-def test_german_numbers(open_hits: Opener) -> None:
+def test_hits_view_shows_numbers_in_german_format(open_hits: Opener) -> None:
     before = QLocale()
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
@@ -539,7 +541,7 @@ def test_german_numbers(open_hits: Opener) -> None:
         QLocale.setDefault(before)
 
 
-def test_everything_is_named_and_reached_by_tab(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_widgets_of_hits_view_have_names_and_are_reached_by_tab(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     assert not view.alignment.copy_button.accessibleName().startswith("&")
     view.filters.text.setFocus()
@@ -565,7 +567,7 @@ def test_everything_is_named_and_reached_by_tab(shared_hits: Opener, qtbot: QtBo
 
 
 @pytest.mark.parametrize(("width", "height"), [(1300, 800), (980, 620), (590, 480)])
-def test_nothing_is_cut_off(shared_hits: Opener, qtbot: QtBot, width: int, height: int) -> None:
+def test_hits_view_cuts_off_no_text_at_any_size(shared_hits: Opener, qtbot: QtBot, width: int, height: int) -> None:
     view, _ = shared_hits()
     view.resize(width, height)
     for tab in range(view.tabs.count()):
@@ -598,7 +600,7 @@ def bars(qtbot: QtBot, theme: Theme) -> HitBars:
     return widget
 
 
-def test_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
+def test_hit_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
     image = bars.viewport().grab().toImage()
     colours = []
     for row in range(10, 15):
@@ -611,7 +613,7 @@ def test_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
     assert [colours[0].name(), colours[4].name()] == [QColor(palette.faint).name(), QColor(palette.ions["y"]).name()]
 
 
-def test_hit_without_bits_has_lowest_class(bars: HitBars) -> None:
+def test_hit_bar_without_bit_score_has_the_colour_of_the_lowest_class(bars: HitBars) -> None:
     """Check missing values, which the table of hits allows."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
     box = box_of(bars, 10)
@@ -622,14 +624,14 @@ def test_hit_without_bits_has_lowest_class(bars: HitBars) -> None:
     assert bars.text_at(box.center()).splitlines() == ["S0", "a protein", "50.0 % identical", "residues 1 to 100 of the query"]
 
 
-def test_bars_lie_at_their_query_ranges(bars: HitBars) -> None:
+def test_hit_bars_lie_at_the_aligned_range_of_the_query(bars: HitBars) -> None:
     boxes = [box_of(bars, 10 + i) for i in range(5)]
     assert all(box is not None for box in boxes)
     lefts, widths = [box.left() for box in boxes if box], [box.width() for box in boxes if box]
     assert np.allclose(np.diff(lefts), np.diff(lefts)[0]) and np.allclose(widths, 2 * np.diff(lefts)[0])
 
 
-def test_hover_describes_a_hit_and_click_selects_it(bars: HitBars, qtbot: QtBot) -> None:
+def test_hit_bar_has_a_tooltip_and_is_selected_by_click(bars: HitBars, qtbot: QtBot) -> None:
     box = box_of(bars, 13)
     assert box is not None
     text = bars.text_at(QPointF(box.center().toPoint()))
@@ -642,7 +644,7 @@ def test_hover_describes_a_hit_and_click_selects_it(bars: HitBars, qtbot: QtBot)
     assert bars.chosen == 13
 
 
-def test_names_are_shown_in_full(bars: HitBars, qtbot: QtBot) -> None:
+def test_hit_bar_tooltip_shows_names_in_full_as_plain_text(bars: HitBars, qtbot: QtBot) -> None:
     bar = Bar(1, "<b>bold</b>&amp;", "d" * 600, 1, 100, 90.0, 1e-9, 0.5)
     bars.show_bars(QueryBars("Q", 400, (bar,), 1))
     box = box_of(bars, 1)
@@ -658,7 +660,7 @@ def test_names_are_shown_in_full(bars: HitBars, qtbot: QtBot) -> None:
     QToolTip.hideText()
 
 
-def test_selected_bar_scrolls_into_view(bars: HitBars) -> None:
+def test_selected_hit_bar_is_scrolled_into_view(bars: HitBars) -> None:
     many = tuple(Bar(i, f"S{i}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(400))
     bars.show_bars(QueryBars("Q", 60, many, 2000))
     bars.mark(390)
@@ -669,7 +671,7 @@ def test_selected_bar_scrolls_into_view(bars: HitBars) -> None:
     assert box is not None and bars.viewport().rect().contains(box.toRect())
 
 
-def test_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
+def test_hit_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     bars.export_action.write(tmp_path / "hits.svg")
     text = (tmp_path / "hits.svg").read_text(encoding="utf-8")
     assert "Bit score" in text and "80–200" in text and "the best" not in text
@@ -681,7 +683,7 @@ def test_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     assert "the best 5 of 1,234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
 
 
-def test_exported_figure_fits_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
+def test_exported_hit_bars_have_a_fixed_width_for_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
     many = tuple(Bar(i, f"{i:03d}{'W' * 300}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(150))
     bars.show_bars(QueryBars("L" * 300, 60, many, 2000))
     figure = bars._figure()

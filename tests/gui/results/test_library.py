@@ -26,7 +26,7 @@ def view(tmp_path, monkeypatch, qtbot, theme):
     widget.clear()
 
 
-def test_match_is_mirrored_with_entry_and_shifted_peaks_marked(view, qtbot):
+def test_library_match_is_mirrored_with_entry_and_shifted_peaks(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: any("Compound" in text for text in corner_texts(view.mirror.plot)))
     assert any("spectral entropy" in text for text in corner_texts(view.mirror.plot))
@@ -37,7 +37,7 @@ def test_match_is_mirrored_with_entry_and_shifted_peaks_marked(view, qtbot):
     qtbot.waitUntil(lambda: any("4 peaks moved by" in text for text in corner_texts(view.mirror.plot)))
 
 
-def test_tabs_follow_the_text_filter(view, qtbot):
+def test_text_filter_of_library_view_applies_to_all_tabs(view, qtbot):
     peptides = view.panels["peptides"]
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: not view.is_busy)
@@ -52,7 +52,7 @@ def test_tabs_follow_the_text_filter(view, qtbot):
     assert "q-value" in view.tables.tabToolTip(view.tables.indexOf(peptides))
 
 
-def test_header_shows_count_at_5_percent_when_none_is_accepted(view, qtbot):
+def test_library_header_shows_the_count_at_5_percent_if_none_is_at_1_percent(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: "without error rates" in view.header.text)
     counts = {"matches": 0, "shifted": 0, "names": 0, "unrated": 0, "at_5_percent": 103}
@@ -60,7 +60,7 @@ def test_header_shows_count_at_5_percent_when_none_is_accepted(view, qtbot):
     assert "0 spectra matched (0 at 1 % FDR; 103 at 5 % FDR)" in view.header.text
 
 
-def test_unshifted_peaks_precede_shifted_ones():
+def test_mirrored_peaks_are_matched_without_shift_before_with_shift():
     def half(*mz):
         return Half("", Peaks(np.array(mz, np.float64), np.ones(len(mz))))
 

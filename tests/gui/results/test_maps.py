@@ -165,7 +165,9 @@ def _accepted(kind: str, project: Project) -> dict[int, str]:
     return {int(row.get("scan") or row["spectrum_id"].rpartition("=")[2]): row["peptide"] for row in accepted}
 
 
-def test_map_has_every_spectrum_and_its_identification(run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot) -> None:
+def test_run_map_has_every_spectrum_with_its_identification(
+    run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot
+) -> None:
     kind, project = run
     assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before it is visible"
     _figures(view).setCurrentWidget(view.spectra.map)
@@ -182,7 +184,7 @@ def test_map_has_every_spectrum_and_its_identification(run: tuple[str, Project],
     assert scans[IDENTIFIED] == set(_accepted("identify", project)) if kind == "explain" else not scans[EXPLAINED]
 
 
-def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
+def test_point_of_run_map_selects_the_spectrum(view: AnyView, qtbot: QtBot) -> None:
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
@@ -214,7 +216,7 @@ def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> 
 
 
 @pytest.mark.parametrize(("name", "level"), [("total_ion_current", 2), ("surveys", 1)])
-def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
+def test_chromatograms_equal_sums_of_intensities_in_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
     """Check a run that continues another and uses its file, too."""
     page = view.spectra.chromatogram
     _figures(view).setCurrentWidget(page)
@@ -228,7 +230,7 @@ def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: 
 
 
 @pytest.mark.parametrize("run", ["explain"], indirect=True)
-def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
+def test_list_of_spectra_shows_identified_explained_or_unexplained(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
     """Compare the outcomes with the tables that both runs export."""
     project, panel = run[1], view.spectra.panel
     assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"
@@ -251,7 +253,7 @@ def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view:
 
 
 @pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
-def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
+def test_spectrum_figure_and_map_mark_follow_the_visible_list(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
     """Check an identification tested with all its spectra."""
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
@@ -281,7 +283,7 @@ def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | Mo
     assert view.mirror.spectra is None
 
 
-def test_small_molecule_spectra_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_run_map_shows_small_molecule_matches_as_identified(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     """Check a library without decoys, whose matches have no q-values and no peptides."""
     run, library = files
     entries, spectra = compound_entries(3)

@@ -71,7 +71,7 @@ def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_shifts_are_summarised_by_kind(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
+def test_modified_header_summarises_mass_shifts_by_kind(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     kinds = Counter(row["shift_kind"] for row in accepted)
     shifted = f"{kinds['named']} with a known shift, {kinds['end']} with another peptide end, {kinds['unnamed']} with an unknown shift"
     assert f"{kinds['none']} PSMs without a shift, {shifted}" in view.header.facts
@@ -85,7 +85,7 @@ def bars_of(view: ModifiedView) -> list[Bars]:
     return [mark for mark in view.histogram.panel_in_sight().marks if isinstance(mark, Bars)]
 
 
-def test_histogram_counts_accepted_matches(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
+def test_shift_histogram_counts_accepted_matches(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     counts, explained_counts, _ = bars_of(view)
     edges = np.append(counts.left, counts.right[-1])
     shift = np.array([row["mass_shift"] for row in accepted])
@@ -94,7 +94,7 @@ def test_histogram_counts_accepted_matches(view: ModifiedView, accepted: list[di
     assert explained_counts.height.tolist() == np.histogram(shift[explained], edges)[0].tolist()
 
 
-def test_click_on_bar_shows_its_spectra(own_view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_click_on_bar_of_shift_histogram_lists_its_spectra(own_view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     view = own_view
     view.histogram.show_range(((-20.0, 60.0),))
     at = QPointF(view.histogram.place_of(15.995, 0.0).x(), view.histogram.inner().bottom() - 2)
@@ -110,7 +110,7 @@ def test_click_on_bar_shows_its_spectra(own_view: ModifiedView, accepted: list[d
     assert len(view.psms.model.rows) == len(accepted) and view.histogram.place is None
 
 
-def test_modifications_have_the_stated_number_of_matches(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+def test_selected_modification_lists_the_stated_number_of_matches(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
     kinds = {row["kind"] for row in rows}
     assert kinds == {"named", "end", "unnamed"}
@@ -122,7 +122,7 @@ def test_modifications_have_the_stated_number_of_matches(view: ModifiedView, pro
         assert bars_of(view)[2].height.sum() == rows[at]["psms"], rows[at]
 
 
-def test_several_modifications_are_shown_together(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+def test_matches_of_several_selected_modifications_are_listed_together(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
     view.modifications.view.selectAll()
     settle(view, qtbot)
@@ -130,7 +130,7 @@ def test_several_modifications_are_shown_together(view: ModifiedView, project: P
     assert view.histogram.marked == frozenset(range(len(rows)))
 
 
-def test_psms_belong_to_the_clicked_modifications(own_view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+def test_listed_psms_belong_to_the_clicked_modifications(own_view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows, table = rows_of(project, "modifications"), own_view.modifications.view
     generator, chosen = np.random.default_rng(5), set[int]()
     modifiers = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier)
@@ -151,7 +151,7 @@ def test_psms_belong_to_the_clicked_modifications(own_view: ModifiedView, projec
         assert own_view.histogram.marked == frozenset(chosen)
 
 
-def test_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[str, Any]], project: Project, qtbot: QtBot) -> None:
+def test_modified_filter_applies_to_all_tables(view: ModifiedView, accepted: list[dict[str, Any]], project: Project, qtbot: QtBot) -> None:
     scan_of = [row["scan"] for row in rows_of(project, "psms")]
 
     def scans() -> list[int]:
@@ -185,7 +185,9 @@ def test_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[str, 
     assert len(scans()) == sum(not row["is_decoy"] for row in rows_of(project, "psms"))
 
 
-def test_shifted_ions_are_heavier_by_the_shift(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_annotated_ions_after_the_shift_site_are_heavier_by_the_shift(
+    view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot
+) -> None:
     from proteoscope.engine.chemistry.fragments import fragment_ions
 
     rows = [row for row in accepted if row["shift_kind"] == "named" and 0 < row["shift_position"] <= len(row["sequence"])][:4]
@@ -214,7 +216,7 @@ def test_shifted_ions_are_heavier_by_the_shift(view: ModifiedView, accepted: lis
         assert starred == spectrum.carries_shift[spectrum.matches.ion].tolist()
 
 
-def test_unmodified_spectrum_is_mirrored_or_reported_missing(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_unmodified_counterpart_is_mirrored_or_reported_missing(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     plain: dict[tuple[str, int], float] = {}
     for row in accepted:
         if row["shift_kind"] == "none":
@@ -232,7 +234,7 @@ def test_unmodified_spectrum_is_mirrored_or_reported_missing(view: ModifiedView,
     assert view.mirror.readout.text().startswith("No accepted spectrum of this peptide and charge without a shift")
 
 
-def test_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_selected_protein_of_modified_view_lists_its_matches(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     view.tables.setCurrentWidget(view.proteins)
     view.proteins.view.choose(0)
     settle(view, qtbot)
@@ -240,7 +242,7 @@ def test_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str, 
     assert sorted(shown(view.psms, "scan")) == sorted(row["scan"] for row in accepted if name in row["proteins"])
 
 
-def test_selected_modifications_are_searched_again(own_view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
+def test_selected_modifications_are_passed_to_an_identification(own_view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
     view, prefills = own_view, list[tuple[str, str, FormPrefill]]()
     said: list[str] = []
     view.searchRequested.connect(lambda *given: prefills.append(given))
@@ -277,13 +279,13 @@ def test_unimod_names_become_variable_modifications(name: str, sites: str, expec
 
 
 @pytest.mark.parametrize("width", [620, 744, 800, 1000, 1640])
-def test_no_text_is_cut_off(view: ModifiedView, width: int, qtbot: QtBot) -> None:
+def test_modified_filter_cuts_off_no_text_at_any_width(view: ModifiedView, width: int, qtbot: QtBot) -> None:
     view.resize(width, 760)
     settle(view, qtbot)
     assert not cut_off(view.filters) and not overlapping(view.filters)
 
 
-def test_only_marked_matches_are_shown_on_request(view: ModifiedView, qtbot: QtBot) -> None:
+def test_modified_view_can_list_only_starred_matches(view: ModifiedView, qtbot: QtBot) -> None:
     project, run = view._project, view.run
     assert project is not None and run is not None
     n_all, n_modifications = len(view.psms.model.rows), len(view.modifications.model.rows)
@@ -304,7 +306,9 @@ def test_only_marked_matches_are_shown_on_request(view: ModifiedView, qtbot: QtB
     settle(view, qtbot)
 
 
-def test_form_for_the_next_search_is_filled_and_valid(window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot) -> None:
+def test_identification_form_from_modified_view_is_filled_and_valid(
+    window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot
+) -> None:
     window.open_project(project.folder)
     results = window.searches["modified"].results
     assert isinstance(results, ModifiedView)

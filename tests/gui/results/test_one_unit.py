@@ -161,7 +161,7 @@ def as_read(tip: str | None) -> str | None:
     ],
     indirect=True,
 )
-def test_shown_copied_and_saved_values_share_one_unit(
+def test_shown_copied_and_saved_values_have_the_same_unit(
     locale: QLocale, table: tuple[RunView, TablePanel], tmp_path: Path, qtbot: QtBot
 ) -> None:
     _, panel = table
@@ -240,7 +240,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[case[1] for case in FILTERS])
-def test_typed_filter_number_uses_the_column_unit(
+def test_number_typed_in_a_filter_has_the_unit_of_the_column(
     kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     view = opened(kind, projects, views, qtbot)
@@ -257,7 +257,9 @@ def test_typed_filter_number_uses_the_column_unit(
             assert sorted(number_in_view(view.panels[name], column)) == sorted(expected), f"{name}, {which} {limit}"
 
 
-def test_selected_charge_is_the_shown_charge(projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot) -> None:
+def test_charge_filter_lists_only_psms_of_the_selected_charge(
+    projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
+) -> None:
     view = opened("identify", projects, views, qtbot)
     assert isinstance(view, IdentificationView)
     before = column_texts(view.psms, "charge")
@@ -278,7 +280,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[case[1] for case in TEXTS])
-def test_visible_text_finds_its_row(
+def test_text_of_a_cell_typed_in_the_filter_finds_its_row(
     kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     """Check texts with a tab, a quotation mark, and several accessions, too."""

@@ -39,7 +39,7 @@ def waited(view: ReadsView, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_pileup_surrounds_the_selected_row(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_pileup_shows_the_reads_around_the_selected_alignment(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.pileup
     assert page.plot.pile is None, "nothing is read while it is not visible"
     view.tabs.setCurrentWidget(page)
@@ -73,7 +73,7 @@ def test_pileup_surrounds_the_selected_row(view: ReadsView, qtbot: QtBot, tmp_pa
     assert not cut_off(page)
 
 
-def test_drag_zooms_to_bases_and_home_resets(view: ReadsView, qtbot: QtBot) -> None:
+def test_drag_zooms_pileup_to_bases_and_home_resets(view: ReadsView, qtbot: QtBot) -> None:
     page = view.pileup
     view.tabs.setCurrentWidget(page)
     waited(view, qtbot)
@@ -95,7 +95,7 @@ def test_drag_zooms_to_bases_and_home_resets(view: ReadsView, qtbot: QtBot) -> N
     assert (plot.pile.first, plot.pile.last) == (1, plot.pile.text.length)
 
 
-def test_track_is_above_the_pileup_or_reported_missing(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_annotation_track_is_above_the_pileup_or_reported_missing(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.pileup
     view.tabs.setCurrentWidget(page)
     waited(view, qtbot)
@@ -121,7 +121,7 @@ def test_track_is_above_the_pileup_or_reported_missing(view: ReadsView, qtbot: Q
     assert "1 line is left out" in signal.args[0] and "1 features" in page.track_label.full_text
 
 
-def test_pileup_excludes_filtered_rows(view: ReadsView, qtbot: QtBot) -> None:
+def test_pileup_excludes_filtered_alignments(view: ReadsView, qtbot: QtBot) -> None:
     view.tabs.setCurrentWidget(view.pileup)
     waited(view, qtbot)
     view.filters.text.setText("read1")
@@ -131,7 +131,7 @@ def test_pileup_excludes_filtered_rows(view: ReadsView, qtbot: QtBot) -> None:
     assert pile is not None and all("read1" in name for name in pile.names)
 
 
-def test_click_in_the_depth_of_the_reference_moves_the_view(view: ReadsView, qtbot: QtBot) -> None:
+def test_click_in_depth_of_reference_moves_the_pileup(view: ReadsView, qtbot: QtBot) -> None:
     view.resize(1280, 1100)
     view.tabs.setCurrentWidget(view.pileup)
     waited(view, qtbot)
@@ -154,7 +154,7 @@ def test_click_in_the_depth_of_the_reference_moves_the_view(view: ReadsView, qtb
     assert "depth" in plot.text_at(QPointF(at)) and view.pileup.plot.chosen == view.alignments.view.chosen
 
 
-def test_lines_that_do_not_fit_are_scrolled(view: ReadsView, qtbot: QtBot) -> None:
+def test_pileup_lines_that_do_not_fit_can_be_scrolled(view: ReadsView, qtbot: QtBot) -> None:
     view.resize(1000, 620)
     view.tabs.setCurrentWidget(view.pileup)
     waited(view, qtbot)

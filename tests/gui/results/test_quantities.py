@@ -83,7 +83,7 @@ def test_volcano_dot_and_table_row_select_each_other(view: QuantityView, hand: H
     assert view.profile.drawing is not None and view.profile.drawing.title.startswith(other)
 
 
-def test_figure_is_empty_without_selected_row(view: QuantityView, qtbot: QtBot) -> None:
+def test_quantity_figures_are_empty_without_a_selected_row(view: QuantityView, qtbot: QtBot) -> None:
     assert view.profile.drawing is not None and view.traces.traces is None
     view.filters.text.setText("no such protein")
     view.filters.text.returnPressed.emit()
@@ -102,7 +102,9 @@ def test_figure_is_empty_without_selected_row(view: QuantityView, qtbot: QtBot) 
     qtbot.waitUntil(lambda: len(view.changes.model.rows) == 4)
 
 
-def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, project: Project, hand: Hand, qtbot: QtBot) -> None:
+def test_dragged_integration_limit_is_stored_and_updates_all_quantities(
+    view: QuantityView, project: Project, hand: Hand, qtbot: QtBot
+) -> None:
     run = project.latest("quantify") or ""
     view.tables.setCurrentWidget(view.peptides)
     settle(view, qtbot)
@@ -166,7 +168,7 @@ def drag(hand: Hand, plot: QWidget, begin: QPoint, end: QPoint, steps: int) -> N
     hand._done()
 
 
-def test_dragged_cuts_change_figure_filter_and_table(view: QuantityView, hand: Hand, qtbot: QtBot, tmp_path: Path) -> None:
+def test_dragged_volcano_thresholds_change_figure_filter_and_table(view: QuantityView, hand: Hand, qtbot: QtBot, tmp_path: Path) -> None:
     view.filters.changed.click()
     settle(view, qtbot)
     drawing = view.volcano.drawing
@@ -193,7 +195,7 @@ def test_dragged_cuts_change_figure_filter_and_table(view: QuantityView, hand: H
     assert f"q-value ≤ {view.filters.q_value.value():.3g}, |log2| ≥ {fold_change:.3g}" in (tmp_path / "volcano.svg").read_text()
 
 
-def test_heat_map_cell_selects_its_protein(view: QuantityView, qtbot: QtBot) -> None:
+def test_click_on_heat_map_cell_selects_the_protein(view: QuantityView, qtbot: QtBot) -> None:
     heat_map = view.plots["heat-map"]
     view.figures.setCurrentWidget(heat_map)
     settle(view, qtbot)
@@ -207,7 +209,7 @@ def test_heat_map_cell_selects_its_protein(view: QuantityView, qtbot: QtBot) -> 
     assert view.proteins.view.chosen == row
 
 
-def test_sample_figures_select_rows_and_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
+def test_figures_of_samples_select_rows_and_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
     view.figures.setCurrentIndex(2)
     settle(view, qtbot)
     at = place_of_target(view.plots["components"], 2)
@@ -224,7 +226,7 @@ def test_sample_figures_select_rows_and_are_saved(view: QuantityView, qtbot: QtB
     assert cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_counts_are_shown_without_traces(project: Project, tmp_path_factory, qtbot: QtBot, theme: Theme) -> None:
+def test_quantities_by_spectral_counts_are_shown_without_traces(project: Project, tmp_path_factory, qtbot: QtBot, theme: Theme) -> None:
     counted = quantified_project(
         tmp_path_factory.mktemp("counted"), "file\tsample\tcondition\treplicate\nmade_heat_1\ta\tx\t1\n", method="counts"
     )
@@ -237,7 +239,7 @@ def test_counts_are_shown_without_traces(project: Project, tmp_path_factory, qtb
 
 
 @pytest.mark.parametrize("kind", ["explain", pytest.param("modified", marks=pytest.mark.long)])
-def test_button_above_other_results_leads_to_quantities(window: MainWindow, qtbot: QtBot, identified_sample: Path, kind: str) -> None:
+def test_quantify_button_above_other_results_opens_the_form(window: MainWindow, qtbot: QtBot, identified_sample: Path, kind: str) -> None:
     goes_on = {"explain": [str(identified_sample)], "modified": ["--from-project", str(identified_sample), "--out", str(identified_sample)]}
     options = ["--preset", search_of_kind(kind).demo.preset, "--device", "cpu", "--threads", "2", "--quiet"]
     assert main([kind, *goes_on[kind], *options]) == 0
@@ -260,7 +262,7 @@ def test_button_above_other_results_leads_to_quantities(window: MainWindow, qtbo
     assert Project.open(identified_sample).latest("quantify") is not None
 
 
-def test_all_formats_are_exported_from_the_window(window: MainWindow, project: Project, qtbot: QtBot, tmp_path) -> None:
+def test_quantities_are_exported_from_the_window_in_all_formats(window: MainWindow, project: Project, qtbot: QtBot, tmp_path) -> None:
     window.open_project(project.folder)
     results = window.searches["quantify"].results
     settle(results, qtbot)
@@ -288,7 +290,7 @@ def test_all_formats_are_exported_from_the_window(window: MainWindow, project: P
     assert "|log2| ≥ 1.5" in (tmp_path / "figures" / "volcano.svg").read_text()
 
 
-def test_long_names_take_no_more_space(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_quantity_view_is_not_widened_by_long_sample_names(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     rows = [(name, f"{i}{'w' * 998}", ("<b>a / b" * 100, "c d" * 300)[i // 2], i % 2 + 1) for i, name in enumerate(FILES)]
     lines = ["\t".join(map(str, row)) for row in [("file", "sample", "condition", "replicate"), *rows]]
     view = QuantityView(search_of_kind("quantify"))

@@ -64,7 +64,7 @@ def cached_within(within: Project, request: pytest.FixtureRequest) -> Iterator[S
     opened_view.close()
 
 
-def test_first_row_is_drawn_and_header_counts(view: ReadsView, project: Project) -> None:
+def test_reads_view_draws_the_first_alignment_and_counts_in_the_header(view: ReadsView, project: Project) -> None:
     rows = rows_of(project, "alignments")
     n_patterns = len({row["pattern"] for row in rows})
     assert view.header.text == f"{len(rows)} alignments of {n_patterns} reads with 3 references"
@@ -77,7 +77,7 @@ def test_first_row_is_drawn_and_header_counts(view: ReadsView, project: Project)
     assert cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_another_row_shows_its_alignment_and_text(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_selected_read_alignment_is_drawn_with_its_reference(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     at = next(k for k, row in enumerate(rows[:9]) if row["text"] != rows[0]["text"])
     click_row(view.alignments, at, qtbot)
@@ -121,7 +121,7 @@ def choose(view: ReadsView, filters: dict[str, Any], qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_filter_matches_reference_loop(
+def test_read_alignment_filters_equal_a_plain_loop(
     within: Project, cached_within: SharedView[ReadsView], qtbot: QtBot, theme: Theme, name: str
 ) -> None:
     view = cached_within.as_opened(qtbot)
@@ -139,7 +139,7 @@ def test_filter_matches_reference_loop(
     assert len(view.alignments.model.rows) == len(rows)
 
 
-def test_pairs_without_alignment_are_shown_and_reported(within: Project, qtbot: QtBot, theme: Theme) -> None:
+def test_reads_without_an_alignment_are_listed_and_counted(within: Project, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(within, qtbot)
     rows = rows_of(within, "alignments")
     n_none = sum(row["score"] is None for row in rows)
@@ -157,7 +157,7 @@ def test_pairs_without_alignment_are_shown_and_reported(within: Project, qtbot: 
     view.clear()
 
 
-def test_click_on_position_shows_its_rows_and_show_all_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_click_in_depth_plot_lists_alignments_there_and_show_all_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     view.texts.setCurrentIndex(1)
     view.texts.activated.emit(1)
     settle(view, qtbot)
@@ -188,7 +188,7 @@ def middle_of(plot: HistogramPlot, number: int) -> QPoint:
     return QPoint(round(area.left() + (number + 0.5) / n * area.width()), round(area.center().y()))
 
 
-def test_click_on_bar_filters_and_second_click_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_click_on_histogram_bar_filters_alignments_and_second_click_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     view.tabs.setCurrentIndex(1)
     settle(view, qtbot)
@@ -220,7 +220,7 @@ def test_click_on_bar_filters_and_second_click_resets(view: ReadsView, project: 
     assert (view.filters.minimum_gaps.entered, view.filters.maximum_gaps.entered) == (1, 1)
 
 
-def test_alignment_is_copied_and_low_qualities_are_pale(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_read_alignment_is_copied_and_has_pale_bases_of_low_quality(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     at = next(k for k, row in enumerate(rows) if row["strand"] == "-" and row["score"] > 60 and row["gaps"])
     view.alignments.view.choose(at)
@@ -243,7 +243,7 @@ def without_reads(project: Project, folder: Path, *, patterns: bool) -> Project:
     return other
 
 
-def test_run_without_reads_shows_table_and_reason(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_reads_view_without_stored_reads_shows_table_and_reason(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(without_reads(project, tmp_path / "other", patterns=False), qtbot)
     rows = rows_of(project, "alignments")
     assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.coverage.marked is not None
@@ -256,13 +256,13 @@ def test_run_without_reads_shows_table_and_reason(project: Project, tmp_path: Pa
     view.clear()
 
 
-def test_mismatched_tables_are_reported(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_reads_view_reports_tables_that_do_not_match(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(without_reads(project, tmp_path / "odd", patterns=True), qtbot)
     assert view.alignment.plot.pair is None and "rows that patterns has not. Run the search again" in view.text
     view.clear()
 
 
-def test_mapping_qualities_and_mates_are_shown_when_present(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_mapping_qualities_and_mates_are_shown_if_present(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     table = pq.read_table(project.table("alignments"))
     for name, values in (("mapping_quality", [60] * len(table)), ("mate", [1, 2] * len(table))):
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(values[: len(table)], pa.int32()))
@@ -283,7 +283,7 @@ def test_mapping_qualities_and_mates_are_shown_when_present(project: Project, tm
     view.clear()
 
 
-def test_run_without_alignments_is_reported(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_reads_view_reports_a_run_without_alignments(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     table = pq.read_table(project.table("alignments"))
     empty = Project.create_or_open(tmp_path / "empty")
     with empty.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
@@ -294,7 +294,7 @@ def test_run_without_alignments_is_reported(project: Project, tmp_path: Path, qt
     view.clear()
 
 
-def test_sizes_are_remembered_and_results_released(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_reads_view_remembers_columns_and_can_be_cleared(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     view.alignments.view.hide_columns(["cigar"])
     view.alignments.view.columnsChanged.emit()
     state = view.state()

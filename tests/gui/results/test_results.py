@@ -76,7 +76,7 @@ def shared_results(cached_results: tuple[SharedView[IdentificationView], Identif
     return lambda: (view.as_opened(qtbot), results)
 
 
-def test_summary_counts_accepted_rows(open_results: Opener) -> None:
+def test_identification_summary_counts_accepted_rows(open_results: Opener) -> None:
     view, results = open_results(log=("Rescoring not used",))
     psms = [row for row in accepted(results.psms.to_pylist()) if row["rank"] == 1]
     peptides = accepted(results.peptides.to_pylist())
@@ -100,7 +100,7 @@ def test_summary_counts_accepted_rows(open_results: Opener) -> None:
     assert view.header.message == "Rescoring not used"
 
 
-def test_interval_has_significant_digits() -> None:
+def test_false_fraction_interval_has_significant_digits() -> None:
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     assert certainty_text(FalseShareInterval(2, 0.00085, 0.02577), english) == "2 decoys; 0.1–2.6 % false"
     assert certainty_text(FalseShareInterval(0, 0.0, 0.00004), english) == "0 decoys; 0–0.004 % false"
@@ -111,7 +111,7 @@ def test_interval_has_significant_digits() -> None:
     assert certainty_text(FalseShareInterval(12345, 0.0999, 0.12), german) == "12.345 decoys; 10–12 % false"
 
 
-def test_search_outcome_shows_its_uncertainty() -> None:
+def test_search_outcome_shows_the_uncertainty_of_the_fdr() -> None:
     certainty = FalseShareInterval(2, 0.001, 0.02577)
     summary = summary_of("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
@@ -120,7 +120,7 @@ def test_search_outcome_shows_its_uncertainty() -> None:
     assert SearchTask.outcome(summary_of("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
 
 
-def test_accepted_rows_and_best_spectrum_are_shown_first(shared_results: Opener) -> None:
+def test_identification_view_first_shows_accepted_rows_and_the_best_psm(shared_results: Opener) -> None:
     view, results = shared_results()
     for name, panel in view.panels.items():
         expected = accepted(getattr(results, name).to_pylist())
@@ -132,7 +132,7 @@ def test_accepted_rows_and_best_spectrum_are_shown_first(shared_results: Opener)
     assert str(view.spectrum.spectrum.peptidoform) == f"{best['peptide']}/{best['charge']}"
 
 
-def test_protein_peptide_and_psm_lead_to_spectrum(shared_results: Opener, qtbot: QtBot) -> None:
+def test_selected_protein_peptide_and_psm_show_the_spectrum(shared_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     click_row(view.proteins, 2, qtbot)
     settle(view, qtbot)
@@ -167,7 +167,7 @@ def test_protein_peptide_and_psm_lead_to_spectrum(shared_results: Opener, qtbot:
     assert view.psms.all_button.isHidden()
 
 
-def test_psm_leads_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> None:
+def test_selected_psm_can_select_its_protein(shared_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     proteins = {accession for row in accepted(results.proteins.to_pylist()) for accession in row["accessions"]}
     peptides = {row["peptide"] for row in accepted(results.peptides.to_pylist())}
@@ -194,7 +194,7 @@ def test_psm_leads_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> 
     assert psm["psm_id"] == values["psm_id"]
 
 
-def test_filters_match_reference_loop(shared_results: Opener, qtbot: QtBot) -> None:
+def test_identification_filters_equal_a_plain_loop(shared_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     bar = view.filters
     psms, peptides, proteins = (getattr(results, name).to_pylist() for name in ("psms", "peptides", "proteins"))
@@ -236,7 +236,7 @@ def test_filters_match_reference_loop(shared_results: Opener, qtbot: QtBot) -> N
 
 
 @pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
-def test_text_is_found_in_peptides_accessions_descriptions(shared_results: Opener, qtbot: QtBot, text: str) -> None:
+def test_identification_text_filter_searches_peptides_accessions_descriptions(shared_results: Opener, qtbot: QtBot, text: str) -> None:
     view, results = shared_results()
     view.filters.text.setFocus()
     qtbot.keyClicks(view.filters.text, text)
@@ -269,7 +269,7 @@ def test_text_is_found_in_peptides_accessions_descriptions(shared_results: Opene
     assert sorted(shown(view.proteins, "group")) == sorted(expected_groups)
 
 
-def test_empty_tables_explain_why(shared_results: Opener, open_results: Opener, qtbot: QtBot) -> None:
+def test_empty_identification_tables_show_the_reason(shared_results: Opener, open_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     view.filters.text.setText("nothing has this name")
     qtbot.wait(200)
@@ -281,7 +281,7 @@ def test_empty_tables_explain_why(shared_results: Opener, open_results: Opener, 
     assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")
 
 
-def test_coverage_follows_protein_and_leads_to_peptide(shared_results: Opener, qtbot: QtBot) -> None:
+def test_coverage_shows_the_selected_protein_and_selects_peptides(shared_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     click_row(view.proteins, 1, qtbot)
     settle(view, qtbot)
@@ -305,7 +305,7 @@ def test_coverage_follows_protein_and_leads_to_peptide(shared_results: Opener, q
     assert set(shown(view.psms, "peptide")) <= {peptide.peptide}
 
 
-def test_damaged_table_is_shown_as_text_and_next_run_opens(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_identification_view_reports_a_damaged_table_and_opens_the_next_run(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results()
     project, _ = project_with_results(tmp_path / "other")
     path = project.table("psms")
@@ -321,7 +321,7 @@ def test_damaged_table_is_shown_as_text_and_next_run_opens(open_results: Opener,
     assert len(view.psms.model.rows) > 0
 
 
-def test_damaged_or_missing_spectra_leave_the_tables(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_identification_tables_are_shown_without_readable_spectra(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results(with_spectra=False)
     assert view.spectrum.text == "There are no stored peaks of the run identify-0001."
     assert "% of" not in view.header.text
@@ -334,7 +334,7 @@ def test_damaged_or_missing_spectra_leave_the_tables(open_results: Opener, qtbot
     assert len(view.psms.model.rows) > 0
 
 
-def test_missing_finished_run_is_reported(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_identification_view_reports_a_project_without_finished_run(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     view = IdentificationView()
     qtbot.addWidget(view)
     assert "No results yet" in view.text
@@ -345,7 +345,7 @@ def test_missing_finished_run_is_reported(qtbot: QtBot, theme: Theme, tmp_path: 
     assert "No results yet" in view.text
 
 
-def test_clear_releases_immediately_while_running(open_results: Opener, qtbot: QtBot) -> None:
+def test_identification_view_can_be_cleared_while_reading(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     for order in ("peptide", "score", "proteins"):
         view.psms.model.show(order=[(order, False)])
@@ -357,7 +357,7 @@ def test_clear_releases_immediately_while_running(open_results: Opener, qtbot: Q
     assert view.spectrum.spectrum is None
 
 
-def test_columns_and_sizes_are_remembered(open_results: Opener, qtbot: QtBot) -> None:
+def test_identification_view_remembers_columns_and_sizes(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     menu = view.psms.view.columns_menu()
     with qtbot.waitSignal(view.stateChanged):
@@ -376,7 +376,7 @@ def test_columns_and_sizes_are_remembered(open_results: Opener, qtbot: QtBot) ->
     assert "matched_ions" in other.psms.view.hidden_columns()
 
 
-def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
+def test_identification_view_shows_numbers_in_german_format(open_results: Opener, qtbot: QtBot) -> None:
     before = QLocale()
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
@@ -396,7 +396,7 @@ def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
         QLocale.setDefault(before)
 
 
-def test_everything_is_named_and_reached_by_tab(shared_results: Opener, qtbot: QtBot) -> None:
+def test_widgets_of_identification_view_have_names_and_are_reached_by_tab(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     view.filters.text.setFocus()
     reached: list[str] = []
@@ -421,7 +421,7 @@ def test_everything_is_named_and_reached_by_tab(shared_results: Opener, qtbot: Q
 
 
 @pytest.mark.parametrize(("width", "height"), [(1300, 800), (980, 620)])
-def test_nothing_is_cut_off(shared_results: Opener, qtbot: QtBot, width: int, height: int) -> None:
+def test_identification_view_cuts_off_no_text_at_any_size(shared_results: Opener, qtbot: QtBot, width: int, height: int) -> None:
     view, _ = shared_results()
     view.resize(width, height)
     qtbot.wait(30)
@@ -441,7 +441,9 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
-def test_images_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
+def test_identification_and_hits_views_can_be_drawn_in_every_theme_and_scale(
+    tmp_path: Path, pictured: list[str], theme: Theme, scale: str
+) -> None:
     """Take each view in both themes and at both scales, and store it in PROTEOSCOPE_SCREENSHOTS if that is set."""
     folder = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     if scale == "1":
@@ -465,7 +467,7 @@ def test_images_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme,
         assert all(picture.stat().st_size > 20_000 for picture in pictures)
 
 
-def test_spectrum_is_that_of_the_selected_psm(shared_results: Opener, qtbot: QtBot) -> None:
+def test_shown_spectrum_is_that_of_the_selected_psm(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     click_row(view.peptides, 0, qtbot)
     settle(view, qtbot)
@@ -488,7 +490,7 @@ def test_spectrum_is_that_of_the_selected_psm(shared_results: Opener, qtbot: QtB
     assert view.spectrum.spectrum is not None
 
 
-def test_first_psm_is_drawn_when_filter_hides_the_selected(shared_results: Opener, qtbot: QtBot) -> None:
+def test_first_psm_is_shown_if_the_filter_hides_the_selected_one(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     first = view.psms.view.chosen
     peptides = shown(view.psms, "peptide")
@@ -514,7 +516,7 @@ def test_first_psm_is_drawn_when_filter_hides_the_selected(shared_results: Opene
     assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was selected before"
 
 
-def test_star_and_comment_are_stored_shown_and_filtered(open_results: Opener, qtbot: QtBot) -> None:
+def test_star_and_comment_of_a_psm_are_stored_shown_and_filtered(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     project, run = view._project, view.run
     assert project is not None and run is not None
@@ -546,7 +548,7 @@ def test_star_and_comment_are_stored_shown_and_filtered(open_results: Opener, qt
     assert shown(view.psms, "comment")[:2] == ["odd y3", "last words"]
 
 
-def test_mark_is_reverted_when_it_cannot_be_stored(open_results: Opener, qtbot: QtBot) -> None:
+def test_star_of_a_psm_is_reverted_if_it_cannot_be_stored(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     project = view._project
     assert project is not None
@@ -558,7 +560,7 @@ def test_mark_is_reverted_when_it_cannot_be_stored(open_results: Opener, qtbot: 
     assert not view.pane.marks.star_button.isChecked() and shown(view.psms, "starred")[0] == ""
 
 
-def test_spectrum_is_mirrored_with_its_references(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_psm_spectrum_is_mirrored_with_predicted_or_reference_spectrum(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results()
     pane = view.pane
     name = str(view.psms.model.values(0)["peptide"])  # type: ignore[index]
@@ -591,7 +593,7 @@ def test_spectrum_is_mirrored_with_its_references(open_results: Opener, qtbot: Q
     assert pane.reference is None and not pane.below_actions["reference"].isEnabled()
 
 
-def test_failed_table_save_is_reported_in_a_dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_save_of_a_table_is_reported_in_the_message_bar(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = project_with_results(tmp_path / "project")[0]
     window.open_project(project.folder)
     settle(window.results, qtbot)

@@ -42,7 +42,7 @@ def view(cached_view: SharedView[HitsView], qtbot: QtBot, theme: Theme) -> HitsV
     return widget
 
 
-def test_stack_has_the_hits_of_the_table(view: HitsView, qtbot: QtBot) -> None:
+def test_stacked_alignment_has_the_hits_of_the_table(view: HitsView, qtbot: QtBot) -> None:
     stack = view.stack.found
     assert stack is not None and stack.rows.tolist() == view.hits.model.rows.tolist()
     assert view.stack.title.startswith(f"{len(stack.rows)} hits below Q0")
@@ -53,7 +53,7 @@ def test_stack_has_the_hits_of_the_table(view: HitsView, qtbot: QtBot) -> None:
     assert 0 < len(view.stack.found.rows) < len(stack.rows)
 
 
-def test_only_selected_hits_are_stacked(view: HitsView, qtbot: QtBot) -> None:
+def test_stacked_alignment_has_only_the_selected_hits(view: HitsView, qtbot: QtBot) -> None:
     view.hits.view.choose(1)
     model, selection = view.hits.model, view.hits.view.selectionModel()
     flags = selection.SelectionFlag.Select | selection.SelectionFlag.Rows
@@ -63,14 +63,14 @@ def test_only_selected_hits_are_stacked(view: HitsView, qtbot: QtBot) -> None:
     assert view.stack.plot.marked == 0
 
 
-def test_another_query_has_another_stack(view: HitsView, qtbot: QtBot) -> None:
+def test_stacked_alignment_belongs_to_the_selected_query(view: HitsView, qtbot: QtBot) -> None:
     view.queries.view.choose(1)
     settle(view, qtbot)
     assert view.stack.found is not None and view.stack.found.stack.query_name == "Q1"
     assert view.stack.found.rows.tolist() == view.hits.model.rows.tolist()
 
 
-def test_click_in_stack_selects_the_hit(view: HitsView, qtbot: QtBot) -> None:
+def test_click_in_stacked_alignment_selects_the_hit(view: HitsView, qtbot: QtBot) -> None:
     plot = view.stack.plot
     place = next(QPoint(40, y) for y in range(plot.viewport().height()) if (at := plot.place_at(QPointF(250, y))) and at[0] == 3)
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place + QPoint(0, 4))
@@ -79,7 +79,7 @@ def test_click_in_stack_selects_the_hit(view: HitsView, qtbot: QtBot) -> None:
     assert plot.marked == 2
 
 
-def test_hover_describes_the_residues(view: HitsView) -> None:
+def test_stacked_alignment_tooltip_describes_the_residue(view: HitsView) -> None:
     plot, painted = view.stack.plot, view.stack.plot.painted
     assert painted is not None
     texts = {plot.text_at(QPointF(x, y)) for x in range(0, plot.viewport().width(), 9) for y in range(0, plot.viewport().height(), 9)}
@@ -90,7 +90,7 @@ def test_hover_describes_the_residues(view: HitsView) -> None:
     assert len(texts) > 50 and texts - {""} <= expected
 
 
-def test_insertions_are_hidden_or_shown(view: HitsView, qtbot: QtBot) -> None:
+def test_stacked_alignment_shows_insertions_on_request(view: HitsView, qtbot: QtBot) -> None:
     stack = view.stack.found.stack if view.stack.found is not None else None
     assert stack is not None and stack.is_opened.any()
     painted = view.stack.plot.painted
@@ -101,7 +101,7 @@ def test_insertions_are_hidden_or_shown(view: HitsView, qtbot: QtBot) -> None:
     assert painted is not None and len(painted.columns) == stack.n_columns and painted.follows_insertion is None
 
 
-def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
+def test_stacked_alignment_residues_have_the_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
     plot, stack = view.stack.plot, view.stack.found
     assert stack is not None
     cells: dict[tuple[int, int], list[QPointF]] = {}
@@ -130,13 +130,13 @@ def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> No
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
-def test_whole_stack_is_a_figure(view: HitsView, tmp_path: Path, ending: str) -> None:
+def test_stacked_alignment_is_exported_as_a_figure(view: HitsView, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"stack.{ending}"
     view.stack.plot.export_action.write(path)
     assert path.stat().st_size > 2000
 
 
-def test_stack_is_saved_as_an_alignment(view: HitsView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_stacked_alignment_is_saved_as_a_stockholm_file(view: HitsView, tmp_path: Path, qtbot: QtBot) -> None:
     with qtbot.waitSignal(view.message) as signal:
         view.stack.save(tmp_path / "stack.sto", "stockholm")
     assert signal.args == ["Saved stack.sto."]
@@ -149,7 +149,7 @@ def test_stack_is_saved_as_an_alignment(view: HitsView, tmp_path: Path, qtbot: Q
     assert "stack.sto" in signal.args[0] and "Saved" not in signal.args[0]
 
 
-def test_whole_subject_is_shown_and_becomes_the_query(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_whole_subject_sequence_is_shown_and_can_be_searched(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.open_project(project.folder)
     view = window.results
@@ -178,7 +178,7 @@ def test_whole_subject_is_shown_and_becomes_the_query(project: Project, make_win
     assert np.isclose(task.request.parameters.model_dump()["maximum_e_value"], 10.0)
 
 
-def test_marked_hit_is_visible(view: HitsView, qtbot: QtBot) -> None:
+def test_selected_hit_is_visible_in_the_stacked_alignment(view: HitsView, qtbot: QtBot) -> None:
     plot, n_hits = view.stack.plot, len(view.hits.model.rows)
     view.resize(1300, 420)
     settle(view, qtbot)

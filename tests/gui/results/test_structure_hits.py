@@ -70,7 +70,7 @@ def pair_of(view: StructureView) -> StructurePair:
     return pair
 
 
-def test_rank_header_names_the_sort_order(view: StructureView) -> None:
+def test_rank_column_title_of_structure_hits_has_the_sort_order(view: StructureView) -> None:
     model = view.hits.model
     section = [column.name for column in model.columns].index("rank")
     header = model.headerData(section, Qt.Orientation.Horizontal)
@@ -79,7 +79,7 @@ def test_rank_header_names_the_sort_order(view: StructureView) -> None:
     assert header == wanted[str(view._finished.parameters["mode"])]
 
 
-def test_first_query_is_selected_with_best_hit_aligned(view: StructureView, project: Project) -> None:
+def test_structure_view_first_aligns_the_best_hit_of_the_first_query(view: StructureView, project: Project) -> None:
     rows = rows_of(project)
     assert view.queries.isVisible() and view.queries.view.chosen == 0
     assert shown(view.hits, "target") == [row["target"] for row in rows]
@@ -89,7 +89,7 @@ def test_first_query_is_selected_with_best_hit_aligned(view: StructureView, proj
     assert "database" in view.header.facts and "sensitive mode" in view.header.facts
 
 
-def test_alignment_equals_the_table_with_distances(view: StructureView, project: Project, searched: Path) -> None:
+def test_structure_alignment_equals_the_table_and_has_distances(view: StructureView, project: Project, searched: Path) -> None:
     row, pair = rows_of(project)[0], pair_of(view)
     files = searched.parent / "project files"
     query = read_structure(files / "query.cif").chains
@@ -106,7 +106,7 @@ def test_alignment_equals_the_table_with_distances(view: StructureView, project:
     assert any(f"RMSD {row['rmsd']:.2f} Å over {row['aligned_length']} pairs" in fact for fact in pair.facts)
 
 
-def test_hover_describes_a_column(view: StructureView) -> None:
+def test_structure_alignment_tooltip_describes_a_column(view: StructureView) -> None:
     plot = view.alignment.plot
     sheet = plot._sheet
     assert sheet is not None
@@ -116,7 +116,9 @@ def test_hover_describes_a_column(view: StructureView) -> None:
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda threshold: threshold.column)
-def test_threshold_is_counted_while_typed_and_applied_on_enter(threshold: Any, view: StructureView, project: Project, qtbot: QtBot) -> None:
+def test_structure_filter_counts_hits_while_typing_and_applies_on_enter(
+    threshold: Any, view: StructureView, project: Project, qtbot: QtBot
+) -> None:
     rows = rows_of(project)
     values = sorted(row[threshold.column] for row in rows)
     bound = values[len(values) // 2]
@@ -139,7 +141,7 @@ def test_threshold_is_counted_while_typed_and_applied_on_enter(threshold: Any, v
     assert len(view.hits.model.rows) == len(rows) and label.text() == f"{len(rows)} of {len(rows)}"
 
 
-def test_empty_box_sets_no_limit_and_arrows_start_sensibly(view: StructureView, qtbot: QtBot) -> None:
+def test_empty_structure_filter_sets_no_limit_and_arrow_keys_start_at_a_default(view: StructureView, qtbot: QtBot) -> None:
     box = view.filters.boxes["tm_score_query"]
     assert box.lineEdit().text() == "" and box.number is None and not box.problem()
     box.setFocus(Qt.FocusReason.TabFocusReason)
@@ -155,7 +157,7 @@ def test_empty_box_sets_no_limit_and_arrows_start_sensibly(view: StructureView, 
     assert box.problem() and view.filters.counts["tm_score_query"].text() == "not a number"
 
 
-def test_wheel_leaves_unfocused_boxes(view: StructureView) -> None:
+def test_mouse_wheel_does_not_change_unfocused_structure_filters(view: StructureView) -> None:
     view.hits.view.setFocus()
     for box in view.filters.boxes.values():
         at = QPointF(box.rect().center())
@@ -173,7 +175,7 @@ def test_wheel_leaves_unfocused_boxes(view: StructureView) -> None:
         assert box.number is None
 
 
-def test_counts_follow_the_query_or_all_queries(view: StructureView, project: Project, qtbot: QtBot) -> None:
+def test_structure_filter_counts_are_those_of_the_selected_or_all_queries(view: StructureView, project: Project, qtbot: QtBot) -> None:
     click_row(view.queries, 1, qtbot)
     settle(view, qtbot)
     assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(rows_of(project, 1)))
@@ -189,7 +191,7 @@ def test_counts_follow_the_query_or_all_queries(view: StructureView, project: Pr
     assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(every))
 
 
-def test_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_structure_hit_is_saved_superposed_on_the_query(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.superpose_action.trigger()
     dialog = view.findChild(QFileDialog)
     with qtbot.waitSignal(view.exportRequested) as signal:
@@ -205,13 +207,15 @@ def test_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtB
     assert row["cigar"] == hit["cigar"] and float(row["rmsd"]) == pytest.approx(hit["rmsd"], abs=1e-3)
 
 
-def test_copied_rows_equal_the_shown_rows(view: StructureView) -> None:
+def test_copied_structure_alignment_equals_the_shown_one(view: StructureView) -> None:
     view.alignment.copy_button.click()
     text = QGuiApplication.clipboard().text()
     assert text == pair_of(view).text() and "H" * 8 in text and "TM-score" in text
 
 
-def test_run_without_files_shows_alignments_and_reports_files(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_structure_view_without_files_shows_alignments_and_reports_the_files(
+    searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme
+) -> None:
     shutil.copytree(searched, tmp_path / "project")
     files = searched.parent / "project files"
     files.rename(tmp_path / "elsewhere")
@@ -235,7 +239,9 @@ def test_run_without_files_shows_alignments_and_reports_files(searched: Path, tm
 
 @pytest.mark.parametrize("size", [(640, 520), (820, 600), (1000, 700), (1300, 850), (2200, 1200)])
 @pytest.mark.parametrize("look", ["light", "dark"])
-def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureView, theme: Theme, qtbot: QtBot) -> None:
+def test_structure_view_cuts_off_no_text_at_any_size(
+    size: tuple[int, int], look: Any, view: StructureView, theme: Theme, qtbot: QtBot
+) -> None:
     theme.choose(look)
     view.resize(*size)
     qtbot.wait(50)
@@ -245,7 +251,7 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
     assert not overlapping(view.filters)
 
 
-def test_hits_of_lost_queries_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_structure_hits_of_queries_missing_from_the_table_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     """With a query table cut to one row, the hits of the other query are shown too."""
     shutil.copytree(searched, tmp_path / "project")
     project, view = Project.open(tmp_path / "project"), StructureView()
@@ -265,7 +271,7 @@ def test_hits_of_lost_queries_are_shown(searched: Path, tmp_path: Path, qtbot: Q
     view.clear()
 
 
-def test_chance_hits_are_reported_above_the_table(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_structure_view_warns_of_hits_by_chance(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
     """Check a random walk, which resembles no fold, and a chain of the database, which does."""
     rng, place, lines = np.random.default_rng(3), np.zeros(3), []
     for number in range(1, 61):

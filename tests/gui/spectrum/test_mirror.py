@@ -60,7 +60,7 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[MirrorView]:
     yield widget
 
 
-def test_lower_caption_is_shortened_and_tooltip_is_complete(view: MirrorView, qtbot: QtBot) -> None:
+def test_mirror_plot_shortens_a_long_caption_and_shows_it_in_the_tooltip(view: MirrorView, qtbot: QtBot) -> None:
     note = "No accepted spectrum of this peptide and charge without a shift."
     view.show_spectra(replace(mirrored(None), note=note))
     view.resize(300, 520)
@@ -81,7 +81,7 @@ def place_of_peak(view: MirrorView, half: int, peak: int) -> QPointF:
     return view.plot.place_of(float(drawn.mz[peak]), float(drawn.side * drawn.height[peak]))
 
 
-def test_both_spectra_scale_to_base_peaks_around_the_axis(view: MirrorView) -> None:
+def test_mirrored_spectra_are_scaled_to_their_base_peaks(view: MirrorView) -> None:
     assert view.spectra is not None
     upper, lower = view.spectra.shown
     assert upper.height.max() == lower.height.max() == 100 and not upper.is_below and lower.is_below
@@ -97,7 +97,7 @@ def test_both_spectra_scale_to_base_peaks_around_the_axis(view: MirrorView) -> N
         assert colours.ions[SHARED] in around, (half, [colour.name() for colour in around])
 
 
-def test_similarity_and_names_are_in_the_corners(view: MirrorView) -> None:
+def test_mirror_plot_has_similarity_and_names_in_the_corners(view: MirrorView) -> None:
     assert corner_texts(view.plot) == ["cosine 0.873", "spectrum 7", "consensus"]
     assert view.title == "spectrum 7 and its cluster" and view.readout.text() == "2 peaks shared within 0.05 Da, of 4 above and 3 below"
     whole = view.plot.inner()
@@ -108,7 +108,7 @@ def test_similarity_and_names_are_in_the_corners(view: MirrorView) -> None:
         assert max(tones) - min(tones) > 100, "a text is drawn"
 
 
-def test_hover_describes_both_peaks(view: MirrorView) -> None:
+def test_mirror_plot_describes_both_shared_peaks_under_the_pointer(view: MirrorView) -> None:
     plot = view.plot
 
     def hover(half: int, peak: int, inside: int) -> str:
@@ -125,7 +125,7 @@ def test_hover_describes_both_peaks(view: MirrorView) -> None:
     assert view.readout.text().startswith("2 peaks shared") and not plot._highlights
 
 
-def test_zoom_keeps_the_axis_in_the_middle(view: MirrorView) -> None:
+def test_zoomed_mirror_plot_keeps_the_axis_in_the_middle(view: MirrorView) -> None:
     plot = view.plot
     plot.setFocus()
     whole = plot.ranges
@@ -137,7 +137,7 @@ def test_zoom_keeps_the_axis_in_the_middle(view: MirrorView) -> None:
     assert np.allclose(plot.ranges, whole)
 
 
-def test_single_spectrum_uses_the_whole_height(view: MirrorView) -> None:
+def test_mirror_plot_of_a_single_spectrum_uses_the_whole_height(view: MirrorView) -> None:
     view.show_spectra(mirrored(None))
     _, (bottom, top) = view.plot.ranges
     assert bottom == 0 and top > 100 and corner_texts(view.plot) == ["spectrum 7"] and view.readout.text() == "4 peaks"
@@ -145,7 +145,7 @@ def test_single_spectrum_uses_the_whole_height(view: MirrorView) -> None:
     assert view.readout.text() == "0 peaks shared within 0.05 Da, of 4 above and 0 below"
 
 
-def test_ions_are_named_and_shared_peaks_coloured(view: MirrorView) -> None:
+def test_mirror_plot_labels_ions_and_colours_shared_peaks(view: MirrorView) -> None:
     of = synthetic_peaks(n_noise=20)
     peptide = parse("[Acetyl]-LVNELTEFM[Oxidation]K/3")
     ions = annotate_peptidoform(peptide, 450.0, of, IonSettings(Tolerance(20, "ppm")))
@@ -161,13 +161,13 @@ def test_ions_are_named_and_shared_peaks_coloured(view: MirrorView) -> None:
     assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
-def test_missing_spectra_are_explained(view: MirrorView) -> None:
+def test_mirror_plot_without_spectra_shows_the_reason(view: MirrorView) -> None:
     view.show_text("no stored peaks")
     assert view.text == "no stored peaks" and not view.export_action.isEnabled() and view.spectra is None
 
 
 @pytest.mark.parametrize("ranges", [None, ((180.0, 460.0), (-80.0, 80.0))])
-def test_window_and_page_show_the_same_halves(view: MirrorView, ranges: Ranges | None) -> None:
+def test_mirrored_spectra_are_equal_in_window_and_on_page(view: MirrorView, ranges: Ranges | None) -> None:
     spectra = replace(mirrored(), shift=-50.0)
     view.show_spectra(spectra)
     if ranges is not None:
@@ -182,7 +182,7 @@ def test_window_and_page_show_the_same_halves(view: MirrorView, ranges: Ranges |
 
 
 @pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
-def test_figure_has_both_spectra_without_negative_intensity(view: MirrorView, tmp_path: Path, ending: str) -> None:
+def test_exported_mirror_figure_has_no_negative_intensities(view: MirrorView, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"mirror{ending}"
     view.export_action.write(path)
     assert path.stat().st_size > 1500

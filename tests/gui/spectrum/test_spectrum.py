@@ -83,7 +83,7 @@ boxes = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(5, 60
 
 @settings(max_examples=60, deadline=None)
 @given(boxes)
-def test_labels_cover_no_label_or_higher_peak(peaks: list[tuple[float, float, float]]) -> None:
+def test_peak_labels_cover_no_other_label_or_higher_peak(peaks: list[tuple[float, float, float]]) -> None:
     x, y, widths = (np.array(column, np.float64) for column in zip(*peaks, strict=True))
     height = 12.0
     placed = place_labels(x, y, widths, height, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
@@ -108,7 +108,7 @@ def test_labels_cover_no_label_or_higher_peak(peaks: list[tuple[float, float, fl
         assert highest in {label.label for label in placed}, "the base peak is always labelled"
 
 
-def test_crowded_labels_have_a_line_to_their_peak() -> None:
+def test_crowded_peak_labels_have_a_line_to_the_peak() -> None:
     x = np.array([300.0, 306.0, 312.0, 318.0, 324.0])
     y = np.array([150.0, 60.0, 140.0, 130.0, 145.0])
     placed = place_labels(x, y, np.full(5, 30.0), 12.0, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
@@ -118,7 +118,7 @@ def test_crowded_labels_have_a_line_to_their_peak() -> None:
     assert [label.foot is not None for label in placed[1:]] == [True] * 4
 
 
-def test_label_lines_never_cross() -> None:
+def test_lines_from_labels_to_peaks_never_cross() -> None:
     """Each pair of lines is checked by solving for a common point, over random crowded spectra."""
 
     def have_common_place(first: np.ndarray, other: np.ndarray) -> bool:
@@ -141,7 +141,7 @@ def test_label_lines_never_cross() -> None:
     assert n_lines > 300
 
 
-def test_labels_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
+def test_peak_labels_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
     counts = []
     for low, high in ((100, 1400), (300, 900), (500, 620), (560, 575)):
         view.plot.show_range(((low, high), view.plot.ranges[1]))
@@ -191,7 +191,7 @@ def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
 
-def test_wheel_and_box_zoom_and_double_click_resets(view: SpectrumView, qtbot: QtBot) -> None:
+def test_spectrum_is_zoomed_by_wheel_and_drag_and_reset_by_double_click(view: SpectrumView, qtbot: QtBot) -> None:
     whole, whole_height = view.plot.ranges
     pivot = place_of_peak(view, 200)
     mz = float(view.spectrum.peaks.mz[200])  # type: ignore[union-attr]
@@ -216,7 +216,7 @@ def test_wheel_and_box_zoom_and_double_click_resets(view: SpectrumView, qtbot: Q
     np.testing.assert_allclose(view.plot.ranges, (whole, whole_height))
 
 
-def test_keys_zoom_and_pan(view: SpectrumView, qtbot: QtBot) -> None:
+def test_keys_zoom_and_pan_the_spectrum(view: SpectrumView, qtbot: QtBot) -> None:
     view.plot.setFocus()
     whole = view.plot.ranges
     qtbot.keyClick(view.plot, Qt.Key.Key_Plus)
@@ -232,7 +232,7 @@ def test_keys_zoom_and_pan(view: SpectrumView, qtbot: QtBot) -> None:
     np.testing.assert_allclose(view.plot.ranges, whole)
 
 
-def test_hover_describes_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
+def test_spectrum_view_describes_the_peak_under_the_pointer(view: SpectrumView, qtbot: QtBot) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
@@ -252,7 +252,7 @@ def test_hover_describes_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     assert view.plot.grab().toImage() == before
 
 
-def test_errors_are_shown_in_the_selected_unit(view: SpectrumView, qtbot: QtBot) -> None:
+def test_fragment_mass_errors_are_shown_in_the_selected_unit(view: SpectrumView, qtbot: QtBot) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     assert view.unit.currentText() == "ppm", "the unit of the search's tolerance comes first"
@@ -270,7 +270,7 @@ def test_errors_are_shown_in_the_selected_unit(view: SpectrumView, qtbot: QtBot)
     assert view.plot.ranges[0] == (300, 700), "the zoom is unchanged"
 
 
-def test_ion_table_marks_found_ions(view: SpectrumView) -> None:
+def test_ion_table_marks_matched_ions(view: SpectrumView) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     model = view.ion_table.model()
@@ -293,7 +293,7 @@ def test_ion_table_marks_found_ions(view: SpectrumView) -> None:
     assert model.index(0, 3).data(Qt.ItemDataRole.ToolTipRole) == "Acetyl"
 
 
-def test_ions_are_selected_in_the_menu(view: SpectrumView, qtbot: QtBot) -> None:
+def test_annotated_ions_are_selected_in_the_menu(view: SpectrumView, qtbot: QtBot) -> None:
     menu = view.annotation
     QTimer.singleShot(0, lambda: grab_and_close(menu))
     qtbot.mouseClick(view.annotation_button, Qt.MouseButton.LeftButton)
@@ -325,7 +325,7 @@ def grab_and_close(menu: QMenu) -> None:
     menu.close()
 
 
-def test_label_threshold_keeps_strong_peaks(view: SpectrumView, qtbot: QtBot) -> None:
+def test_label_threshold_limits_labels_to_intense_peaks(view: SpectrumView, qtbot: QtBot) -> None:
     before = {label.text for label in labels_in_sight(view.plot)}
     view.annotation.least_labelled.setValue(30)
     after = {label.text for label in labels_in_sight(view.plot)}
@@ -337,7 +337,7 @@ def test_label_threshold_keeps_strong_peaks(view: SpectrumView, qtbot: QtBot) ->
     assert len(after) < len(before)
 
 
-def test_losses_are_shown_only_on_request(view: SpectrumView, qtbot: QtBot) -> None:
+def test_neutral_losses_are_shown_only_on_request(view: SpectrumView, qtbot: QtBot) -> None:
     before = view.plot.ranges
     view.plot.show_range(((300, 700), before[1]))
     for box in view.annotation.losses.values():
@@ -348,7 +348,7 @@ def test_losses_are_shown_only_on_request(view: SpectrumView, qtbot: QtBot) -> N
     assert before[0][0] < 300
 
 
-def test_residue_without_mass_is_reported(view: SpectrumView) -> None:
+def test_spectrum_view_reports_a_residue_without_mass(view: SpectrumView) -> None:
     view.show_match({**ROW, "sequence": "LVXELTEFMK"}, synthetic_peaks(), SETTINGS, "")
     assert "LVXELTEFMK" in view.text
 
@@ -384,7 +384,7 @@ def page_panel(drawing: Drawing) -> np.ndarray:
 
 
 @pytest.mark.parametrize("x_range", [None, (400.0, 900.0)])
-def test_window_and_page_show_the_same_peaks(view: SpectrumView, x_range: tuple[float, float] | None) -> None:
+def test_spectrum_peaks_are_equal_in_window_and_on_page(view: SpectrumView, x_range: tuple[float, float] | None) -> None:
     spectrum, plot = view.spectrum, view.plot
     assert spectrum is not None
     if x_range is not None:
@@ -400,7 +400,7 @@ def test_window_and_page_show_the_same_peaks(view: SpectrumView, x_range: tuple[
     np.testing.assert_allclose(on_page[both], true, atol=0.012)
 
 
-def test_svg_has_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
+def test_spectrum_svg_has_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
     view.export_action.write(tmp_path / "figure.svg")
     texts = texts_of_svg(tmp_path / "figure.svg")
     assert "m/z" in texts
@@ -415,7 +415,7 @@ def test_svg_has_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
     assert len(set(texts) & set(spectrum.labels)) > 10
 
 
-def test_figure_shows_the_zoomed_range(view: SpectrumView, tmp_path: Path) -> None:
+def test_exported_spectrum_shows_the_zoomed_range(view: SpectrumView, tmp_path: Path) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     view.plot.show_range(((400, 600), view.plot.ranges[1]))
@@ -428,7 +428,7 @@ def test_figure_shows_the_zoomed_range(view: SpectrumView, tmp_path: Path) -> No
     assert shown <= inside
 
 
-def test_pdf_has_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
+def test_spectrum_pdf_has_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
     path = tmp_path / "figure.pdf"
     view.export_action.write(path)
     with closing(pypdfium2.PdfDocument(path)) as document:
@@ -445,7 +445,7 @@ def test_pdf_has_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> No
     assert len(set(np.asarray(page).reshape(-1, 3).sum(axis=1).tolist())) > 20
 
 
-def test_png_is_white_with_300_dpi(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:
+def test_spectrum_png_has_white_background_and_300_dpi(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:
     theme.choose("dark")
     view.export_action.write(tmp_path / "figure.png")
     image = QImage(str(tmp_path / "figure.png"))
@@ -454,7 +454,7 @@ def test_png_is_white_with_300_dpi(view: SpectrumView, theme: Theme, tmp_path: P
     assert image.pixelColor(2, 2).name() == "#ffffff", "paper is white in any theme"
 
 
-def test_failed_figure_leaves_no_file(view: SpectrumView, tmp_path: Path) -> None:
+def test_failed_figure_export_leaves_no_file(view: SpectrumView, tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
     with pytest.raises(StorageError, match="a file"):
         view.export_action.write(tmp_path / "a file" / "figure.svg")
@@ -463,7 +463,9 @@ def test_failed_figure_leaves_no_file(view: SpectrumView, tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["a file"]
 
 
-def test_failed_figure_is_reported_in_a_dialog(view: SpectrumView, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_figure_export_is_reported_in_a_dialog(
+    view: SpectrumView, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a file").touch()
     path = tmp_path / "a file" / "figure.svg"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "Vector graphics (*.svg)"))
@@ -475,7 +477,7 @@ def test_failed_figure_is_reported_in_a_dialog(view: SpectrumView, tmp_path: Pat
     qtbot.waitUntil(lambda: view.findChild(QMessageBox) is None)
 
 
-def test_theme_changes_the_plot(view: SpectrumView, theme: Theme) -> None:
+def test_spectrum_plot_uses_theme_colours(view: SpectrumView, theme: Theme) -> None:
     light = view.plot.grab().toImage().pixelColor(200, 5)
     theme.choose("dark")
     QApplication.processEvents()
@@ -484,7 +486,7 @@ def test_theme_changes_the_plot(view: SpectrumView, theme: Theme) -> None:
     assert dark.lightness() < 60
 
 
-def test_whole_view_can_be_copied(view: SpectrumView, qtbot: QtBot) -> None:
+def test_spectrum_view_can_be_copied_as_an_image(view: SpectrumView, qtbot: QtBot) -> None:
     with qtbot.waitSignal(view.message):
         view.copy_action.trigger()
     assert QGuiApplication.clipboard().image().width() > 400

@@ -14,7 +14,7 @@ ASIDE = np.array([100.0, -50.0, 7.0])
 
 
 @pytest.mark.parametrize("is_perspective", [True, False])
-def test_projection_equals_the_opengl_matrices(is_perspective: bool) -> None:
+def test_camera_projection_equals_the_opengl_matrices(is_perspective: bool) -> None:
     camera = Camera(is_perspective=is_perspective).turned(30, 40, 5).centred([1, 2, 3]).panned(40, -25, 300)
     near, far = camera.depths(sphere_around(POINTS))
     homogeneous = np.column_stack([POINTS, np.ones(len(POINTS))])
@@ -28,12 +28,12 @@ def test_projection_equals_the_opengl_matrices(is_perspective: bool) -> None:
 
 
 @given(st.floats(-200, 200), st.floats(-200, 200), st.floats(-200, 200))
-def test_rotated_view_stays_a_rotation(right: float, down: float, clockwise: float) -> None:
+def test_rotated_camera_has_a_rotation_matrix(right: float, down: float, clockwise: float) -> None:
     rotation = Camera().turned(right, down, clockwise).turned(down, clockwise, right).rotation
     assert np.allclose(rotation @ rotation.T, np.eye(3)) and np.linalg.det(rotation) == pytest.approx(1)
 
 
-def test_front_follows_the_drag() -> None:
+def test_rotation_moves_points_in_front_with_the_pointer() -> None:
     front = np.array([[0.0, 0.0, 10.0]])
     before = Camera().projected(front, 200, 200)[0]
     right, down = (camera.projected(front, 200, 200)[0] for camera in (Camera().turned(10, 0), Camera().turned(0, 10)))
@@ -43,7 +43,7 @@ def test_front_follows_the_drag() -> None:
 
 
 @pytest.mark.parametrize("is_perspective", [True, False])
-def test_point_under_pointer_stays_when_zooming(is_perspective: bool) -> None:
+def test_camera_zoom_keeps_the_point_under_the_pointer(is_perspective: bool) -> None:
     camera = Camera(is_perspective=is_perspective).panned(10, 5, 300)
     # At the depth of the centre.
     place = np.array([[7.0, -4.0, 0.0]])
@@ -56,7 +56,7 @@ def test_point_under_pointer_stays_when_zooming(is_perspective: bool) -> None:
 
 @pytest.mark.parametrize("is_perspective", [True, False])
 @pytest.mark.parametrize("aspect", [0.4, 1.0, 3.0])
-def test_fitted_scene_is_inside_the_image(is_perspective: bool, aspect: float) -> None:
+def test_fitted_camera_shows_the_whole_scene(is_perspective: bool, aspect: float) -> None:
     camera = Camera(is_perspective=is_perspective).turned(33, 21).fitted(POINTS + ASIDE, aspect)
     points = camera.projected(POINTS + ASIDE, 300 * aspect, 300)
     assert (points[:, 0] > 0).all() and (points[:, 0] < 300 * aspect).all() and (points[:, 1] > 0).all() and (points[:, 1] < 300).all()
@@ -64,7 +64,7 @@ def test_fitted_scene_is_inside_the_image(is_perspective: bool, aspect: float) -
     assert np.ptp(points[:, 0]) > 0.5 * 300 * aspect or np.ptp(points[:, 1]) > 150
 
 
-def test_first_view_shows_the_widest_spread() -> None:
+def test_first_camera_position_shows_the_widest_extent() -> None:
     flat = POINTS * [1.0, 5.0, 0.2]
     camera = Camera().turned(70, 20).facing(flat)
     spread = np.ptp(camera.seen(flat), axis=0)
@@ -72,7 +72,7 @@ def test_first_view_shows_the_widest_spread() -> None:
     assert (Camera().facing(flat).rotation == camera.rotation).all()
 
 
-def test_invalid_coordinates_are_left_out() -> None:
+def test_camera_ignores_invalid_coordinates() -> None:
     some = np.array([[np.nan, 0, 0], [1.0, 2.0, 3.0], [np.inf, 0, 0]])
     sphere = sphere_around(some)
     assert np.isfinite(sphere.centre).all() and sphere.radius < 10

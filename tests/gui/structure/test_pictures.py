@@ -42,7 +42,7 @@ def pixels(path: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [(16, 16), (333, 77), (1600, 1200)])
-def test_image_has_the_requested_size(canvas: StructureCanvas, size: tuple[int, int], tmp_path: Path) -> None:
+def test_exported_structure_image_has_the_requested_size(canvas: StructureCanvas, size: tuple[int, int], tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     dialog.width_box.setValue(size[0])
     dialog.height_box.setValue(size[1])
@@ -53,7 +53,7 @@ def test_image_has_the_requested_size(canvas: StructureCanvas, size: tuple[int, 
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 
-def test_image_for_a_column_has_width_resolution_and_readable_text(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_structure_image_for_a_journal_column_has_width_and_300_dpi(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     for at, millimetres in enumerate((85.0, 178.0)):
         dialog.size_box.setCurrentIndex(at)
@@ -77,7 +77,7 @@ def test_image_for_a_column_has_width_resolution_and_readable_text(canvas: Struc
     assert dialog.size_box.currentData().width is None and dialog.picture_size.width() == 777
 
 
-def test_image_shows_the_scene_at_the_request(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_exported_image_shows_the_scene_when_it_was_requested(canvas: StructureCanvas, tmp_path: Path) -> None:
     tasks = [PictureTask(SceneSnapshot.of(canvas, has_text=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
     tasks[0].run(Progress())
     canvas.scene.hits[0].is_shown = False
@@ -90,7 +90,7 @@ def test_image_shows_the_scene_at_the_request(canvas: StructureCanvas, tmp_path:
     assert (pixels(tmp_path / "0.png") != pixels(tmp_path / "2.png")).any()
 
 
-def test_image_with_too_many_pixels_is_not_offered(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_export_of_structure_image_with_too_many_pixels_is_rejected(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     assert dialog.save_button.isEnabled()
     dialog.width_box.setValue(16_000)
@@ -101,7 +101,7 @@ def test_image_with_too_many_pixels_is_not_offered(canvas: StructureCanvas, tmp_
     assert not list(tmp_path.iterdir())
 
 
-def test_turntable_is_one_seamless_turn(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_turntable_animation_is_one_full_turn(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=True)
     dialog.width_box.setValue(120)
     dialog.height_box.setValue(90)
@@ -129,7 +129,7 @@ def pixels_of_photograph(task: TurntableTask) -> np.ndarray:
     return raw[:, :, 2::-1].astype(int)
 
 
-def test_cancelled_turntable_leaves_no_file(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_cancelled_turntable_animation_leaves_no_file(canvas: StructureCanvas, tmp_path: Path) -> None:
     progress = Progress(lambda event: progress.cancel() if event.stage == "Drawing" else None)
     task = TurntableTask(SceneSnapshot.of(canvas, has_text=True), QSize(60, 40), 5.0, tmp_path / "turn.gif")
     with pytest.raises(Cancelled):
@@ -137,7 +137,7 @@ def test_cancelled_turntable_leaves_no_file(canvas: StructureCanvas, tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
-def test_visible_image_is_copied(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copied_structure_image_is_the_visible_one(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NO_OPENGL, "1")
     said: list[str] = []
     panel = StructurePanel(lambda kind, function, done, failed: done(function()))

@@ -37,7 +37,7 @@ def globins(shared_data: Path) -> tuple[Trace, Trace]:
     return create_query_trace(query), superpose_hit(row, query, target)
 
 
-def test_side_chain_lies_at_its_residue(globins: tuple[Trace, Trace]) -> None:
+def test_side_chain_atoms_are_read_at_the_residue(globins: tuple[Trace, Trace]) -> None:
     for trace in globins:
         row = trace.residues.index("F")
         atoms = side_chain(trace, row)
@@ -48,7 +48,7 @@ def test_side_chain_lies_at_its_residue(globins: tuple[Trace, Trace]) -> None:
         assert (lengths > 1.2).all() and (lengths < 1.7).all()
 
 
-def test_other_chains_move_with_their_hit(tmp_path: Path, globins: tuple[Trace, Trace]) -> None:
+def test_other_chains_of_a_file_are_superposed_with_the_hit(tmp_path: Path, globins: tuple[Trace, Trace]) -> None:
     _, hit = globins
     structure = gemmi.read_structure(str(hit.path), format=gemmi.CoorFormat.Pdb)
     chain = structure[0][0]
@@ -70,7 +70,7 @@ def test_other_chains_move_with_their_hit(tmp_path: Path, globins: tuple[Trace, 
         other_chains(trace)
 
 
-def test_missing_file_is_reported(globins: tuple[Trace, Trace]) -> None:
+def test_missing_structure_file_of_a_scene_is_reported(globins: tuple[Trace, Trace]) -> None:
     scene = scene_of(1)
     for trace in scene.traces:
         with pytest.raises(InputError):
@@ -79,7 +79,7 @@ def test_missing_file_is_reported(globins: tuple[Trace, Trace]) -> None:
             other_chains(trace)
 
 
-def test_scene_is_exported_superposed_with_colours(globins: tuple[Trace, Trace], tmp_path: Path) -> None:
+def test_exported_scene_has_superposed_coordinates_and_colours(globins: tuple[Trace, Trace], tmp_path: Path) -> None:
     from PySide6.QtGui import QColor
 
     scene = Scene()

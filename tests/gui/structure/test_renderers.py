@@ -52,7 +52,7 @@ def drawn(
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("is_perspective", [True, False])
-def test_both_renderers_draw_the_same(opengl: OpenGLRenderer, style: str, is_perspective: bool) -> None:
+def test_opengl_and_engine_renderers_draw_the_same_image(opengl: OpenGLRenderer, style: str, is_perspective: bool) -> None:
     scene = scene_of(2)
     scene.style = style
     camera = Camera(is_perspective=is_perspective).facing(scene.points()).fitted(scene.points(), 4 / 3).panned(9, -6, 180)
@@ -65,7 +65,7 @@ def test_both_renderers_draw_the_same(opengl: OpenGLRenderer, style: str, is_per
 
 
 @pytest.mark.parametrize("background", ["white", "grey", "black"])
-def test_distant_parts_fade_to_the_background(opengl: OpenGLRenderer, background: str) -> None:
+def test_renderers_fade_distant_parts_to_the_background(opengl: OpenGLRenderer, background: str) -> None:
     balls = spheres(np.array([[-10.0, 0, 30], [10.0, 0, -30]]), 5.0, 3)
     bodies = [Body(balls, np.full((len(balls.vertices), 3), (200, 60, 20), np.uint8))]
     scene = scene_of(0)
@@ -79,7 +79,7 @@ def test_distant_parts_fade_to_the_background(opengl: OpenGLRenderer, background
         assert (plain[90, 90] == plain[90, 150]).all() and (plain[0, 0] == ground).all()
 
 
-def test_no_face_is_black_at_any_rotation(opengl: OpenGLRenderer) -> None:
+def test_renderers_draw_no_black_face_at_any_rotation(opengl: OpenGLRenderer) -> None:
     scene = scene_of(0)
     for renderer in (opengl, DrawnRenderer()):
         camera = Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
@@ -89,7 +89,7 @@ def test_no_face_is_black_at_any_rotation(opengl: OpenGLRenderer) -> None:
             assert drawn(renderer, scene, camera, fog=False, is_smooth=False)[:, :, 2].min() > 0.35 * 178
 
 
-def test_buffers_are_freed_with_their_bodies(opengl: OpenGLRenderer) -> None:
+def test_opengl_renderer_frees_buffers_of_hidden_meshes(opengl: OpenGLRenderer) -> None:
     scene = scene_of(3)
     drawn(opengl, scene)
     assert opengl.n_buffers == 3 * 4 + 1
@@ -106,7 +106,7 @@ def test_buffers_are_freed_with_their_bodies(opengl: OpenGLRenderer) -> None:
     assert opengl.n_buffers == 0
 
 
-def test_recoloured_meshes_are_drawn_as_new(opengl: OpenGLRenderer) -> None:
+def test_opengl_renderer_draws_recoloured_meshes_as_new_ones(opengl: OpenGLRenderer) -> None:
     scene = scene_of(3)
     before = drawn(opengl, scene, is_smooth=False)
     uploaded = {key: body.points for key, body in opengl._uploaded.items()}
@@ -124,7 +124,7 @@ def test_recoloured_meshes_are_drawn_as_new(opengl: OpenGLRenderer) -> None:
     assert (drawn(opengl, scene, bodies=twice, is_smooth=False) == alone).all()
 
 
-def test_recoloured_bodies_are_drawn_over_the_old(opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opengl_renderer_draws_only_recoloured_triangles_again(opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.gui.structure.opengl_renderer._FEW_TRIANGLES", 400)
     scene = scene_of(8)
     camera = Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
@@ -157,12 +157,12 @@ def test_recoloured_bodies_are_drawn_over_the_old(opengl: OpenGLRenderer, monkey
         fresh.close()
 
 
-def test_empty_scene_has_an_image(opengl: OpenGLRenderer) -> None:
+def test_renderers_draw_an_empty_scene_as_background(opengl: OpenGLRenderer) -> None:
     for renderer in (opengl, DrawnRenderer()):
         assert (drawn(renderer, scene_of(0), bodies=[]) == 255).all()
 
 
-def test_oversized_image_is_refused(opengl: OpenGLRenderer) -> None:
+def test_renderers_reject_an_oversized_image(opengl: OpenGLRenderer) -> None:
     scene = scene_of(0)
     for renderer in (opengl, DrawnRenderer()):
         with pytest.raises(RenderingError):
@@ -170,7 +170,7 @@ def test_oversized_image_is_refused(opengl: OpenGLRenderer) -> None:
     assert finest(QSize(8000, 6000)) == 1 and finest(QSize(640, 480)) == 4
 
 
-def test_large_scene_is_coarser_while_rotated() -> None:
+def test_engine_renderer_draws_a_large_scene_at_full_size_while_rotated() -> None:
     scene = scene_of(0)
     image = DrawnRenderer().picture(
         scene.bodies(1000), Camera(), scene.sphere(), Backdrop(QColor("white")), QSize(2000, 1500), is_smooth=False
@@ -178,7 +178,7 @@ def test_large_scene_is_coarser_while_rotated() -> None:
     assert image.size() == QSize(2000, 1500)
 
 
-def test_opengl_can_be_switched_off(monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+def test_opengl_is_not_used_if_disabled_by_environment_variable(monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
     monkeypatch.setenv(NO_OPENGL, "1")
     renderer, why = make_renderer()
     assert isinstance(renderer, DrawnRenderer) and why == f"{NO_OPENGL} is set"
@@ -194,9 +194,11 @@ print(type(renderer).__name__, "|", why)
 
 
 @pytest.mark.parametrize(
-    "environment", [{"QT_QPA_PLATFORM": "offscreen"}, {"QT_XCB_GL_INTEGRATION": "none"}], ids=["a platform without", "a display without"]
+    "environment",
+    [{"QT_QPA_PLATFORM": "offscreen"}, {"QT_XCB_GL_INTEGRATION": "none"}],
+    ids=["platform without OpenGL", "display without OpenGL"],
 )
-def test_engine_draws_without_opengl(environment: dict[str, str], display: None) -> None:
+def test_engine_renderer_is_used_if_opengl_is_missing(environment: dict[str, str], display: None) -> None:
     if "QT_XCB_GL_INTEGRATION" in environment and os.environ.get("QT_QPA_PLATFORM", "xcb") != "xcb":
         pytest.skip("needs an X display")
     done = subprocess.run(
@@ -212,6 +214,6 @@ def test_engine_draws_without_opengl(environment: dict[str, str], display: None)
     assert name == "DrawnRenderer" and why
 
 
-def test_body_without_triangles_is_skipped() -> None:
+def test_scene_skips_meshes_without_triangles() -> None:
     scene = scene_of(0)
     assert all(isinstance(body.mesh, Mesh) and len(body.mesh.triangles) for body in scene.bodies(1000))

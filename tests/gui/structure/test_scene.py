@@ -17,7 +17,7 @@ def triangles(scene: Scene) -> int:
     return sum(len(body.mesh.triangles) for body in scene.bodies(300_000))
 
 
-def test_selected_hit_is_replaced_and_pinned_hit_stays() -> None:
+def test_scene_replaces_the_selected_hit_and_retains_pinned_hits() -> None:
     query, hits = query_and_hits(4)
     scene = Scene()
     scene.show(query, hits[0])
@@ -39,7 +39,7 @@ def test_selected_hit_is_replaced_and_pinned_hit_stays() -> None:
     assert scene.query is other and scene.hits == [] and scene.chosen is None
 
 
-def test_twenty_hits_have_colours_and_more_are_left_out() -> None:
+def test_scene_shows_at_most_twenty_hits_in_different_colours() -> None:
     query, hits = query_and_hits(23, 40)
     scene = Scene()
     scene.show(query, hits[0])
@@ -53,7 +53,7 @@ def test_twenty_hits_have_colours_and_more_are_left_out() -> None:
     assert scene.hits[-1].number == gone.number and {hit.trace: hit.number for hit in scene.hits[:-1]} == before
 
 
-def test_hidden_hit_is_not_drawn_and_others_are_reused() -> None:
+def test_scene_does_not_draw_hidden_hits_and_reuses_other_meshes() -> None:
     scene = scene_of(3)
     first = scene.bodies(100_000)
     assert len(first) == 4 and all(a is b for a, b in zip(first, scene.bodies(100_000), strict=True))
@@ -64,7 +64,7 @@ def test_hidden_hit_is_not_drawn_and_others_are_reused() -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_only_aligned_residues_are_shown_on_request(style: str) -> None:
+def test_scene_can_show_only_aligned_residues(style: str) -> None:
     scene = scene_of(1)
     scene.style = style
     whole = triangles(scene)
@@ -80,7 +80,7 @@ def test_only_aligned_residues_are_shown_on_request(style: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", [scheme.name for scheme in SCHEMES])
-def test_every_scheme_colours_every_residue(scheme: str) -> None:
+def test_every_colour_scheme_colours_every_residue(scheme: str) -> None:
     scene = scene_of(2)
     scene.scheme = scheme
     coloured_scene = scene.coloured()
@@ -88,13 +88,13 @@ def test_every_scheme_colours_every_residue(scheme: str) -> None:
     assert len(scene.bodies(100_000)) == 3
 
 
-def test_many_residues_are_drawn_coarser() -> None:
+def test_scene_draws_many_residues_with_fewer_triangles_each() -> None:
     few, many = (sum(len(body.mesh.triangles) for body in scene_of(n, 60).bodies(60_000)) for n in (1, 19))
     assert few > many / 10 * 2 and many <= 60_000
     assert _detail("ribbon", 10**7, 1000) == _detail("ribbon", 10**9, 1000)
 
 
-def test_snapshot_does_not_change() -> None:
+def test_copied_scene_does_not_change_with_the_original() -> None:
     scene = scene_of(2)
     copied = scene.copied()
     scene.hits[0].is_shown = False
@@ -116,7 +116,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("style", STYLES)
-def test_odd_coordinates_are_drawn_where_possible(case: str, style: str) -> None:
+def test_scene_with_invalid_coordinates_is_drawn_where_possible(case: str, style: str) -> None:
     place = HOSTILE[case]
     query, target = chain("query", place), chain("target", place)
     pairs = np.repeat(np.arange(len(place), dtype=np.int32)[:, None], 2, axis=1)
@@ -132,7 +132,7 @@ def test_odd_coordinates_are_drawn_where_possible(case: str, style: str) -> None
     assert all(np.isfinite(pick.place).all() for pick in scene.picks)
 
 
-def test_ligands_are_drawn_on_request() -> None:
+def test_scene_draws_ligands_if_present() -> None:
     scene = scene_of()
     assert scene.query is not None
     n_before = len(scene.bodies(100_000))
@@ -148,7 +148,7 @@ def test_ligands_are_drawn_on_request() -> None:
     assert len(scene.bodies(100_000)) == n_before
 
 
-def test_nearest_atoms_of_two_picked_residues_are_shown() -> None:
+def test_scene_returns_the_nearest_atoms_of_two_picked_residues() -> None:
     scene = scene_of()
     assert scene.query is not None
     first, second = Pick(scene.query, 3), Pick(scene.query, 8)

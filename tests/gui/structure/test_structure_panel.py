@@ -116,7 +116,7 @@ def front_residue(panel: StructurePanel, number: int) -> Pick:
     raise AssertionError("no residue of the chain is in front")
 
 
-def test_selected_hit_is_drawn_with_its_query(view: StructureView, by: str) -> None:
+def test_structure_panel_draws_the_selected_hit_and_the_query(view: StructureView, by: str) -> None:
     panel = panel_of(view)
     pair = pair_of(view)
     assert [trace.name for trace in panel.scene.traces] == [pair.query_name, pair.subject_name]
@@ -131,7 +131,7 @@ def test_selected_hit_is_drawn_with_its_query(view: StructureView, by: str) -> N
     assert not cut_off(view)
 
 
-def test_renderer_compiles_before_the_first_smooth_image(
+def test_opengl_renderer_is_prepared_in_steps_before_the_first_image(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that context, sample and image are created in three turns, since in software each step may block for long."""
@@ -170,7 +170,7 @@ def test_renderer_compiles_before_the_first_smooth_image(
 
 
 @DRAWN
-def test_click_on_residue_marks_it_in_all_views(view: StructureView, qtbot: QtBot) -> None:
+def test_click_on_residue_of_structure_marks_it_in_all_views(view: StructureView, qtbot: QtBot) -> None:
     panel, pair = panel_of(view), pair_of(view)
     pick = front_residue(panel, 1)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=place_of(panel, pick))
@@ -203,7 +203,7 @@ def test_click_on_residue_marks_it_in_all_views(view: StructureView, qtbot: QtBo
     assert panel.canvas.camera == zoomed, "redo restores later movements too"
 
 
-def test_click_on_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_click_on_alignment_column_picks_both_residues_in_the_structures(drawn_view: StructureView, qtbot: QtBot) -> None:
     view, panel, pair = drawn_view, panel_of(drawn_view), pair_of(drawn_view)
     plot = view.alignment.plot
     column = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[7])
@@ -233,7 +233,7 @@ def test_click_on_column_picks_both_residues(drawn_view: StructureView, qtbot: Q
     assert list(plot.marks) == [first] and [pick.row for pick in panel.scene.picks] == [pair.of_query[first], pair.of_target[first]]
 
 
-def test_pair_table_sorts_by_distance_and_is_copied(drawn_view: StructureView) -> None:
+def test_table_of_residue_pairs_is_sorted_by_distance_and_copied(drawn_view: StructureView) -> None:
     table, pair = panel_of(drawn_view).pair_table, pair_of(drawn_view)
     panel_of(drawn_view).tabs.setCurrentIndex(1)
     table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
@@ -249,7 +249,7 @@ def test_pair_table_sorts_by_distance_and_is_copied(drawn_view: StructureView) -
 
 
 @DRAWN
-def test_selected_hit_is_superposed_and_the_view_stays(view: StructureView, qtbot: QtBot) -> None:
+def test_another_selected_hit_is_superposed_without_moving_the_camera(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     camera = panel.canvas.camera.turned(20, 10)
     panel.canvas._take(camera)
@@ -270,7 +270,7 @@ def test_selected_hit_is_superposed_and_the_view_stays(view: StructureView, qtbo
     assert panel.scene.query is not None and panel.scene.query.name == pair_of(view).query_name == "other"
 
 
-def test_selected_hits_are_superposed_and_toggled_by_keys(view: StructureView, qtbot: QtBot) -> None:
+def test_several_hits_are_superposed_and_hidden_by_keys(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     view.superpose_selected()
     settle(view, qtbot)
@@ -288,7 +288,7 @@ def test_selected_hits_are_superposed_and_toggled_by_keys(view: StructureView, q
     assert all(hit.is_shown for hit in panel.scene.hits)
 
 
-def test_picked_residue_of_other_hit_marks_the_query(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_picked_residue_of_another_hit_marks_the_aligned_query_residue(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     drawn_view.superpose_selected()
     settle(drawn_view, qtbot)
@@ -301,7 +301,7 @@ def test_picked_residue_of_other_hit_marks_the_query(drawn_view: StructureView, 
 
 
 @DRAWN
-def test_mouse_rotates_pans_and_zooms(view: StructureView, qtbot: QtBot) -> None:
+def test_mouse_rotates_pans_and_zooms_the_structure(view: StructureView, qtbot: QtBot) -> None:
     canvas = panel_of(view).canvas
     before = canvas.camera
 
@@ -349,7 +349,7 @@ def test_mouse_rotates_pans_and_zooms(view: StructureView, qtbot: QtBot) -> None
     assert not canvas.camera.is_perspective
 
 
-def test_unmoved_view_grows_with_its_widget(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_structure_fills_a_resized_panel_if_the_camera_was_not_moved(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     canvas = panel.canvas
 
@@ -369,7 +369,7 @@ def test_unmoved_view_grows_with_its_widget(drawn_view: StructureView, qtbot: Qt
     assert canvas.camera is moved
 
 
-def test_spin_ends_when_stopped_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_rotation_of_structure_ends_when_stopped_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     before = panel.canvas.camera
     panel.spin_action.trigger()
@@ -378,7 +378,7 @@ def test_spin_ends_when_stopped_or_hidden(drawn_view: StructureView, qtbot: QtBo
     assert not panel.canvas.is_spinning and not panel.spin_action.isChecked()
 
 
-def test_view_centres_on_residue_or_aligned_part(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_structure_is_centred_on_a_residue_or_the_aligned_part(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     canvas = panel.canvas
     pick = front_residue(panel, 0)
@@ -394,7 +394,7 @@ def test_view_centres_on_residue_or_aligned_part(drawn_view: StructureView, qtbo
     assert canvas.camera.centre == pytest.approx(pick.place.astype(float))
 
 
-def test_every_style_extent_background_and_scheme_is_drawn(view: StructureView, qtbot: QtBot) -> None:
+def test_structure_panel_draws_every_style_extent_background_and_colour(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     said: list[str] = []
     view.message.connect(said.append)
@@ -418,7 +418,7 @@ def test_every_style_extent_background_and_scheme_is_drawn(view: StructureView, 
     assert not panel.canvas.overlay.legend and not panel.canvas.overlay.ends
 
 
-def test_panel_follows_the_theme(drawn_view: StructureView, theme: Theme, qtbot: QtBot) -> None:
+def test_structure_panel_uses_theme_colours(drawn_view: StructureView, theme: Theme, qtbot: QtBot) -> None:
     canvas = panel_of(drawn_view).canvas
     light = canvas.background_colour
     theme.choose("dark")
@@ -427,7 +427,7 @@ def test_panel_follows_the_theme(drawn_view: StructureView, theme: Theme, qtbot:
     assert canvas.grab().toImage().pixelColor(2, 2) == canvas.background_colour
 
 
-def test_panel_moves_below_or_replaces_alignment_when_narrow(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_narrow_structure_panel_moves_below_or_replaces_the_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
     view = drawn_view
 
     def top(widget: QWidget) -> int:
@@ -449,7 +449,7 @@ def test_panel_moves_below_or_replaces_alignment_when_narrow(drawn_view: Structu
     assert view.alignment.isVisible() and panel_of(view).isVisible()
 
 
-def test_visibility_is_remembered_and_missing_files_explained(
+def test_structure_panel_remembers_visibility_and_explains_missing_files(
     drawn_view: StructureView, project: Project, searched: Path, qtbot: QtBot, tmp_path: Path
 ) -> None:
     state = drawn_view.state()
@@ -470,7 +470,7 @@ def test_visibility_is_remembered_and_missing_files_explained(
         hidden.rename(query)
 
 
-def test_opengl_memory_is_flat_over_many_hits(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
+def test_opengl_memory_does_not_grow_with_the_number_of_shown_hits(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
     view = shown(project, qtbot)
     panel = panel_of(view)
     seen = set()
@@ -487,7 +487,7 @@ def test_opengl_memory_is_flat_over_many_hits(opengl: OpenGLRenderer, project: P
     assert panel.canvas._renderer is None
 
 
-def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_distance_between_picked_ligand_and_side_chain_atoms_is_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     query = panel.scene.query
     assert query is not None
@@ -534,7 +534,7 @@ def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: Structu
 
 
 @DRAWN
-def test_surfaces_surround_their_chains(view: StructureView, qtbot: QtBot) -> None:
+def test_molecular_surfaces_surround_their_chains(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     panel.style_box.setCurrentIndex(panel.style_box.findData("surface"))
     assert panel.scene.style == "surface"
@@ -555,7 +555,7 @@ def test_surfaces_surround_their_chains(view: StructureView, qtbot: QtBot) -> No
     panel.canvas.close_renderer()
 
 
-def test_ribbon_stays_and_missing_file_is_reported_once(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_ribbon_is_drawn_if_the_file_for_a_surface_is_missing(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     heard: list[str] = []
     panel.message.connect(heard.append)

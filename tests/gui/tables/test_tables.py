@@ -84,7 +84,7 @@ def click_header(view: TableView, name: str, qtbot: QtBot) -> None:
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)
 
 
-def test_click_on_header_sorts_and_shows_the_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_click_on_table_header_sorts_and_shows_the_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     click_header(view, "score", qtbot)
     settle(view, qtbot)
     assert view._model.rows.tolist() == by_definition(psms["score"].to_pylist(), True), "numbers from the largest first"
@@ -99,7 +99,7 @@ def test_click_on_header_sorts_and_shows_the_order(view: TableView, psms: pa.Tab
     assert view._model.rows.tolist() == by_definition(psms["peptide"].to_pylist(), False), "texts from A"
 
 
-def test_every_page_shows_the_file(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_every_page_of_a_table_has_the_values_of_the_file(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     order = by_definition(psms["score"].to_pylist(), True)
     view._model.show(order=[("score", True)])
     settle(view, qtbot)
@@ -111,14 +111,14 @@ def test_every_page_shows_the_file(view: TableView, psms: pa.Table, qtbot: QtBot
     assert shown(view, "charge") == [psms["charge"][i].as_py() for i in order]
 
 
-def test_cells_show_loading_until_their_page_arrives(view: TableView, qtbot: QtBot) -> None:
+def test_table_cells_show_an_ellipsis_until_their_page_is_loaded(view: TableView, qtbot: QtBot) -> None:
     last = len(view._model.rows) - 1
     assert view._model.index(last, section_of(view, "peptide")).data() == "…"
     settle(view, qtbot)
     assert view._model.index(last, section_of(view, "peptide")).data() != "…"
 
 
-def test_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_table_shows_only_the_newest_requested_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     orders = []
     view._model.orderChanged.connect(lambda: orders.append(view._model.order))
     for name in ("peptide", "q_value", "scan", "precursor_mz"):
@@ -128,7 +128,7 @@ def test_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> N
     assert view._model.rows.tolist() == by_definition(psms["precursor_mz"].to_pylist(), False)
 
 
-def test_pages_of_an_older_order_are_discarded(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_table_discards_pages_loaded_for_an_older_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     """Check a pending order, in which the old rows are painted and request pages, which arrive after the new order."""
     model = view._model
     model.show(order=[("peptide", False)])
@@ -144,7 +144,7 @@ def test_pages_of_an_older_order_are_discarded(view: TableView, psms: pa.Table, 
     assert set(shown(view, "charge", min(len(model.rows), PAGE_ROWS))) == {2}
 
 
-def test_selected_row_stays_selected_when_order_changes(view: TableView, qtbot: QtBot) -> None:
+def test_selected_table_row_stays_selected_when_the_order_changes(view: TableView, qtbot: QtBot) -> None:
     chosen: list[int] = []
     view.rowChosen.connect(lambda row, values: chosen.append(row))
     view.choose(7)
@@ -156,7 +156,7 @@ def test_selected_row_stays_selected_when_order_changes(view: TableView, qtbot: 
     assert chosen == [row], "reported once"
 
 
-def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_arrow_keys_move_through_the_table_rows(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     received: list[tuple[int, Any]] = []
     view.rowChosen.connect(lambda row, values: received.append((row, values["peptide"])))
     view.setFocus()
@@ -169,7 +169,7 @@ def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBo
     assert received[-1][1] == psms["peptide"][last].as_py(), "values are sent when their page is available"
 
 
-def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_copied_table_rows_have_numbers_in_the_format_of_the_locale(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     before = QLocale()
     QLocale.setDefault(GERMAN)
     try:
@@ -194,7 +194,7 @@ def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.
         assert cells["Proteins"] == "; ".join(row["proteins"])
 
 
-def test_saved_table_has_all_rows_in_order(view: TableView, psms: pa.Table, tmp_path: Path, qtbot: QtBot) -> None:
+def test_saved_table_has_all_rows_in_the_shown_order(view: TableView, psms: pa.Table, tmp_path: Path, qtbot: QtBot) -> None:
     view._model.show(order=[("score", True)], conditions=[compares("charge", "=", 2)])
     settle(view, qtbot)
     with qtbot.waitSignal(view.message):
@@ -206,7 +206,7 @@ def test_saved_table_has_all_rows_in_order(view: TableView, psms: pa.Table, tmp_
     assert [float(line.split("\t")[names.index("score")]) for line in lines] == pytest.approx([psms["score"][i].as_py() for i in order])
 
 
-def test_failed_write_is_reported(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_save_of_a_table_is_reported(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
     with qtbot.waitSignal(view.failed) as signal:
         (tmp_path / "a file").touch()
         view.save(tmp_path / "a file" / "out.tsv")
@@ -214,7 +214,7 @@ def test_failed_write_is_reported(view: TableView, tmp_path: Path, qtbot: QtBot)
     assert not signal.args[0].startswith("Saved")
 
 
-def test_columns_are_selected_in_a_menu(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_table_columns_are_selected_in_a_menu(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     assert view.isColumnHidden(section_of(view, "hyperscore"))
     menu = view.columns_menu()
     wanted = next(action for action in menu.actions() if action.text() == "Hyperscore")
@@ -231,14 +231,14 @@ def test_columns_are_selected_in_a_menu(view: TableView, psms: pa.Table, qtbot: 
     assert "hyperscore" not in view.hidden_columns()
 
 
-def test_context_menu_offers_the_actions_of_the_keys(view: TableView, qtbot: QtBot) -> None:
+def test_context_menu_of_table_has_the_actions_with_shortcuts(view: TableView, qtbot: QtBot) -> None:
     texts = [action.text() for action in view.actions()]
     assert texts == ["&Copy", "&Save table…", "C&olumns and sorting…"]
     assert all(not action.shortcut().isEmpty() for action in view.actions())
     assert view.findChildren(QMenu) == []
 
 
-def test_decoys_are_marked(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_table_marks_decoys(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     decoys = psms["is_decoy"].to_pylist()
     section = section_of(view, "peptide")
     for row in (decoys.index(True), decoys.index(False)):
@@ -248,7 +248,7 @@ def test_decoys_are_marked(view: TableView, psms: pa.Table, qtbot: QtBot) -> Non
         assert (colour is not None and colour.color() == QGuiApplication.palette().color(QPalette.ColorRole.PlaceholderText)) == decoys[row]
 
 
-def test_numbers_align_right_and_headers_explain(view: TableView) -> None:
+def test_table_numbers_are_right_aligned_and_headers_have_tooltips(view: TableView) -> None:
     for section, column in enumerate(view._model.columns):
         alignment = Qt.AlignmentFlag(view._model.index(0, section).data(Qt.ItemDataRole.TextAlignmentRole))
         is_right = bool(alignment & Qt.AlignmentFlag.AlignRight)
@@ -256,7 +256,7 @@ def test_numbers_align_right_and_headers_explain(view: TableView) -> None:
         assert len(view._model.headerData(section, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)) > 2
 
 
-def test_empty_table_explains_why(view: TableView, qtbot: QtBot) -> None:
+def test_empty_table_shows_the_reason(view: TableView, qtbot: QtBot) -> None:
     view.set_empty_text(lambda: "Nothing passes the filter.")
     view._model.show(conditions=[compares("charge", "=", 9)])
     settle(view, qtbot)
@@ -285,7 +285,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("column", "value", "english", "german", "machine"), VALUES)
-def test_values_follow_the_locale(column: Column, value: Any, english: str, german: str, machine: str) -> None:
+def test_table_values_are_shown_in_the_format_of_the_locale(column: Column, value: Any, english: str, german: str, machine: str) -> None:
     american = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     assert shown_text(column, value, american) == english
     assert shown_text(column, value, GERMAN).replace("E", "e") == german
@@ -298,7 +298,7 @@ def test_values_follow_the_locale(column: Column, value: Any, english: str, germ
 
 
 class TestWorker:
-    def test_results_arrive_in_the_window_s_thread(self, qtbot: QtBot) -> None:
+    def test_table_worker_delivers_results_in_the_thread_of_the_window(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         worker.submit("a", lambda: threading.get_ident(), lambda there: seen.append((there, threading.get_ident())), seen.append)
         qtbot.waitUntil(lambda: bool(seen))
@@ -306,13 +306,13 @@ class TestWorker:
         assert here == threading.get_ident() != there
         assert not worker.is_busy
 
-    def test_errors_arrive_too(self, qtbot: QtBot) -> None:
+    def test_table_worker_delivers_errors(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         worker.submit("a", lambda: 1 // 0, seen.append, lambda error: seen.append(type(error)))
         qtbot.waitUntil(lambda: bool(seen))
         assert seen == [ZeroDivisionError]
 
-    def test_discarded_work_is_never_reported(self, qtbot: QtBot) -> None:
+    def test_table_worker_delivers_only_the_newest_of_similar_requests(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         for i in range(20):
             worker.submit("same", lambda i=i: (time.sleep(0.01), i)[1], seen.append, seen.append)
@@ -320,7 +320,7 @@ class TestWorker:
         qtbot.waitUntil(lambda: not worker.is_busy)
         assert sorted(map(str, seen)) == ["19", "last"]
 
-    def test_close_ends_the_thread(self, qtbot: QtBot) -> None:
+    def test_closed_table_worker_delivers_no_running_work(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         worker.submit("a", lambda: time.sleep(0.05), seen.append, seen.append)
         worker.close()
@@ -328,7 +328,7 @@ class TestWorker:
         assert seen == []
         assert not worker.is_busy
 
-    def test_finished_work_is_discarded_before_delivery(self, qtbot: QtBot) -> None:
+    def test_closed_table_worker_discards_finished_work(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         has_run = threading.Event()
         worker.submit("a", has_run.set, seen.append, seen.append)
@@ -340,7 +340,7 @@ class TestWorker:
         assert seen == []
 
 
-def test_announced_row_is_selected_after_random_clicks_and_keys(view: TableView, qtbot: QtBot) -> None:
+def test_row_of_the_selection_signal_is_selected_after_random_input(view: TableView, qtbot: QtBot) -> None:
     announced: list[tuple[int, list[int]]] = []
     view.rowChosen.connect(lambda row, _: announced.append((row, view.selected)))
     generator = np.random.default_rng(12)
@@ -361,7 +361,7 @@ def test_announced_row_is_selected_after_random_clicks_and_keys(view: TableView,
     assert all(row in selected for row, selected in announced)
 
 
-def test_row_is_announced_when_the_order_changes_before_its_page(view: TableView, qtbot: QtBot) -> None:
+def test_row_selection_is_signalled_if_the_order_changes_before_loading(view: TableView, qtbot: QtBot) -> None:
     announced: list[tuple[int, object]] = []
     view.rowChosen.connect(lambda row, values: announced.append((row, values["scan"])))
     model = view.model()
