@@ -54,7 +54,7 @@ def ended(window: MainWindow) -> list[tuple[Job, SearchTask | WritingTask]]:
     return jobs
 
 
-def test_advice_follows_a_search_with_few_identifications(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
+def test_advice_job_follows_a_search_with_few_identifications(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
     stub, over = Stub(folder), ended(window)
     window.tasks.add(stub.task)
     qtbot.waitUntil(lambda: len(over) == 1 and bool(stub.advised))
@@ -68,7 +68,7 @@ def test_advice_follows_a_search_with_few_identifications(window: MainWindow, fo
     assert "Errors lie near +35 ppm (1 more on the run's page)" in window.message_bar.label.text()
 
 
-def test_advice_can_be_cancelled(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
+def test_advice_job_can_be_cancelled(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
     stub, over = Stub(folder), ended(window)
     window.tasks.add(stub.task)
     qtbot.waitUntil(lambda: bool(stub.advised))
@@ -77,7 +77,7 @@ def test_advice_can_be_cancelled(window: MainWindow, folder: Path, qtbot: QtBot)
     assert [job.state for job, _ in over] == ["done", "cancelled"]
 
 
-def test_advice_is_not_queued_for_enough_identifications(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
+def test_advice_job_is_not_queued_for_enough_identifications(window: MainWindow, folder: Path, qtbot: QtBot) -> None:
     stub, over = Stub(folder, has_low_yield=False), ended(window)
     window.tasks.add(stub.task)
     qtbot.waitUntil(lambda: len(over) == 1)

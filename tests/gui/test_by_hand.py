@@ -23,7 +23,7 @@ def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: box.hasFocus() or box.isAncestorOf(QApplication.focusWidget() or window))
 
 
-def test_dragged_job_moves_first_and_shows_its_time(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_queued_job_dragged_to_the_top_becomes_the_next(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     queue, dock = window.queue, window.jobs
     running = queue.add("running", UntilCancelled())
     jobs = [queue.add(name, UntilCancelled()) for name in ("one", "two", "three")]
@@ -45,7 +45,7 @@ def test_dragged_job_moves_first_and_shows_its_time(window: MainWindow, hand: Ha
     qtbot.waitUntil(lambda: all(job.is_over for job in (running, *jobs)))
 
 
-def test_preset_over_edited_values_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_preset_that_replaces_edited_values_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("identify")
     form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
@@ -64,7 +64,7 @@ def test_preset_over_edited_values_is_undone_by_keyboard(window: MainWindow, han
 
 
 @pytest.mark.usefixtures("hand")
-def test_every_toolbar_button_is_visible_with_its_text(window: MainWindow, qtbot: QtBot) -> None:
+def test_toolbar_buttons_are_visible_with_text_at_1280_and_1024_pixels(window: MainWindow, qtbot: QtBot) -> None:
     bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     for width in (1280, 1024):
@@ -75,7 +75,7 @@ def test_every_toolbar_button_is_visible_with_its_text(window: MainWindow, qtbot
     assert [action.text() for action in window.menus.new.values()] == [action.text() for action in bar.actions()[0].menu().actions()]
 
 
-def test_font_size_is_chosen_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_font_size_is_selected_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "v")
     menu = hand.menu()
     hand.press("z")
@@ -84,7 +84,7 @@ def test_font_size_is_chosen_in_the_menu_and_remembered(window: MainWindow, hand
     assert "130 %" in window.message_bar.label.text()
 
 
-def test_f1_opens_help_of_the_focused_setting(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_f1_opens_the_help_of_the_focused_parameter(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("identify")
     field = window.form.parameters.fields["missed_cleavages"]
     click_into(field.editor, window, hand, qtbot)
@@ -96,7 +96,7 @@ def test_f1_opens_help_of_the_focused_setting(window: MainWindow, hand: Hand, qt
     opened.close()
 
 
-def test_escape_ends_the_tour(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_escape_key_ends_the_tour(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.assistance.begin_tour_once()
     tour = window.assistance.tour
     assert tour is not None
@@ -108,7 +108,7 @@ def test_escape_ends_the_tour(window: MainWindow, hand: Hand, qtbot: QtBot) -> N
     assert window.settings.values.tour_seen
 
 
-def test_reset_of_all_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_reset_of_all_parameters_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("identify")
     form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
@@ -123,7 +123,7 @@ def test_reset_of_all_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbo
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
 
 
-def test_search_starts_from_the_toolbar_button(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_new_search_is_opened_from_the_menu_of_the_toolbar_button(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     menus: list[QWidget] = []

@@ -27,7 +27,7 @@ def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog
     return dialog
 
 
-def test_dropped_files_are_added(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
+def test_spectra_dropped_on_the_conversion_dialog_are_added(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
     other = write_spectra(tmp_path / "other.mgf")
     (tmp_path / "proteins.fasta").write_text(">P1\nPEPTIDER\n")
     drop(dialog, other, tmp_path / "proteins.fasta")
@@ -42,7 +42,9 @@ def finish(dialog: ConversionDialog, window: MainWindow, qtbot: QtBot) -> str:
     return dialog.stage.text()
 
 
-def test_spectra_of_a_charge_and_mass_are_written(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_conversion_writes_only_spectra_of_the_given_charge_and_mass(
+    dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     dialog.charges.setText("2")
     dialog.masses.setText("..900")
@@ -63,13 +65,13 @@ def test_spectra_of_a_charge_and_mass_are_written(dialog: ConversionDialog, wind
         ("times", "9..1", "is not a range of times"),
     ],
 )
-def test_invalid_choice_is_marked_and_reported(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
+def test_conversion_dialog_reports_an_invalid_filter(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     getattr(dialog, line).setText(text)
     assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_output_needs_known_suffix_and_differs_from_input(dialog: ConversionDialog, tmp_path: Path) -> None:
+def test_conversion_dialog_rejects_unknown_suffixes_and_input_files_as_output(dialog: ConversionDialog, tmp_path: Path) -> None:
     for name, said in (
         ("some.txt", "needs one of these extensions"),
         ("no/some.mgf", "Folder not found"),
@@ -79,7 +81,7 @@ def test_output_needs_known_suffix_and_differs_from_input(dialog: ConversionDial
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_identified_spectra_need_a_matching_project(
+def test_conversion_of_identified_spectra_needs_a_project_of_these_spectra(
     dialog: ConversionDialog, window: MainWindow, identified_sample: Path, sample_data: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))

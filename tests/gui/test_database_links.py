@@ -62,7 +62,7 @@ def opened_addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def test_context_menu_opens_an_entry_by_a_click_only(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
+def test_context_menu_of_hit_opens_its_database_entry_only_by_click(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
     names = shown(view.hits, "subject")
     offered, menus = {}, []
     for position, name in enumerate(names):
@@ -85,7 +85,7 @@ def test_context_menu_opens_an_entry_by_a_click_only(view: HitsView, qtbot: QtBo
         menu.deleteLater()
 
 
-def test_details_of_a_hit_link_to_its_entries(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
+def test_details_of_a_hit_have_links_to_its_database_entries(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
     names = shown(view.hits, "subject")
     view.hits.view.choose(names.index("sp|P02769|ALBU_BOVIN"))
     settle(view, qtbot)
@@ -99,13 +99,13 @@ def test_details_of_a_hit_link_to_its_entries(view: HitsView, qtbot: QtBot, open
     assert not view.alignment.links.isVisible() and not view.subject.links.isVisible() and opened_addresses == []
 
 
-def test_gene_and_organism_are_shown_only_if_known(view: HitsView, qtbot: QtBot) -> None:
+def test_hits_table_shows_gene_and_organism_only_if_known(view: HitsView, qtbot: QtBot) -> None:
     rows = dict(zip(shown(view.hits, "subject"), zip(shown(view.hits, "gene"), shown(view.hits, "organism"), strict=True), strict=True))
     assert rows == {"sp|P02769|ALBU_BOVIN": ("ALB", "Bos taurus"), HOSTILE: ("<b>ALB</b>", None), "4F5S_1|Chains": (None, None)}
 
 
 @pytest.mark.parametrize("names", [(), ("unknown", ""), ("P02769",), ("P02769", "P12345", "P00698")])
-def test_links_button_is_hidden_without_links(names: tuple[str, ...], qtbot: QtBot) -> None:
+def test_database_links_button_is_hidden_without_links(names: tuple[str, ...], qtbot: QtBot) -> None:
     button = LinksButton(lambda _: None)
     qtbot.addWidget(button)
     button.show_names(names)
@@ -113,7 +113,7 @@ def test_links_button_is_hidden_without_links(names: tuple[str, ...], qtbot: QtB
     assert button.isHidden() == (not n_links) and len(button.menu().actions()) == n_links
 
 
-def test_coverage_map_links_to_its_protein_in_its_menu(qtbot: QtBot, opened_addresses: list[str]) -> None:
+def test_coverage_map_menu_has_links_to_the_entry_of_the_protein(qtbot: QtBot, opened_addresses: list[str]) -> None:
     plot = CoverageMap()
     qtbot.addWidget(plot)
     for name, titles in (
@@ -131,7 +131,7 @@ def test_coverage_map_links_to_its_protein_in_its_menu(qtbot: QtBot, opened_addr
     assert plot.link_actions == []
 
 
-def test_only_known_modules_open_addresses() -> None:
+def test_only_three_modules_open_addresses_in_the_browser() -> None:
     folder = Path(database_links.__file__).parent
     users = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if "openUrl" in path.read_text(encoding="utf-8")}
     assert users == {"database_links.py", "run_actions.py", "help/help_window.py"} and QDesktopServices is not None

@@ -49,7 +49,7 @@ def count(qtbot: QtBot) -> Iterator[_Count]:
     QAbstractEventDispatcher.instance().awake.disconnect(made._next)
 
 
-def test_each_task_has_its_own_turn(count: _Count, qtbot: QtBot) -> None:
+def test_each_deferred_task_runs_in_its_own_turn_of_the_event_loop(count: _Count, qtbot: QtBot) -> None:
     turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     assert turns.is_busy and not count.notes
@@ -58,7 +58,7 @@ def test_each_task_has_its_own_turn(count: _Count, qtbot: QtBot) -> None:
     assert len({turn for turn, _ in count.notes}) == 3
 
 
-def test_remaining_tasks_can_be_done_together(count: _Count) -> None:
+def test_finish_runs_all_remaining_deferred_tasks_immediately(count: _Count) -> None:
     turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     now = count.turn
@@ -67,7 +67,7 @@ def test_remaining_tasks_can_be_done_together(count: _Count) -> None:
     turns.finish()
 
 
-def test_dropped_tasks_are_never_done(count: _Count, qtbot: QtBot) -> None:
+def test_dropped_deferred_tasks_are_never_run(count: _Count, qtbot: QtBot) -> None:
     turns = DeferredTasks(count)
     turns.add(lambda: count.note("a"), turns.drop, lambda: count.note("c"))
     qtbot.waitUntil(lambda: not turns.is_busy)
@@ -78,7 +78,7 @@ def test_dropped_tasks_are_never_done(count: _Count, qtbot: QtBot) -> None:
     assert [name for _, name in count.notes] == ["a"] and not turns.is_busy
 
 
-def test_another_project_is_opened_in_steps(
+def test_another_project_is_opened_in_steps_of_the_event_loop(
     window: MainWindow, count: _Count, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that views release the old project and forms receive the new one, each in its own later turn."""
@@ -112,7 +112,7 @@ def test_another_project_is_opened_in_steps(
     assert all(form.project_folder() == tmp_path / "second" for form in forms)
 
 
-def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_deferred_tasks_finish_before_a_form_or_comparison_is_shown(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     """Check that a requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")
@@ -130,7 +130,9 @@ def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Pat
     assert window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view
 
 
-def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_theme_is_applied_in_steps_of_the_event_loop(
+    window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Check that each palette is sent to all widgets, and each dozen icons drawn, in its own turn."""
 
     class Application(QApplication):
@@ -173,7 +175,7 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
     assert len(pictures) >= 2 and max(pictures) <= 12 * 14, "an icon has 14"
 
 
-def test_slow_parts_of_results_have_their_own_turns(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_preparation_step_builds_at_most_one_spectrum_view(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that each step of the preparation builds at most one view of spectra."""
     pages = window.searches["identify"]
     _ = pages.form

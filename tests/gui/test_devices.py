@@ -85,7 +85,7 @@ def states(page: DevicePage) -> dict[str, str]:
     return {name: card.state.text() for name, card in page.cards.items()}
 
 
-def test_cpu_is_listed_first_and_gpus_detected_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_detector_lists_the_cpu_and_detects_gpus_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     assert survey.devices == (CPU,) and not survey.is_known and machine.threads == []
     machine.devices = [CPU, GOOD, OLD]
     look(survey, qtbot)
@@ -95,7 +95,9 @@ def test_cpu_is_listed_first_and_gpus_detected_in_a_thread(survey: DeviceDetecto
     assert len(machine.threads) == 1, "known devices are not detected again"
 
 
-def test_page_lists_devices_and_explains_unusable_ones(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_page_lists_devices_and_explains_unusable_ones(
+    page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot
+) -> None:
     machine.devices = [CPU, GOOD, OLD]
     page.show()
     qtbot.waitUntil(lambda: set(page.cards) == {"cpu", "cuda:0", "cuda:1"} and not page.is_busy)
@@ -111,7 +113,7 @@ def test_page_lists_devices_and_explains_unusable_ones(page: DevicePage, survey:
     assert "Calibrated: not yet" in copied
 
 
-def test_page_without_gpu_explains_why_and_what_to_do(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
+def test_device_page_without_gpu_shows_the_reason_and_the_remedy(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
     look(survey, qtbot)
     page.show()
     gap = page.cards["cuda"]
@@ -121,7 +123,7 @@ def test_page_without_gpu_explains_why_and_what_to_do(page: DevicePage, survey: 
     assert not gap.calibrate_button.isVisible()
 
 
-def test_refresh_finds_new_devices(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_refresh_of_device_page_detects_new_devices(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     page.show()
     qtbot.waitUntil(lambda: survey.is_known)
     assert "There is no NVIDIA driver." in states(page).values()
@@ -132,14 +134,14 @@ def test_refresh_finds_new_devices(page: DevicePage, survey: DeviceDetector, mac
     assert list(page.cards) == ["cpu", "cuda:0"]
 
 
-def test_detection_error_is_reported(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_page_reports_a_detection_error(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.error = RuntimeError("the driver crashed")
     page.show()
     qtbot.waitUntil(lambda: "the driver crashed" in page.state.text())
     assert list(page.cards) == ["cpu"]
 
 
-def test_hidden_page_detects_nothing(page: DevicePage, machine: Machine, qtbot: QtBot) -> None:
+def test_hidden_device_page_detects_no_devices(page: DevicePage, machine: Machine, qtbot: QtBot) -> None:
     assert not page.is_busy and machine.threads == []
     page.show()
     qtbot.waitUntil(lambda: bool(machine.threads) and not page.is_busy)
@@ -147,7 +149,7 @@ def test_hidden_page_detects_nothing(page: DevicePage, machine: Machine, qtbot: 
     assert not page._timer.isActive()
 
 
-def test_status_bar_button_names_the_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_status_bar_button_shows_the_name_of_the_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     button = DeviceButton(survey)
     qtbot.addWidget(button)
     assert button.text() == "A processor, 8 threads"
@@ -160,15 +162,17 @@ def test_status_bar_button_names_the_devices(survey: DeviceDetector, machine: Ma
     ("requested", "names"),
     [("auto", ("cuda:0",)), ("cuda", ("cuda:0",)), ("all", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda:1", ()), ("cuda:9", ())],
 )
-def test_choice_resolves_to_devices(requested: str, names: tuple[str, ...]) -> None:
+def test_select_devices_returns_the_usable_devices_of_a_request(requested: str, names: tuple[str, ...]) -> None:
     assert select_devices(requested, (CPU, GOOD, OLD)) == names
 
 
-def test_default_choice_without_gpu_is_the_cpu() -> None:
+def test_select_devices_returns_the_cpu_for_auto_without_gpu() -> None:
     assert select_devices("auto", (CPU, NONE)) == ("cpu",) and select_devices("cuda", (CPU, NONE)) == ()
 
 
-def test_use_and_jobs_of_each_device_are_shown(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_page_shows_memory_use_and_jobs_of_each_device(
+    page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot
+) -> None:
     machine.devices = [CPU, GOOD]
     look(survey, qtbot)
     card = page.cards["cuda:0"]
@@ -180,7 +184,7 @@ def test_use_and_jobs_of_each_device_are_shown(page: DevicePage, survey: DeviceD
     assert page.cards["cpu"].use.text() == "by this program: 1.0 of 32.0 GB in use"
 
 
-def test_device_is_calibrated_as_a_job_for_estimates(
+def test_calibration_from_the_device_page_runs_as_a_job(
     window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
@@ -201,7 +205,9 @@ def test_device_is_calibrated_as_a_job_for_estimates(
     assert "done" in window.message_bar.label.text()
 
 
-def test_calibration_is_cancelled_from_the_page(window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+def test_calibration_can_be_cancelled_from_the_device_page(
+    window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     entered = threading.Event()
 
@@ -225,7 +231,7 @@ def test_calibration_is_cancelled_from_the_page(window: MainWindow, own_cache: P
     assert "cancelled" in card.stage.text() and stored_calibration(processor(), available_threads()) is None
 
 
-def test_status_bar_and_menu_open_the_page(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
+def test_status_bar_button_and_menu_open_the_device_page(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
     window.device_button.click()
     assert window.pages.currentWidget() is window.device_page and window.menus.devices.isChecked()
     window.menus.form.trigger()
@@ -241,7 +247,7 @@ def choices(choice: DeviceChoice) -> dict[str, bool]:
     return {choice.box.itemData(row): model.item(row).isEnabled() for row in range(choice.box.count())}
 
 
-def test_form_offers_the_detected_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_field_of_form_offers_the_detected_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     assert choice.value() == "auto" and set(choices(choice)) == {"auto", "all", "cpu"}
@@ -256,7 +262,7 @@ def test_form_offers_the_detected_devices(survey: DeviceDetector, machine: Machi
     assert choice.value() == "cpu" and choice.note.text() == "A processor, 8 threads"
 
 
-def test_form_offers_workers_where_they_are_supported(survey: DeviceDetector, qtbot: QtBot) -> None:
+def test_device_field_of_form_offers_workers_if_the_search_supports_them(survey: DeviceDetector, qtbot: QtBot) -> None:
     with_workers, without = DeviceChoice(survey), DeviceChoice(survey, takes_workers=False)
     for choice in (with_workers, without):
         qtbot.addWidget(choice)
@@ -264,7 +270,7 @@ def test_form_offers_workers_where_they_are_supported(survey: DeviceDetector, qt
     assert with_workers.workers.isVisible() and not without.workers.isVisible() and not without.workers.requested
 
 
-def test_missing_device_is_reported_at_the_field(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_field_of_form_reports_a_missing_device(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     choice.choose("cuda:0")

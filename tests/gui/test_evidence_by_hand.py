@@ -52,7 +52,7 @@ def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtB
     hand.press("enter")
 
 
-def test_tour_visits_visible_targets(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_tour_points_only_at_visible_widgets(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "h")
     menu = hand.menu()
     hand.choose(menu, next(action for action in menu.actions() if "Tour" in action.text()))
@@ -73,7 +73,9 @@ def test_tour_visits_visible_targets(window: MainWindow, hand: Hand, qtbot: QtBo
     assert window.settings.values.tour_seen
 
 
-def test_all_evidence_files_are_written_by_hand(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_evidence_is_exported_in_all_formats_by_mouse_and_keyboard(
+    window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
+) -> None:
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
     view = window.results
@@ -110,7 +112,9 @@ def test_all_evidence_files_are_written_by_hand(window: MainWindow, hand: Hand, 
     check_structures(tmp_path / "structures", project, run)
 
 
-def test_protein_pages_are_written_by_hand(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_protein_pages_are_written_by_mouse_and_keyboard(
+    window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
+) -> None:
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
     settle(window.results, qtbot)

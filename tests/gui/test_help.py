@@ -38,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbot: QtBot) -> None:
+def test_sample_data_button_fills_the_form_ready_to_run(window: MainWindow, home: Path, qtbot: QtBot) -> None:
     for search in SEARCHES:
         if search.demo is None or search.demo.after:
             continue
@@ -65,7 +65,7 @@ def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbo
         if search.demo and search.demo.after
     ],
 )
-def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
+def test_sample_of_a_dependent_search_first_fills_the_identification_form(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     window.start_page.more_button.setChecked(True)
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == ("import" if kind == "explain" else "identify")
@@ -92,7 +92,7 @@ def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qt
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_simulated_sample_is_quantified_by_its_design(window: MainWindow, home: Path, qtbot: QtBot) -> None:
+def test_simulated_sample_fills_the_quantification_form_with_its_design(window: MainWindow, home: Path, qtbot: QtBot) -> None:
     folder = home / "proteoscope_sample_simulated"
     folder.parent.mkdir(parents=True)
     assert main(["demo", "identify", "--data", "simulated", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
@@ -116,7 +116,7 @@ def test_simulated_sample_is_quantified_by_its_design(window: MainWindow, home: 
     qtbot.waitUntil(lambda: not window.searches["quantify"].results.is_busy)
 
 
-def test_tour_works_by_keys_and_is_remembered(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_tour_is_used_by_keyboard_and_not_started_again(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.assistance.begin_tour_once()
     tour = window.assistance.tour
@@ -146,7 +146,7 @@ def test_tour_works_by_keys_and_is_remembered(make_window: Callable[[], MainWind
     again.assistance.tour.leave_button.click()
 
 
-def test_every_tour_button_shows_its_text(window: MainWindow, qtbot: QtBot) -> None:
+def test_tour_buttons_are_wide_enough_for_their_text(window: MainWindow, qtbot: QtBot) -> None:
     window.assistance.start_tour()
     tour = window.assistance.tour
     assert tour is not None
@@ -159,7 +159,7 @@ def test_every_tour_button_shows_its_text(window: MainWindow, qtbot: QtBot) -> N
     tour.leave()
 
 
-def test_f1_opens_help_of_the_focused_widget(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_f1_opens_the_help_of_the_focused_table_or_field(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project_with_results(tmp_path / "bench")
     window.open_project(tmp_path / "bench")
     settle(window.results, qtbot)
@@ -190,7 +190,7 @@ def test_f1_opens_help_of_the_focused_widget(window: MainWindow, tmp_path: Path,
     help_window.close()
 
 
-def test_question_mark_of_a_field_opens_its_help(window: MainWindow) -> None:
+def test_help_button_of_a_form_field_opens_the_help_of_the_parameter(window: MainWindow) -> None:
     for search in SEARCHES:
         window.new_search(search.kind)
         window.form.parameters.unfold()
@@ -206,7 +206,7 @@ def test_question_mark_of_a_field_opens_its_help(window: MainWindow) -> None:
         help_window.close()
 
 
-def test_question_mark_of_a_dialog_opens_its_help(window: MainWindow) -> None:
+def test_help_button_of_a_dialog_field_opens_the_help_of_the_parameter(window: MainWindow) -> None:
     window.dialogs.predict_library()
     dialog = window.findChild(PredictionDialog)
     assert dialog is not None
@@ -218,7 +218,7 @@ def test_question_mark_of_a_dialog_opens_its_help(window: MainWindow) -> None:
     dialog.close()
 
 
-def test_pages_are_found_by_their_content(window: MainWindow) -> None:
+def test_help_window_searches_the_content_of_pages(window: MainWindow) -> None:
     help_window = window.assistance.help_window()
     help_window.show_page("window")
     help_window.wanted_pages.setText("limma")
@@ -234,7 +234,7 @@ def test_pages_are_found_by_their_content(window: MainWindow) -> None:
     help_window.close()
 
 
-def test_manual_figures_fit_the_page(window: MainWindow, qtbot: QtBot) -> None:
+def test_manual_figures_fit_into_the_help_window(window: MainWindow, qtbot: QtBot) -> None:
     help_window = window.assistance.help_window()
     named = {
         (path.stem, name)
@@ -249,7 +249,7 @@ def test_manual_figures_fit_the_page(window: MainWindow, qtbot: QtBot) -> None:
     help_window.close()
 
 
-def test_manual_pages_exist_and_their_links_open(window: MainWindow) -> None:
+def test_manual_pages_of_searches_exist_and_their_links_open(window: MainWindow) -> None:
     for search in SEARCHES:
         assert (manual_folder() / f"{search.manual}.md").is_file(), search.kind
     help_window = window.assistance.help_window()
@@ -266,7 +266,7 @@ def test_manual_pages_exist_and_their_links_open(window: MainWindow) -> None:
     help_window.close()
 
 
-def test_terms_and_keys_are_searchable(window: MainWindow) -> None:
+def test_glossary_and_shortcuts_can_be_searched_in_the_help_window(window: MainWindow) -> None:
     _triggered(window, "Glossary of columns and settings")
     help_window = window.findChild(HelpWindow)
     assert help_window is not None
@@ -288,7 +288,7 @@ def test_terms_and_keys_are_searchable(window: MainWindow) -> None:
     help_window.close()
 
 
-def test_shortcuts_name_their_part_of_the_window(window: MainWindow) -> None:
+def test_shortcuts_of_views_are_listed_with_the_name_of_the_view(window: MainWindow) -> None:
     for search in window.searches.values():
         search.results.show()
         assert all(files.lines.accessibleName() for files in search.form.file_lists.values())
@@ -300,7 +300,7 @@ def test_shortcuts_name_their_part_of_the_window(window: MainWindow) -> None:
     assert {entry.where for entry in listed if entry.keys == "0"} == {"Structures in 3D", "Plots, while they have the keyboard focus"}
 
 
-def test_bug_report_omits_folders_unless_included(window: MainWindow, tmp_path: Path) -> None:
+def test_bug_report_has_folder_names_only_on_request(window: MainWindow, tmp_path: Path) -> None:
     window.log.add(f"cannot read {tmp_path / 'my folder' / 'run.mzML'}", "error")
     _triggered(window, "Report a bug")
     dialog = window.findChild(BugReportDialog)
@@ -319,7 +319,7 @@ def test_bug_report_omits_folders_unless_included(window: MainWindow, tmp_path: 
     dialog.close()
 
 
-def test_references_are_copied_for_citing(window: MainWindow) -> None:
+def test_citing_dialog_copies_references_as_text_and_bibtex(window: MainWindow) -> None:
     _triggered(window, "How to cite")
     dialog = window.findChild(CitingDialog)
     assert dialog is not None
@@ -340,7 +340,7 @@ def _in_sight(page: StartPage) -> bool:
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 700)], ids=str)
-def test_first_page_fits_without_scrolling(window: MainWindow, size: tuple[int, int], qtbot: QtBot) -> None:
+def test_start_page_fits_without_scrolling(window: MainWindow, size: tuple[int, int], qtbot: QtBot) -> None:
     for folder in ("a", "b", "c", "d", "e", "f"):
         window.settings.values.remember_project(Path("/data") / folder)
     window.recent_projects.show()
@@ -351,7 +351,7 @@ def test_first_page_fits_without_scrolling(window: MainWindow, size: tuple[int, 
     assert page.recent.mapTo(page, QPoint()).y() < page.cards[0].mapTo(page, QPoint()).y(), "recent projects come first"
 
 
-def test_every_search_starts_from_the_first_page_by_keys(window: MainWindow, qtbot: QtBot) -> None:
+def test_every_search_can_be_opened_from_the_start_page_by_keyboard(window: MainWindow, qtbot: QtBot) -> None:
     page = window.start_page
     page.open_button.setFocus()
     reached: list[str] = []
@@ -371,7 +371,7 @@ def test_every_search_starts_from_the_first_page_by_keys(window: MainWindow, qtb
     assert window.pages.currentWidget() is window.form and window.form.search.kind == "reads"
 
 
-def test_card_opens_its_main_search(window: MainWindow, qtbot: QtBot) -> None:
+def test_click_on_card_of_the_start_page_opens_its_main_search(window: MainWindow, qtbot: QtBot) -> None:
     assert len(window.start_page.cards) == 4
     QTest.mouseClick(window.start_page.cards[2], Qt.MouseButton.LeftButton, pos=QPoint(20, 20))
     assert window.pages.currentWidget() is window.form and window.form.search.kind == "align"

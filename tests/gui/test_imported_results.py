@@ -36,7 +36,7 @@ def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.F
     return view
 
 
-def test_dropped_results_are_imported_with_engine_scores(imported: IdentificationView) -> None:
+def test_dropped_results_are_imported_with_scores_of_their_search_engine(imported: IdentificationView) -> None:
     accepted = [psm for psm in TRUTH if psm.q_value <= 0.01]
     assert sorted(shown(imported.psms, "peptide")) == sorted(psm.text for psm in accepted)
     assert sorted(shown(imported.psms, "score_e_value")) == sorted(psm.e_value for psm in accepted)
@@ -47,13 +47,13 @@ def test_dropped_results_are_imported_with_engine_scores(imported: Identificatio
 
 
 @pytest.mark.parametrize("imported", ["dia-nn"], indirect=True)
-def test_missing_database_is_given_as_reason_for_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
+def test_imported_results_without_database_explain_the_missing_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
     click_row(imported.proteins, 0, qtbot)
     settle(imported, qtbot)
     assert "is unknown. Import the results with its database" in imported.coverage.text
 
 
-def test_database_is_optional(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_import_form_accepts_results_with_or_without_a_database(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     drop(window, write_results("sage", tmp_path))
     page = window.searches["import"]
     qtbot.waitUntil(lambda: page.made_form is not None and not page.form.inputs["results"].is_empty)
@@ -65,6 +65,6 @@ def test_database_is_optional(window: MainWindow, tmp_path: Path, qtbot: QtBot) 
 
 
 @pytest.mark.parametrize("imported", ["peptideshaker"], indirect=True)
-def test_matches_without_q_values_are_counted_and_reported(imported: IdentificationView) -> None:
+def test_header_of_imported_results_reports_psms_without_q_values(imported: IdentificationView) -> None:
     assert "4 PSMs" in imported.header.text and "without q-values" in imported.header.text
     assert "FDR" not in imported.header.text

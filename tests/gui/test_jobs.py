@@ -69,7 +69,7 @@ class UntilCancelled:
             time.sleep(0.001)
 
 
-def test_events_arrive_in_order_in_the_window_thread(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_job_events_arrive_in_order_in_the_thread_of_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     seen: list[tuple[str, bool]] = []
     here = threading.get_ident()
     bridge.added.connect(lambda job: seen.append(("added", threading.get_ident() == here)))
@@ -86,7 +86,7 @@ def test_events_arrive_in_order_in_the_window_thread(bridge: JobBridge, queue: J
     assert seen == [(what, True) for what in ("added", "started", "one", "two", "finished")]
 
 
-def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_job_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     received, ticks = [], []
     assert 50 <= bridge._timer.interval() <= 100
     bridge.progressed.connect(lambda job, event: received.append(event.done))
@@ -105,7 +105,7 @@ def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue
     assert 5 <= len(received) <= len(ticks), "at most one at each tick"
 
 
-def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_last_progress_event_of_a_job_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     received: list[tuple[int, int]] = []
     bridge.progressed.connect(lambda job, event: received.append((event.done, event.total)))
 
@@ -119,7 +119,7 @@ def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: 
     assert received[-1] == (5000, 5000)
 
 
-def test_flood_of_messages_does_not_stall_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_job_with_many_messages_does_not_stall_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     received: list[str] = []
     bridge.message.connect(lambda job, text: received.append(text))
 
@@ -133,7 +133,7 @@ def test_flood_of_messages_does_not_stall_the_window(bridge: JobBridge, queue: J
     assert len(received) < 20_000
 
 
-def test_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_job_row_shows_progress_and_result_of_the_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     opened = threading.Event()
 
     def work(progress: Progress) -> str:
@@ -156,7 +156,7 @@ def test_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, 
     assert dock.rows == {} and dock.empty.isVisible()
 
 
-def test_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_cancel_button_of_job_row_cancels_running_and_queued_jobs(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     work = UntilCancelled()
     first, second = queue.add("first", work), queue.add("second", UntilCancelled())
     qtbot.waitUntil(lambda: len(dock.rows) == 2 and first.progress is not None)
@@ -169,7 +169,7 @@ def test_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobBridg
     assert work.n_late <= 1
 
 
-def test_running_job_is_visible_among_many(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
+def test_running_job_is_scrolled_into_view_among_many_jobs(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
     jobs = [queue.add(f"job {i}", lambda progress: "done") for i in range(12)]
     jobs.append(queue.add("the running one", UntilCancelled()))
     queue_end = jobs[-1]
@@ -183,7 +183,7 @@ def test_running_job_is_visible_among_many(dock: JobDock, queue: JobQueue, qtbot
     qtbot.waitUntil(lambda: queue_end.is_over)
 
 
-def test_failed_job_shows_why(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_job_row_shows_the_error_of_a_failed_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     def work(progress: Progress) -> None:
         raise InputError("a.mzML", "is cut off", place="byte 12")
 
@@ -191,7 +191,7 @@ def test_failed_job_shows_why(dock: JobDock, bridge: JobBridge, queue: JobQueue,
     qtbot.waitUntil(lambda: job.id in dock.rows and "is cut off" in dock.rows[job.id].stage.toolTip())
 
 
-def test_closed_bridge_sends_nothing(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_closed_job_bridge_sends_no_events(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     received: list[Job] = []
     bridge.finished.connect(received.append)
     bridge.close()
@@ -202,11 +202,11 @@ def test_closed_bridge_sends_nothing(bridge: JobBridge, queue: JobQueue, qtbot: 
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")])
-def test_durations_are_readable(seconds: float, text: str) -> None:
+def test_duration_text_uses_seconds_minutes_or_hours(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
-def test_row_shows_elapsed_and_remaining_time(dock: JobDock, queue: JobQueue, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_row_shows_elapsed_and_remaining_time(dock: JobDock, queue: JobQueue, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     job = queue.add("one", UntilCancelled())
     qtbot.waitUntil(lambda: job.id in dock.rows and "in this stage" in dock.rows[job.id].time_left.text())
     assert dock.rows[job.id].time_left.text().startswith("1 s")
@@ -216,7 +216,7 @@ def test_row_shows_elapsed_and_remaining_time(dock: JobDock, queue: JobQueue, qt
     qtbot.waitUntil(lambda: job.is_over)
 
 
-def test_waiting_job_is_dragged_before_another(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
+def test_queued_job_is_dragged_before_another_one(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
     dock.resize(900, 500)
     order: list[str] = []
     running = queue.add("running", UntilCancelled())

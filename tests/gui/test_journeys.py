@@ -51,7 +51,7 @@ def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -
     qtbot.waitUntil(lambda: files.is_empty)
 
 
-def test_reads_and_genome_are_swapped_and_then_aligned(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
+def test_swapped_reads_and_genome_are_reported_corrected_and_aligned(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     chance = random.Random(3)
     genome, reads = read_files(tmp_path / "data", "".join(chance.choice("ACGT") for _ in range(6000)), 20)
     window.new_search("reads")
@@ -77,7 +77,9 @@ def test_reads_and_genome_are_swapped_and_then_aligned(window: MainWindow, hand:
     assert "--" not in window.results.header.message, "no words of the command line"
 
 
-def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
+def test_filter_without_results_export_comparison_and_undo_work_in_sequence(
+    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
+) -> None:
     project, *_ = project_with_runs(tmp_path / "p", n_runs=2)
     window.open_project(project.folder)
     results = window.results
@@ -132,7 +134,7 @@ def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, han
 @pytest.mark.parametrize(
     "kind", [*(pytest.param(name, marks=pytest.mark.long) for name in ("explain", "evidence")), "modified", "quantify"]
 )
-def test_empty_filter_is_undone_and_sorted_rows_copied(
+def test_filter_without_results_is_undone_and_sorted_rows_are_copied(
     window: MainWindow, hand: Hand, kind: str, finished_run: Callable[[str], Path], qtbot: QtBot
 ) -> None:
     window.open_project(finished_run(kind))
@@ -165,7 +167,7 @@ def test_empty_filter_is_undone_and_sorted_rows_copied(
 
 
 @pytest.mark.usefixtures("hand")
-def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
+def test_forms_cut_off_no_text_at_1024_by_700_pixels(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1024, 700)
     for kind in window.searches:
         window.new_search(kind)
@@ -176,7 +178,7 @@ def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.usefixtures("hand")
-def test_no_results_page_is_cut_off_at_1024(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_result_views_cut_off_no_text_at_1024_by_700_pixels(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1024, 700)
     for kind in ("identify", "import", "library", "modified", "explain", "reads", "quantify", "evidence"):
         window.open_project(finished_run(kind))

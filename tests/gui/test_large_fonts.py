@@ -96,7 +96,7 @@ def assert_fits(top: QWidget) -> None:
 
 
 @SIZES
-def test_forms_are_readable(small_window: MainWindow, qtbot: QtBot) -> None:
+def test_forms_are_readable_with_a_large_font(small_window: MainWindow, qtbot: QtBot) -> None:
     for search in SEARCHES:
         small_window.new_search(search.kind)
         small_window.form.parameters.unfold()
@@ -106,7 +106,9 @@ def test_forms_are_readable(small_window: MainWindow, qtbot: QtBot) -> None:
 
 
 @SIZES
-def test_results_are_readable(small_window: MainWindow, finished_run: Callable[[str], Path], large: QSize, qtbot: QtBot) -> None:
+def test_result_views_are_readable_with_a_large_font(
+    small_window: MainWindow, finished_run: Callable[[str], Path], large: QSize, qtbot: QtBot
+) -> None:
     for kind in _KINDS:
         small_window.open_project(finished_run(kind))
         view = small_window.results
@@ -125,7 +127,9 @@ def test_results_are_readable(small_window: MainWindow, finished_run: Callable[[
 
 
 @SIZES
-def test_pages_and_dialogs_are_readable(small_window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_pages_and_dialogs_are_readable_with_a_large_font(
+    small_window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot
+) -> None:
     assert_fits(small_window.start_page)
     small_window.show_devices()
     qtbot.waitUntil(lambda: small_window.devices.is_known and not small_window.device_page.is_busy)
@@ -151,7 +155,7 @@ def test_pages_and_dialogs_are_readable(small_window: MainWindow, finished_run: 
 
 
 @SIZES
-def test_tour_is_readable(small_window: MainWindow, qtbot: QtBot) -> None:
+def test_tour_is_readable_with_a_large_font(small_window: MainWindow, qtbot: QtBot) -> None:
     small_window.assistance.start_tour()
     tour = small_window.assistance.tour
     assert tour is not None
@@ -162,7 +166,7 @@ def test_tour_is_readable(small_window: MainWindow, qtbot: QtBot) -> None:
     tour.leave()
 
 
-def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
+def test_page_scrolls_only_if_it_does_not_fit(qtbot: QtBot) -> None:
     """Check texts that may wrap into more lines; Qt's own scroll area would give the page its preferred height."""
     from PySide6.QtWidgets import QListWidget, QVBoxLayout
 
@@ -190,7 +194,7 @@ def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: down.maximum() == across.maximum() == 0)
 
 
-def test_toolbar_folds_when_its_groups_do_not_fit(qtbot: QtBot) -> None:
+def test_toolbar_uses_two_lines_if_its_groups_do_not_fit(qtbot: QtBot) -> None:
     bar = FoldingBar((4, 4, 4, 4), 4)
     first, second = QLabel("first group"), QLabel("second group")
     bar.first.addWidget(first)
@@ -206,12 +210,12 @@ def test_toolbar_folds_when_its_groups_do_not_fit(qtbot: QtBot) -> None:
     assert bar.minimumSizeHint().height() > height and bar.minimumSizeHint().width() <= 200
 
 
-def test_font_may_be_twice_as_large() -> None:
+def test_largest_font_size_is_200_percent() -> None:
     """Check a requirement of the Web Content Accessibility Guidelines (1.4.4)."""
     assert FONT_SCALES[-1] == 200
 
 
-def test_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
+def test_check_of_readability_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
     page, inner = QWidget(), QLabel("a text that is longer than its place")
     inner.setParent(page)
     inner.setGeometry(80, 0, 40, 20)

@@ -28,7 +28,7 @@ def without_display(**more: str) -> dict[str, str]:
     return {**environment, "PYTHONPATH": str(_REPOSITORY), **more}
 
 
-def test_missing_display_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_program_without_display_reports_one_line(tmp_path: Path) -> None:
     answer = run([], without_display(), tmp_path)
     assert answer.returncode == 2
     assert answer.stdout == ""
@@ -36,14 +36,14 @@ def test_missing_display_is_reported_in_one_line(tmp_path: Path) -> None:
     assert "no display" in answer.stderr and "proteoscope --help" in answer.stderr
 
 
-def test_unreachable_display_is_named(tmp_path: Path) -> None:
+def test_program_error_has_the_name_of_an_unreachable_display(tmp_path: Path) -> None:
     answer = run([], without_display(DISPLAY=":4711"), tmp_path)
     assert answer.returncode == 2
     assert len(answer.stderr.splitlines()) == 1
     assert ":4711" in answer.stderr
 
 
-def test_project_folder_opens_the_window(tmp_path: Path) -> None:
+def test_project_folder_as_argument_opens_the_window(tmp_path: Path) -> None:
     Project.create_or_open(tmp_path / "project")
     answer = run(["project"], without_display(), tmp_path)
     assert answer.returncode == 2 and "no display" in answer.stderr
@@ -54,7 +54,7 @@ def test_open_command_opens_files_in_the_window(tmp_path: Path) -> None:
     assert answer.returncode == 2 and "no display" in answer.stderr
 
 
-def test_window_limits_thread_memory_before_threads_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_limits_retained_memory_before_threads_start(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
     def no_window() -> str:
@@ -66,7 +66,7 @@ def test_window_limits_thread_memory_before_threads_start(monkeypatch: pytest.Mo
     assert launch.main([]) == 2 and done == ["bounded", "looked for a display"]
 
 
-def test_other_arguments_go_to_the_command_line_without_qt(tmp_path: Path) -> None:
+def test_command_line_arguments_run_without_importing_qt(tmp_path: Path) -> None:
     code = (
         "import sys; from proteoscope.gui.launch import main; status = main(['presets']); "
         "assert not any(name.startswith('PySide6') for name in sys.modules); sys.exit(status)"
@@ -78,7 +78,7 @@ def test_other_arguments_go_to_the_command_line_without_qt(tmp_path: Path) -> No
     assert "high-resolution" in answer.stdout
 
 
-def test_program_without_qt_runs_commands_and_says_how_to_install_the_window(tmp_path: Path) -> None:
+def test_program_without_qt_runs_commands_and_explains_how_to_install_it(tmp_path: Path) -> None:
     """An installation without the extra `gui` has none of its packages."""
     code = (
         "import sys\n"
@@ -103,14 +103,14 @@ def test_program_without_qt_runs_commands_and_says_how_to_install_the_window(tmp
     assert "pip install -e '.[gui]'" in window.stderr and "proteoscope --help" in window.stderr and window.stderr.count("\n") == 1
 
 
-def test_folder_without_project_is_not_opened(tmp_path: Path) -> None:
+def test_folder_that_is_not_a_project_does_not_open_the_window(tmp_path: Path) -> None:
     answer = run([str(tmp_path)], without_display(), tmp_path)
     assert answer.returncode == 2
     assert "invalid choice" in answer.stderr
 
 
 @pytest.mark.parametrize("missing", ["libEGL.so.1: cannot open shared object file"])
-def test_missing_libraries_are_named_with_the_remedy(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_qt_libraries_are_reported_with_the_remedy(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         @staticmethod
         def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -124,7 +124,7 @@ def test_missing_libraries_are_named_with_the_remedy(missing: str, monkeypatch: 
     assert missing in reason and "apt install" in reason
 
 
-def test_window_opens_and_closes_as_started_by_a_user(display: None, tmp_path: Path) -> None:
+def test_program_opens_and_closes_the_window(display: None, tmp_path: Path) -> None:
     # A timer in the program's own loop closes the window, as a person would a moment later.
     code = (
         "import sys; from PySide6.QtCore import QTimer; import proteoscope.gui.application as a; real = a.MainWindow.show\n"
@@ -140,7 +140,7 @@ def test_window_opens_and_closes_as_started_by_a_user(display: None, tmp_path: P
     assert (tmp_path / "proteoscope" / "settings.json").exists()
 
 
-def test_installed_pyside_version_is_supported(display: None) -> None:
+def test_installed_pyside_version_emits_signals_without_a_crash(display: None) -> None:
     # Version 6.12.0 drops a reference of True at each emit, which ends Python 3.11 after some hundreds of them.
     code = (
         "from PySide6.QtCore import QObject, Signal\nclass Sender(QObject):\n    sent = Signal()\n"

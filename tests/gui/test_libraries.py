@@ -41,7 +41,9 @@ def dialog(window: MainWindow) -> PredictionDialog:
     return dialog
 
 
-def test_library_is_predicted_and_searched(dialog: PredictionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_predicted_library_is_written_and_searched_in_the_window(
+    dialog: PredictionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
     (tmp_path / "proteins.fasta").write_text(PROTEINS)
     dialog.proteins.add([tmp_path / "proteins.fasta"])
     qtbot.waitUntil(lambda: dialog.stage.text() == "Choose a file to write")
@@ -62,7 +64,7 @@ def test_library_is_predicted_and_searched(dialog: PredictionDialog, window: Mai
     assert window.form.file_lists["library"].paths == [tmp_path / "made.msp"]
 
 
-def test_run_is_searched_in_its_own_library(window: MainWindow, identified_sample: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_run_is_searched_in_the_library_exported_from_it(window: MainWindow, identified_sample: Path, tmp_path: Path, qtbot: QtBot) -> None:
     spectra = resources.path("samples", "BSA1.mzML.gz")
     window.open_project(identified_sample)
     qtbot.waitUntil(lambda: not window.results.is_busy)
@@ -99,7 +101,7 @@ def test_run_is_searched_in_its_own_library(window: MainWindow, identified_sampl
     shot(window, "library-results")
 
 
-def test_annotated_mgf_is_searched_as_a_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
+def test_annotated_mgf_file_is_accepted_as_a_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
     run, library = files[0], as_mgf(files[1])
     assert file_kind(library).sorts == {"spectra", "libraries"} and file_kind(run).sorts == {"spectra"}
     window.resize(1280, 800)
@@ -122,7 +124,7 @@ def test_annotated_mgf_is_searched_as_a_library(files: tuple[Path, Path], window
     assert matches.items() >= planted().items()
 
 
-def test_unannotated_spectra_are_no_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
+def test_unannotated_spectra_are_rejected_as_a_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
     window.new_search("library")
     chosen = window.form.file_lists["library"]
     chosen.add([files[0]])

@@ -75,7 +75,7 @@ class Stepwise:
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
 @pytest.mark.parametrize("writes", [True, False], ids=["the engine notices", "the window notices"])
-def test_lost_project_fails_the_run_with_one_message(
+def test_run_in_a_deleted_or_moved_project_fails_with_one_message(
     filled: MainWindow, messages: Messages, way: str, writes: bool, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = Stepwise(writes)
@@ -106,7 +106,9 @@ def test_lost_project_fails_the_run_with_one_message(
     assert filled.message_bar.isVisible(), "an error is not a hint, so it remains"
 
 
-def test_real_search_fails_with_one_message_when_deleted(filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot) -> None:
+def test_real_search_fails_with_one_message_if_the_project_is_deleted(
+    filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot
+) -> None:
     folder = tmp_path / "project"
     stages: list[str] = []
 
@@ -127,7 +129,7 @@ def test_real_search_fails_with_one_message_when_deleted(filled: MainWindow, mes
     assert not is_project(folder)
 
 
-def test_waiting_searches_do_not_recreate_a_project(
+def test_queued_searches_do_not_recreate_a_deleted_project(
     filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, begun = Stepwise(True), []
@@ -155,7 +157,7 @@ def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.M
     return filled
 
 
-def test_moved_project_is_prompted_for_and_not_recreated(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_run_prompts_for_a_moved_project_and_does_not_recreate_it(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None and lost.task_projects.question.isVisible()
     assert str(tmp_path / "project") in lost.task_projects.question.informativeText()
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
@@ -167,7 +169,7 @@ def test_moved_project_is_prompted_for_and_not_recreated(lost: MainWindow, tmp_p
     assert "is missing" in lost.project_pane.problem.text()
 
 
-def test_search_continues_in_the_located_project(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_search_runs_in_the_moved_project_located_by_the_user(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     click(lost.task_projects.question.locate_button)
     qtbot.waitUntil(lambda: lost.findChild(QFileDialog) is not None)
@@ -184,7 +186,7 @@ def test_search_continues_in_the_located_project(lost: MainWindow, tmp_path: Pat
     assert lost.settings.values.recent_projects == (str(tmp_path / "found again"),)
 
 
-def test_folder_without_project_is_not_accepted_as_located(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_that_is_not_a_project_is_rejected_as_the_moved_project(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     (tmp_path / "empty").mkdir()
     click(lost.task_projects.question.locate_button)
@@ -198,7 +200,7 @@ def test_folder_without_project_is_not_accepted_as_located(lost: MainWindow, tmp
     assert lost.queue.is_idle and list((tmp_path / "empty").iterdir()) == []
 
 
-def test_new_project_is_created_at_the_lost_one_on_request(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_new_project_is_created_in_place_of_a_moved_one_on_request(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     with qtbot.waitSignal(lost.bridge.finished):
         click(lost.task_projects.question.make_button)
@@ -206,7 +208,9 @@ def test_new_project_is_created_at_the_lost_one_on_request(lost: MainWindow, tmp
     assert not lost.project_pane.problem.isVisible()
 
 
-def test_old_lost_project_is_prompted_for(filled: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+def test_run_prompts_for_a_missing_recent_project(
+    filled: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
     filled.settings.values.remember_project(tmp_path / "last week")
     filled.form.set_project_folder(tmp_path / "last week")
     qtbot.waitUntil(filled.form.run_button.isEnabled)
@@ -234,7 +238,7 @@ with Project.open(sys.argv[1]).run("identify", {}) as run:
 """
 
 
-def test_locked_project_refuses_search_and_names_the_owner(
+def test_search_in_a_locked_project_is_rejected_with_the_name_of_the_owner(
     filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)

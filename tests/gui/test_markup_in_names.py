@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Project:
     return Project.open(folder)
 
 
-def test_names_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> None:
+def test_names_like_html_are_shown_as_text_in_evidence_views(project: Project, qtbot: QtBot) -> None:
     view = EvidenceView(EVIDENCE)
     opened(view, project, qtbot)
     click_row(view.proteins, 0, qtbot)
@@ -90,7 +90,7 @@ def test_names_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> 
     assert n > 3
 
 
-def test_hits_and_bars_named_like_markup_have_text_tooltips(qtbot: QtBot) -> None:
+def test_tooltips_of_hits_and_bars_show_names_like_html_as_text(qtbot: QtBot) -> None:
     hits = HitList()
     qtbot.addWidget(hits)
     hits._add(MARKUP, "stored", 1, None)
@@ -109,7 +109,7 @@ def test_hits_and_bars_named_like_markup_have_text_tooltips(qtbot: QtBot) -> Non
 
 
 @pytest.mark.parametrize("name", [MARKUP, "&lt;b&gt;x", "a & b", "plain"])
-def test_tooltips_show_entities_and_tags_as_text(name: str, qtbot: QtBot) -> None:
+def test_tip_text_shows_entities_and_tags_as_text(name: str, qtbot: QtBot) -> None:
     shown = QLabel(tip_text(name))
     qtbot.addWidget(shown)
     document = QTextDocument()
@@ -120,7 +120,7 @@ def test_tooltips_show_entities_and_tags_as_text(name: str, qtbot: QtBot) -> Non
     assert document.toPlainText() == name
 
 
-def test_tooltips_of_choices_show_names_as_text(qtbot: QtBot) -> None:
+def test_tooltips_of_combo_boxes_and_lists_show_names_like_html_as_text(qtbot: QtBot) -> None:
     bar = QuantityFilterBar()
     qtbot.addWidget(bar)
     bar.open([f"{MARKUP} / B"], 0.01)
@@ -139,7 +139,7 @@ def test_tooltips_of_choices_show_names_as_text(qtbot: QtBot) -> None:
         assert "img/src" in tip
 
 
-def test_ion_table_shows_names_of_modifications_as_text(qtbot: QtBot) -> None:
+def test_ion_table_shows_modification_names_like_html_as_text(qtbot: QtBot) -> None:
     view = SpectrumView()
     qtbot.addWidget(view)
     view.show_text(MARKUP)

@@ -32,7 +32,7 @@ def places(window: MainWindow) -> dict[QWidget, tuple[QPoint, int, int]]:
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 700)])
-def test_messages_move_no_button(window: MainWindow, size: tuple[int, int], qtbot: QtBot) -> None:
+def test_message_bar_moves_no_button(window: MainWindow, size: tuple[int, int], qtbot: QtBot) -> None:
     window.resize(*size)
     for show in (lambda: None, window.show_form):
         show()
@@ -49,7 +49,7 @@ def test_messages_move_no_button(window: MainWindow, size: tuple[int, int], qtbo
             assert places(window) == before
 
 
-def test_button_under_the_pointer_stays_when_a_message_appears(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_message_bar_does_not_move_the_button_under_the_pointer(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.show_form()
     button = window.form.run_button
     qtbot.waitUntil(lambda: button.isVisible() and button.isEnabled() is False)
@@ -62,7 +62,7 @@ def test_button_under_the_pointer_stays_when_a_message_appears(window: MainWindo
     assert button.mapToGlobal(QPoint()) == at and hand.n_actions == 1
 
 
-def test_long_message_is_shown_whole_on_request(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_message_bar_shows_a_long_message_in_full_on_request(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     bar = window.message_bar
     bar.show_message("Short", "good")
     assert not bar.more_button.isVisible()
@@ -81,7 +81,7 @@ def test_long_message_is_shown_whole_on_request(window: MainWindow, hand: Hand, 
 
 
 @pytest.mark.parametrize("has_bar", [False, True])
-def test_long_brief_message_is_elided_with_tooltip(window: MainWindow, has_bar: bool, qtbot: QtBot) -> None:
+def test_status_bar_elides_a_long_message_and_has_a_tooltip(window: MainWindow, has_bar: bool, qtbot: QtBot) -> None:
     window.resize(1024, 700)
     if has_bar:
         window.message_bar.show_message("Wrote 3 files", "good")
@@ -114,7 +114,7 @@ class _Spy(QObject):
         return False
 
 
-def test_forms_and_results_open_no_window_of_their_own(
+def test_forms_and_results_open_no_separate_windows(
     window: MainWindow, finished_run: Callable[[str], Path], theme: QObject, qtbot: QtBot
 ) -> None:
     spy, application = _Spy(), QApplication.instance()
@@ -131,7 +131,9 @@ def test_forms_and_results_open_no_window_of_their_own(
     assert spy.shown == []
 
 
-def test_peaks_above_ions_stay_high_in_a_low_window(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_spectrum_is_high_enough_above_the_ion_table_in_a_low_window(
+    window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot
+) -> None:
     window.resize(1280, 740)
     window.dock_jobs.show()
     window.open_project(Project.open(finished_run("modified")).folder)

@@ -28,7 +28,9 @@ def filled_form(window: MainWindow, small_database: Path, small_spectra: Path, t
     return form
 
 
-def test_new_search_empties_form_and_offers_database(window: MainWindow, filled_form: SearchForm, small_database: Path) -> None:
+def test_new_search_empties_the_form_and_offers_the_last_database(
+    window: MainWindow, filled_form: SearchForm, small_database: Path
+) -> None:
     window.menus.new["identify"].trigger()
     assert window.form is filled_form
     assert filled_form.file_lists["spectra"].is_empty and filled_form.file_lists["database"].is_empty
@@ -40,7 +42,7 @@ def test_new_search_empties_form_and_offers_database(window: MainWindow, filled_
     assert filled_form.file_lists["database"].paths == [small_database] and not button.isVisible()
 
 
-def test_last_settings_restore_the_emptied_form(window: MainWindow, filled_form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_last_settings_button_restores_an_emptied_form(window: MainWindow, filled_form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     before = filled_form.content()
     window.menus.new["identify"].trigger()
     click(filled_form.last_button)
@@ -51,7 +53,7 @@ def test_last_settings_restore_the_emptied_form(window: MainWindow, filled_form:
     qtbot.waitUntil(filled_form.run_button.isEnabled)
 
 
-def test_new_search_retains_last_settings_of_untouched_form(window: MainWindow, filled_form: SearchForm) -> None:
+def test_second_new_search_retains_the_last_settings(window: MainWindow, filled_form: SearchForm) -> None:
     window.menus.new["identify"].trigger()
     window.menus.new["identify"].trigger()
     assert filled_form.last_button.isVisible()
@@ -59,7 +61,7 @@ def test_new_search_retains_last_settings_of_untouched_form(window: MainWindow, 
     assert not filled_form.file_lists["spectra"].is_empty
 
 
-def test_new_search_uses_open_project(window: MainWindow, filled_form: SearchForm, tmp_path: Path) -> None:
+def test_new_search_uses_the_open_project(window: MainWindow, filled_form: SearchForm, tmp_path: Path) -> None:
     Project.create_or_open(tmp_path / "opened")
     window.open_project(tmp_path / "opened")
     window.menus.new["identify"].trigger()
@@ -67,7 +69,7 @@ def test_new_search_uses_open_project(window: MainWindow, filled_form: SearchFor
 
 
 @pytest.mark.parametrize("kind", ["align", "modified", "quantify", "explain", "evidence", "cluster", "reads", "structures", "library"])
-def test_every_form_is_emptied_and_filled_again(window: MainWindow, kind: str, tmp_path: Path) -> None:
+def test_new_search_empties_every_form_and_last_settings_restores_it(window: MainWindow, kind: str, tmp_path: Path) -> None:
     Project.create_or_open(tmp_path / "opened")
     window.open_project(tmp_path / "opened")
     window.try_sample(kind)
@@ -81,7 +83,7 @@ def test_every_form_is_emptied_and_filled_again(window: MainWindow, kind: str, t
         assert form.content() == before
 
 
-def test_files_dropped_on_results_join_no_hidden_files(
+def test_files_dropped_on_another_page_replace_the_files_of_the_form(
     window: MainWindow, filled_form: SearchForm, small_database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.show_devices()

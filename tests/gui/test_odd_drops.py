@@ -70,7 +70,7 @@ def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[st
     return answer
 
 
-def test_dropped_paths_belong_to_this_machine(tmp_path: Path) -> None:
+def test_dropped_paths_are_only_files_of_this_machine(tmp_path: Path) -> None:
     content = QMimeData()
     addresses = [
         "http://example.org/x.mzML",
@@ -88,7 +88,7 @@ def test_dropped_paths_belong_to_this_machine(tmp_path: Path) -> None:
     assert paths == [tmp_path / "a.mgf", tmp_path / "b\nc.mgf"] and n_others == len(addresses) - 2
 
 
-def test_other_dropped_contents_have_no_paths() -> None:
+def test_dropped_content_without_addresses_has_no_paths() -> None:
     for content_type in ("text/html", "application/x-color", "text/uri-list", "application/octet-stream"):
         content = QMimeData()
         content.setData(content_type, b"\xff\x00<a href='file:///etc/passwd'>" * 1000)
@@ -145,13 +145,17 @@ ODD = (
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_window_answers_odd_drop_in_one_sentence(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path, name: str) -> None:
+def test_window_reports_an_unusual_drop_in_one_sentence_without_a_stall(
+    answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path, name: str
+) -> None:
     text, stall = answers([QUrl.fromLocalFile(str(path)) for path in odd_files(tmp_path)[name]])
     assert text and "\n" not in text and "Traceback" not in text
     assert stall < STALL_SECONDS
 
 
-def test_window_takes_ten_thousand_files_without_a_stall(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+def test_window_limits_a_drop_of_ten_thousand_files_without_a_stall(
+    answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
+) -> None:
     paths = [tmp_path / f"{number}.mgf" for number in range(10_000)]
     for path in paths:
         path.write_text(MGF)
@@ -160,7 +164,9 @@ def test_window_takes_ten_thousand_files_without_a_stall(answers: Callable[[list
     assert stall < STALL_SECONDS
 
 
-def test_window_answers_folder_of_many_files(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+def test_window_limits_a_dropped_folder_of_many_files_without_a_stall(
+    answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
+) -> None:
     for folder in range(20):
         (tmp_path / f"{folder}").mkdir()
         for number in range(2000):
@@ -170,13 +176,13 @@ def test_window_answers_folder_of_many_files(answers: Callable[[list[QUrl]], tup
     assert stall < STALL_SECONDS
 
 
-def test_window_counts_remote_addresses(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+def test_window_reports_the_number_of_dropped_remote_addresses(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
     (tmp_path / "a.mgf").write_text(MGF)
     text, _ = answers([QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl.fromLocalFile(str(tmp_path / "a.mgf"))])
     assert "2 of the dropped items are" in text
 
 
-def test_window_refuses_drop_of_remote_addresses(window: MainWindow) -> None:
+def test_window_rejects_a_drop_of_remote_addresses_only(window: MainWindow) -> None:
     assert not drop_urls(window, [QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl("file:")])
     assert not drop_urls(window, [])
 
@@ -215,7 +221,7 @@ def settings_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pa
     yield path
 
 
-def test_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -224,7 +230,9 @@ def test_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: pytest
     assert len(inspection.files) == 1 and "Permission denied" in inspection.files[0].problem
 
 
-def test_window_opens_with_forged_settings(settings_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_window_opens_with_invalid_values_in_the_settings_file(
+    settings_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot
+) -> None:
     settings_path.rename(settings_path.with_name("settings.json"))
     stalls = Stalls()
     window = make_window()
@@ -234,7 +242,7 @@ def test_window_opens_with_forged_settings(settings_path: Path, make_window: Cal
     assert values["font_scale"] == 200
 
 
-def test_open_files_brings_files_to_a_form(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_open_files_adds_files_to_a_form(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     paths = [tmp_path / f"{name}.mgf" for name in "ab"]
     for path in paths:
         path.write_text(MGF)

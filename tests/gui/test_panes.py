@@ -74,7 +74,7 @@ def _strip(pane: Pane) -> QAbstractButton:
     )
 
 
-def test_collapsed_pane_gives_its_space_to_others_and_takes_it_back(view: _View, qtbot: QtBot) -> None:
+def test_expanded_pane_has_the_size_before_it_was_collapsed(view: _View, qtbot: QtBot) -> None:
     before = view.down.sizes()
     QTest.mouseClick(view.upper.fold_button, _LEFT)
     qtbot.waitUntil(lambda: view.upper.height() < 40 and view.lower.height() > before[1] + before[0] - 60)
@@ -84,13 +84,13 @@ def test_collapsed_pane_gives_its_space_to_others_and_takes_it_back(view: _View,
     assert view.top.isVisible() and not view.upper.is_collapsed
 
 
-def test_pane_next_to_others_collapses_into_an_upright_title(view: _View, qtbot: QtBot) -> None:
+def test_pane_next_to_others_collapses_to_a_vertical_title(view: _View, qtbot: QtBot) -> None:
     QTest.mouseClick(view.side.fold_button, _LEFT)
     qtbot.waitUntil(lambda: view.side.width() < 40)
     qtbot.waitUntil(lambda: view.side.height() > 400 and view.across.sizes()[0] > 600)
 
 
-def test_click_on_title_collapses_and_double_click_maximises(view: _View, qtbot: QtBot) -> None:
+def test_click_on_pane_title_collapses_and_double_click_maximises(view: _View, qtbot: QtBot) -> None:
     title = _title(view.upper, "Upper")
     QTest.mouseDClick(title, _LEFT)
     assert view.upper.is_maximised and view.top.isVisible() and not view.bottom.isVisible() and not view.tabs.isVisible()
@@ -103,7 +103,7 @@ def test_click_on_title_collapses_and_double_click_maximises(view: _View, qtbot:
     qtbot.waitUntil(lambda: view.upper.is_collapsed)
 
 
-def test_keys_maximise_the_pane_with_the_focus(view: _View, qtbot: QtBot) -> None:
+def test_f11_maximises_and_restores_the_focused_pane(view: _View, qtbot: QtBot) -> None:
     view.tabs.setFocus()
     QTest.keyClick(view.tabs, Qt.Key.Key_F11)
     assert view.side.is_maximised and view.tabs.isVisible() and not view.top.isVisible()
@@ -111,7 +111,7 @@ def test_keys_maximise_the_pane_with_the_focus(view: _View, qtbot: QtBot) -> Non
     assert not view.side.is_maximised and view.top.isVisible()
 
 
-def test_escape_restores_before_other_uses_of_the_key(view: _View, qtbot: QtBot) -> None:
+def test_escape_first_restores_a_maximised_pane(view: _View, qtbot: QtBot) -> None:
     from PySide6.QtGui import QShortcut
 
     used: list[str] = []
@@ -127,7 +127,7 @@ def test_escape_restores_before_other_uses_of_the_key(view: _View, qtbot: QtBot)
     assert used == ["other"]
 
 
-def test_detached_picture_returns_when_its_window_is_closed(view: _View, qtbot: QtBot) -> None:
+def test_detached_pane_returns_when_its_window_is_closed(view: _View, qtbot: QtBot) -> None:
     sizes = view.across.sizes()
     QTest.mouseClick(view.side.detach_button, _LEFT)
     window = view.tabs.window()
@@ -141,7 +141,7 @@ def test_detached_picture_returns_when_its_window_is_closed(view: _View, qtbot: 
     qtbot.waitUntil(lambda: all(abs(size - old) < 4 for size, old in zip(view.across.sizes(), sizes, strict=True)))
 
 
-def test_text_replaces_a_maximised_pane(view: _View) -> None:
+def test_message_text_replaces_a_maximised_pane(view: _View) -> None:
     view.side.toggle_maximised()
     view.show_text("The run was deleted.")
     assert view.text == "The run was deleted." and not view.side.is_maximised
@@ -149,7 +149,7 @@ def test_text_replaces_a_maximised_pane(view: _View) -> None:
     assert view.tabs.isVisible() and view.top.isVisible() and view.text == ""
 
 
-def test_collapsed_panes_are_restored_from_the_state(view: _View, qtbot: QtBot) -> None:
+def test_collapsed_panes_are_restored_from_stored_state(view: _View, qtbot: QtBot) -> None:
     view.lower.set_collapsed(True)
     state = view.state()
     assert state["collapsed"] == ["Lower"]
@@ -162,7 +162,7 @@ def test_collapsed_panes_are_restored_from_the_state(view: _View, qtbot: QtBot) 
         assert not any(pane.is_collapsed for pane in again.panes)
 
 
-def test_added_half_is_as_large_as_all_others(view: _View, qtbot: QtBot) -> None:
+def test_pane_added_as_half_takes_half_of_the_width(view: _View, qtbot: QtBot) -> None:
     view.resize(1200, 500)
     qtbot.waitUntil(lambda: view.across.width() > 1100)
     half = Pane("Half", QLabel("half"))
@@ -180,7 +180,7 @@ def _all_pictures(view: QWidget) -> list[Pane]:
 @pytest.mark.parametrize(
     "kind", ["identify", "modified", "align", "structures", "evidence", "cluster", "library", "explain", "reads", "quantify"]
 )
-def test_every_view_has_pictures_to_maximise_and_detach(
+def test_figures_of_every_result_view_can_be_maximised_and_detached(
     window: MainWindow, finished_run: Callable[[str], Path], kind: str, qtbot: QtBot
 ) -> None:
     window.open_project(finished_run(kind))
@@ -201,7 +201,7 @@ def test_every_view_has_pictures_to_maximise_and_detach(
         assert pane.content.window() is window and pane.content.isVisible()
 
 
-def test_structures_begin_with_half_of_the_view(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_structure_pane_initially_has_half_of_the_view(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1280, 800)
     window.open_project(finished_run("evidence"))
     view = window.results
@@ -214,7 +214,7 @@ def test_structures_begin_with_half_of_the_view(window: MainWindow, finished_run
     assert place is not None and abs(across.sizes()[0] - across.sizes()[1]) < 20 and place.height() == across.height()
 
 
-def test_collapsed_tables_are_remembered_by_view(
+def test_collapsed_tables_are_remembered_for_each_result_view(
     make_window: Callable[[], MainWindow], finished_run: Callable[[str], Path], qtbot: QtBot
 ) -> None:
     first = make_window()
@@ -234,7 +234,9 @@ def test_collapsed_tables_are_remembered_by_view(
     assert second.results.header.details_button.isVisible()
 
 
-def test_panes_by_mouse_and_keys_at_1280_by_800(window: MainWindow, hand: Hand, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_panes_are_collapsed_and_maximised_by_mouse_and_keyboard(
+    window: MainWindow, hand: Hand, finished_run: Callable[[str], Path], qtbot: QtBot
+) -> None:
     window.open_project(finished_run("identify"))
     view = window.results
     assert isinstance(view, IdentificationView)
@@ -262,7 +264,7 @@ def test_panes_by_mouse_and_keys_at_1280_by_800(window: MainWindow, hand: Hand, 
     qtbot.waitUntil(lambda: not figures.is_maximised)
 
 
-def test_details_open_from_the_header(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_details_page_of_a_run_opens_from_the_header(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.open_project(finished_run("identify"))
     settle(window.results, qtbot)
     header = window.results.header
@@ -278,7 +280,7 @@ def test_details_open_from_the_header(window: MainWindow, finished_run: Callable
 # ------------------------------------------------------------------------------------------------------------ the list of jobs
 
 
-def test_jobs_open_while_a_job_runs_and_close_when_idle(window: MainWindow, qtbot: QtBot) -> None:
+def test_jobs_pane_opens_while_a_job_runs_and_closes_when_idle(window: MainWindow, qtbot: QtBot) -> None:
     assert not window.dock_jobs.isVisible()
     job = window.queue.add("one", UntilCancelled())
     window.job_strip.begin()
@@ -292,7 +294,7 @@ def test_jobs_open_while_a_job_runs_and_close_when_idle(window: MainWindow, qtbo
     qtbot.waitUntil(lambda: not window.dock_jobs.isVisible())
 
 
-def test_closed_jobs_stay_closed_until_the_user_opens_them(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_jobs_pane_closed_by_the_user_does_not_open_automatically(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.job_strip.begin()
     close = next(button for button in window.dock_jobs.titleBarWidget().findChildren(QAbstractButton) if "Close" in button.toolTip())

@@ -35,7 +35,7 @@ def files(shared_data: Path, tmp_path: Path) -> tuple[Path, Path]:
     return read_files(tmp_path / "files", "".join(path.read_text().splitlines()[1:])[:3000], 12)
 
 
-def test_fastq_is_recognised_plain_and_gzipped(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_fastq_files_are_recognised_plain_and_gzipped(files: tuple[Path, Path], tmp_path: Path) -> None:
     packed = tmp_path / "packed.fq.gz"
     packed.write_bytes(gzip.compress(files[1].read_bytes()))
     for path in (files[1], packed):
@@ -45,7 +45,7 @@ def test_fastq_is_recognised_plain_and_gzipped(files: tuple[Path, Path], tmp_pat
 
 @pytest.mark.parametrize("block", [16, 700, 1 << 20])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_reads_are_counted_as_the_engine_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, ending: str) -> None:
+def test_inspection_counts_reads_as_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, ending: str) -> None:
     random = np.random.default_rng(9)
     lengths = random.integers(0, 90, 60).tolist()
     reads = [(f"r{k} more", "".join(random.choice(list("ACGTNacgt"), n)), "@" * n) for k, n in enumerate(lengths)]
@@ -58,20 +58,20 @@ def test_reads_are_counted_as_the_engine_reads_them(tmp_path: Path, monkeypatch:
     assert counts.n_nucleotides == 60 - lengths.count(0)
 
 
-def test_multi_line_reads_are_counted(tmp_path: Path) -> None:
+def test_inspection_counts_fastq_reads_of_several_lines(tmp_path: Path) -> None:
     path = tmp_path / "odd.fastq"
     path.write_text("@a\nACGT\nACGT\n+\nIIII\nIIII\n\n@b\nRA\n+\nII\n", encoding="utf-8")
     assert count_sequences(path) == SequenceCount(2, 10, 0, symbols=((65, 3), (67, 2), (71, 2), (82, 1), (84, 2)))
 
 
 @pytest.mark.parametrize("text", ["@a\nACGT\n", "@a\nACGT\n+\nIIII\nACGT\n+\nIIII\n"])
-def test_damaged_reads_are_not_counted(tmp_path: Path, text: str) -> None:
+def test_inspection_does_not_count_reads_of_damaged_fastq(tmp_path: Path, text: str) -> None:
     path = tmp_path / "odd.fastq"
     path.write_text(text, encoding="utf-8")
     assert count_sequences(path) is None
 
 
-def test_large_read_file_is_counted_in_part(tmp_path: Path) -> None:
+def test_inspection_counts_only_a_part_of_a_large_fastq_file(tmp_path: Path) -> None:
     path = tmp_path / "large.fastq"
     path.write_text("@r\nACGTACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII\n" * 60_000, encoding="utf-8")
     counts = count_sequences(path, maximum_bytes=1 << 20)
@@ -93,7 +93,7 @@ def form(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> SearchFo
     return form
 
 
-def test_dropped_reads_open_this_search_with_their_count(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_dropped_fastq_opens_the_read_alignment_form_with_the_read_count(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
     patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
     assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
     reads = read_fastq(files[1])
@@ -108,7 +108,7 @@ def test_dropped_reads_open_this_search_with_their_count(form: SearchForm, files
     assert form.inputs["patterns"].warning.text() == ""
 
 
-def test_swapped_files_are_reported_with_their_place(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_read_alignment_form_reports_swapped_files_and_the_right_field(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
     window.menus.new["reads"].trigger()
     form = window.form
     form.file_lists["texts"].add([files[1]])
@@ -119,7 +119,7 @@ def test_swapped_files_are_reported_with_their_place(window: MainWindow, files: 
     qtbot.waitUntil(lambda: not form.run_button.isEnabled() and form.reason.isVisible())
 
 
-def test_reads_are_not_accepted_as_proteins(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_sequence_search_form_rejects_reads(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
     window.menus.new["align"].trigger()
     queries = window.form.file_lists["queries"]
     queries.add([files[1]])
@@ -127,7 +127,7 @@ def test_reads_are_not_accepted_as_proteins(window: MainWindow, files: tuple[Pat
     assert queries.problem() == "reads.fastq contains reads with base qualities (FASTQ), not sequences"
 
 
-def test_pattern_dialog_offers_fasta_and_fastq(form: SearchForm) -> None:
+def test_file_dialog_for_reads_offers_fasta_and_fastq(form: SearchForm) -> None:
     sequences = f"{format_names('proteins')} files"
     of_patterns = [f"{sequences} and FASTQ files", sequences, "FASTQ files", "All files"]
     for name, expected in (("patterns", of_patterns), ("texts", [sequences, "All files"])):
@@ -139,7 +139,7 @@ def test_pattern_dialog_offers_fasta_and_fastq(form: SearchForm) -> None:
         dialog.close()
 
 
-def test_option_file_is_typed_and_checked(window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_path_typed_for_an_optional_file_is_checked(window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     option = Option("mates", "The other reads", "the other read of each fragment", metavar="FILE")
     form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.inspector, window.devices)
     qtbot.addWidget(form)
@@ -161,7 +161,7 @@ def test_option_file_is_typed_and_checked(window: MainWindow, files: tuple[Path,
     assert task is not None and task.request.options == {"mates": files[1]}
 
 
-def test_finished_run_exports_its_alignments(
+def test_read_alignment_runs_in_the_window_and_is_exported(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     form.parameters.set_values({"mode": "local"})
@@ -188,7 +188,7 @@ def test_finished_run_exports_its_alignments(
     assert [line.split("\t")[1] for line in lines[1:]] == shown(view.alignments, "pattern")
 
 
-def test_reads_select_the_mapping_preset_until_user_chooses(form: SearchForm, qtbot: QtBot) -> None:
+def test_reads_select_the_mapping_preset_unless_the_user_selected_one(form: SearchForm, qtbot: QtBot) -> None:
     assert [input_file.spec.title for input_file in form.inputs.values()] == ["Genome or reference", "Reads"]
     qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()
@@ -201,7 +201,9 @@ def test_reads_select_the_mapping_preset_until_user_chooses(form: SearchForm, qt
     assert form.presets.box.currentData() == "standard"
 
 
-def test_conflicting_parameters_are_reported_in_the_form(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_read_alignment_form_reports_conflicting_parameters(
+    form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
     form.set_project_folder(tmp_path / "project")
     qtbot.waitUntil(form.run_button.isEnabled)
     form.given_files["mates"].line.setText(str(files[1]))

@@ -98,7 +98,7 @@ def _wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_terminated_window_has_saved_its_settings(display: None, tmp_path: Path) -> None:
+def test_window_ended_by_a_signal_has_saved_its_settings(display: None, tmp_path: Path) -> None:
     project_with_results(tmp_path / "mine")
     path = tmp_path / "proteoscope" / "settings.json"
     process = subprocess.Popen(
@@ -145,7 +145,7 @@ def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: P
     assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
-def test_first_start_fits_a_high_resolution_screen(display: None, tmp_path: Path) -> None:
+def test_first_window_fits_a_screen_with_scale_2(display: None, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _AT_TWICE, str(tmp_path / "settings.json")],
         env=_environment(QT_SCALE_FACTOR="2"),

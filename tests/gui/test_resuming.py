@@ -42,7 +42,7 @@ def spoken(window: MainWindow) -> list[str]:
     return [str(runs.item(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(runs.count())]
 
 
-def test_stopped_run_resumes_by_its_button(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
+def test_resume_button_resumes_a_stopped_run(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
     pane = shown.project_pane
     assert [text.partition(", align")[1:] for text in spoken(shown)] == [(", align", f"-0001, {CAN_BE_RESUMED}, stopped by the user")]
     assert pane.resume_button.isVisible() and pane.resume_action.isEnabled()
@@ -64,7 +64,7 @@ def test_stopped_run_resumes_by_its_button(shown: MainWindow, project: Path, sto
     qtbot.waitUntil(lambda: results.run is not None and results.run.id == stopped and not results.text)
 
 
-def test_obstacle_to_resuming_is_reported(shown: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_resuming_with_a_changed_input_file_is_reported(shown: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "files" / "database.fasta").write_text(">other\nMKV\n")
     with qtbot.waitSignal(shown.bridge.finished):
         shown.project_pane.resume_action.trigger()
@@ -72,7 +72,7 @@ def test_obstacle_to_resuming_is_reported(shown: MainWindow, tmp_path: Path, qtb
     assert shown.project_pane.resume_action.isEnabled(), "it can still be restored"
 
 
-def test_finally_failed_runs_are_not_offered(window: MainWindow, project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_run_with_a_damaged_checkpoint_cannot_be_resumed(window: MainWindow, project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     run = stop_a_search(project, tmp_path)
     Project.open(project).checkpoint_key(run).path.write_bytes(b"damaged")
     window.show()
@@ -82,7 +82,7 @@ def test_finally_failed_runs_are_not_offered(window: MainWindow, project: Path, 
     assert "no results" in window.message_bar.label.text()
 
 
-def test_run_of_another_user_explains_why_it_cannot_resume(
+def test_run_of_another_user_cannot_be_resumed_and_the_reason_is_shown(
     window: MainWindow, project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))

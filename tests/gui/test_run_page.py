@@ -52,7 +52,7 @@ def _page_of_first(window: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.page and not window.run_actions.is_busy)
 
 
-def test_run_is_listed_and_its_page_has_the_details(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_run_page_shows_files_parameters_and_methods_of_a_run(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     run = project.runs()[-1]
@@ -68,7 +68,7 @@ def test_run_is_listed_and_its_page_has_the_details(window: MainWindow, searched
     assert window.pages.currentWidget() is window.results
 
 
-def test_title_and_note_are_stored_as_typed(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_title_and_note_of_a_run_are_stored_while_typing(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -86,7 +86,9 @@ def test_title_and_note_are_stored_as_typed(window: MainWindow, searched: Path, 
     assert window.project_pane.title_of(project.runs()[-1]).startswith("1 · ")
 
 
-def test_search_again_fills_files_and_parameters(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_reuse_settings_button_fills_files_and_parameters_of_the_run(
+    window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -131,7 +133,7 @@ def test_two_runs_are_compared_from_a_run_page(window: MainWindow, two_runs: Pat
     qtbot.waitUntil(lambda: not window.comparisons.view.is_busy)
 
 
-def test_report_is_written_in_the_background(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_report_of_a_run_is_written_in_the_background(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -144,7 +146,9 @@ def test_report_is_written_in_the_background(window: MainWindow, searched: Path,
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "out" / f"{run.id}.html").is_file())
 
 
-def test_run_folder_is_opened(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_button_of_run_page_opens_the_results_folder(
+    window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[QUrl] = []
     # The desktop's program would open on the screen of the developer.
     monkeypatch.setattr("proteoscope.gui.run_actions.QDesktopServices.openUrl", lambda url: opened.append(url) or True)
@@ -173,7 +177,7 @@ def test_failed_run_is_deleted_and_restored(window: MainWindow, tmp_path: Path, 
     assert [record.id for record in window.project_pane.records] == [run.id] and project.verify() == []
 
 
-def test_failed_run_has_a_page_and_foreign_names_are_text(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_page_of_a_failed_run_shows_html_in_names_as_text(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(InputError), project.run("identify", {"enzyme": _EVIL, "fdr": 0.05}) as run:
         raise InputError(_EVIL, "is cut off")

@@ -72,7 +72,7 @@ def paste(form: SearchForm, text: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: form.inputs["queries"].box.is_read)
 
 
-def test_pasted_protein_finds_its_relatives(
+def test_pasted_protein_is_searched_and_related_proteins_are_listed(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     assert form.reason.text() == "Add queries, or paste a sequence" and not form.run_button.isEnabled()
@@ -112,7 +112,9 @@ def test_pasted_protein_finds_its_relatives(
     assert [proteins.sequence(i) for i in range(len(proteins))] == [sequence]
 
 
-def test_cancelled_search_leaves_nothing(filled: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_sequence_search_leaves_no_results(
+    filled: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = SearchTask.run
 
     def cancelled(request: SearchTask, progress: Any) -> Any:
@@ -129,7 +131,9 @@ def test_cancelled_search_leaves_nothing(filled: MainWindow, qtbot: QtBot, tmp_p
     assert list((tmp_path / "project" / "results").glob("*/*")) == []
 
 
-def test_request_equals_the_form(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_request_of_sequence_search_has_the_values_of_the_form(
+    filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
     form = filled.form
     assert isinstance(form, SearchForm)
     form.presets.choose("distant")
@@ -146,7 +150,7 @@ def test_request_equals_the_form(filled: MainWindow, files: tuple[Path, Path], t
     assert task.title == "Search queries.fasta and 1 more in database.fasta"
 
 
-def test_every_preset_passes_through_the_form_unchanged(window: MainWindow) -> None:
+def test_presets_of_sequence_search_are_unchanged_by_the_form(window: MainWindow) -> None:
     form = window.searches["align"].form
     for preset in preset_names("align"):
         form.presets.choose(preset)
@@ -154,7 +158,7 @@ def test_every_preset_passes_through_the_form_unchanged(window: MainWindow) -> N
         assert form.parameters.changed_names == [], preset
 
 
-def test_matrix_sets_gap_costs_unless_edited(form: SearchForm) -> None:
+def test_selected_matrix_sets_gap_costs_unless_these_were_edited(form: SearchForm) -> None:
     combo = form.parameters.fields["matrix"].editor.findChild(QComboBox)
     assert combo is not None and combo.count() > 60
     for name in ("BLOSUM45", "PAM30", "BLOSUM62"):
@@ -166,7 +170,7 @@ def test_matrix_sets_gap_costs_unless_edited(form: SearchForm) -> None:
     assert form.parameters.values()["gap_open"] == 13
 
 
-def test_matrix_is_read_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_matrix_file_is_accepted_in_the_form(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("  A  C\nA 4 -1\nC -1 9\n", encoding="utf-8")
     form.parameters.set_values({"matrix": str(mine)})
@@ -176,7 +180,7 @@ def test_matrix_is_read_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtB
     assert "there is no matrix" in form.parameters.problems["matrix"].lower()
 
 
-def test_damaged_matrix_file_is_reported_immediately(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_damaged_matrix_file_is_reported_in_the_form(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     mine = tmp_path / "mine.txt"
     mine.write_text("  A  C\nA 4 -1\nC -1\n", encoding="utf-8")
@@ -198,7 +202,7 @@ def test_damaged_matrix_file_is_reported_immediately(filled: MainWindow, tmp_pat
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_errors_are_shown_at_their_fields(filled: MainWindow, tmp_path: Path, sample_data: Path, qtbot: QtBot) -> None:
+def test_sequence_search_form_shows_errors_at_their_fields(filled: MainWindow, tmp_path: Path, sample_data: Path, qtbot: QtBot) -> None:
     form = filled.form
     assert isinstance(form, SearchForm)
     paste(form, ">one\nMKW@T", qtbot)
@@ -214,7 +218,7 @@ def test_errors_are_shown_at_their_fields(filled: MainWindow, tmp_path: Path, sa
     qtbot.waitUntil(lambda: form.reason.text() == "Maximum E-value: Expected more than 0")
 
 
-def test_impossible_project_folder_is_reported(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_form_reports_a_project_folder_that_cannot_be_created(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.set_project_folder(tmp_path / ("x" * 300))
     qtbot.waitUntil(lambda: form.project.message.text() == "This folder cannot be used: File name too long")
@@ -223,7 +227,7 @@ def test_impossible_project_folder_is_reported(filled: MainWindow, tmp_path: Pat
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_dna_is_distinguished_from_protein(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_sequence_search_form_warns_of_dna_instead_of_protein(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     transcript = tmp_path / "transcript.fasta"
     transcript.write_text(">t\n" + "ACGTTGCAAGCT" * 10 + "\n", encoding="utf-8")
     form.file_lists["database"].add([transcript])
@@ -235,7 +239,7 @@ def test_dna_is_distinguished_from_protein(form: SearchForm, tmp_path: Path, qtb
     assert not form.inputs["queries"].warning.isVisible(), "so short a text may be a peptide"
 
 
-def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_sequence_search_form_counts_dna_sequences_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     protein, gene = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADE", "ACGTTGCAAGCT" * 75
     paste(form, f">gene\n{gene[:46]}\n>protein\nMKV", qtbot)
     assert form.inputs["queries"].warning.text().startswith("The pasted text: 1 of 2 sequences looks like DNA or RNA")
@@ -254,7 +258,7 @@ def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, q
 
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 20])
-def test_dna_sequences_are_counted_like_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+def test_inspection_counts_dna_sequences_as_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     random = np.random.default_rng(4)
     kinds = ("ACGT", "ACGTN", "ACDEFGHIKLMNPQRSTVWY", "ACGTACGTACGTACGTACGTK")
     lengths = random.integers(30, 400, 150)
@@ -270,7 +274,7 @@ def test_dna_sequences_are_counted_like_the_search(tmp_path: Path, monkeypatch: 
     assert counts.n_nucleotides == expected and 75 <= expected < 150
 
 
-def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspection_of_a_chromosome_classifies_a_bounded_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", 5000)
@@ -291,7 +295,9 @@ def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch:
         (["ACGTTGCAAG"] * 21 + ["MKVLAAGIIGLLLAQ"] * 2, 0),
     ],
 )
-def test_primers_are_classified_together(sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspection_classifies_short_sequences_together(
+    sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", 50)
     path = tmp_path / "primers.fasta"
     path.write_text("".join(f">{k}\n{sequence}\n" for k, sequence in enumerate(sequences)))
@@ -312,7 +318,7 @@ def test_primers_are_classified_together(sequences: list[str], expected: int, tm
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.booleans(),
 )
-def test_files_and_pasted_text_are_counted_as_read(
+def test_inspection_counts_sequences_of_files_and_text_as_the_engine(
     tmp_path_factory: pytest.TempPathFactory, records: list[tuple[str, list[str]]], ending: str, is_last_ended: bool
 ) -> None:
     text = ending.join(part for header, lines in records for part in (f">{header}", *lines)) + (ending if is_last_ended else "")
@@ -332,7 +338,7 @@ def test_files_and_pasted_text_are_counted_as_read(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
+def test_inspection_counts_only_a_part_of_a_large_fasta_file(tmp_path: Path, end: str) -> None:
     path = tmp_path / "large.fasta"
     path.write_bytes(f">p{end}MKWVTF{end}".encode() * 400_000)
     counts = count_sequences(path, maximum_bytes=1 << 20)
@@ -351,11 +357,13 @@ def test_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
         ("M" * 5_000_001, "too long to paste"),
     ],
 )
-def test_pasted_text_without_sequence_is_reported(text: str, problem: str) -> None:
+def test_read_pasted_reports_text_that_is_not_fasta(text: str, problem: str) -> None:
     assert problem in read_pasted(text).problem
 
 
-def test_files_dropped_on_a_list_are_added(window: MainWindow, form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_sequence_files_dropped_on_a_file_list_are_added(
+    window: MainWindow, form: SearchForm, files: tuple[Path, Path], qtbot: QtBot
+) -> None:
     elsewhere = form.run_button.mapTo(window, QPoint(5, 5))
     drop(window, files[0], at=elsewhere)
     qtbot.waitUntil(lambda: form.file_lists["queries"].paths == [files[0]])
@@ -368,14 +376,14 @@ def test_files_dropped_on_a_list_are_added(window: MainWindow, form: SearchForm,
     assert form.file_lists["database"].paths == [files[1]]
 
 
-def test_dropped_spectra_open_the_identification(window: MainWindow, form: SearchForm, sample_data: Path, qtbot: QtBot) -> None:
+def test_dropped_spectra_open_the_identification_form(window: MainWindow, form: SearchForm, sample_data: Path, qtbot: QtBot) -> None:
     drop(window, sample_data / "BSA1.mzML.gz")
     identification = window.searches["identify"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is identification)
     assert form.inputs["queries"].is_empty
 
 
-def test_dropped_preset_opens_its_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_preset_opens_the_form_of_its_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "mine.toml").write_text('matrix = "PAM70"\ngap_open = 10\n', encoding="utf-8")
     assert window.search.kind == "identify"
     drop(window, tmp_path / "mine.toml")
@@ -385,7 +393,7 @@ def test_dropped_preset_opens_its_search(window: MainWindow, tmp_path: Path, qtb
 
 
 @pytest.mark.parametrize("kind", ["align", "identify"])
-def test_filter_fields_do_not_overlap_in_smallest_window(window: MainWindow, searched_project: Path, qtbot: QtBot, kind: str) -> None:
+def test_filter_fields_do_not_overlap_in_the_smallest_window(window: MainWindow, searched_project: Path, qtbot: QtBot, kind: str) -> None:
     window.open_project(searched_project)
     window.project_pane.select(next(run.id for run in Project.open(searched_project).runs() if run.kind == kind))
     view = window.results
@@ -410,7 +418,9 @@ def prompt_for_export(window: MainWindow, target: Path) -> None:
     dialog.close()
 
 
-def test_exports_of_all_hits_match_the_engine(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_exports_of_hits_from_the_window_equal_those_of_the_engine(
+    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     window.results.filter_bar.text.setText("relative 3")
@@ -431,7 +441,7 @@ def test_exports_of_all_hits_match_the_engine(window: MainWindow, searched_proje
         assert isinstance(window.pages.currentWidget(), HitsView)
 
 
-def test_cancelled_export_leaves_no_file(
+def test_cancelled_export_from_the_window_leaves_no_file(
     window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = ExportTask.run
@@ -453,7 +463,7 @@ def test_cancelled_export_leaves_no_file(
     assert list(tmp_path.glob("hits*")) == [] and not window.message_bar.isVisible()
 
 
-def test_failed_export_is_reported(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_export_from_the_window_is_reported(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     (tmp_path / "file").touch()
@@ -464,7 +474,7 @@ def test_failed_export_is_reported(window: MainWindow, searched_project: Path, t
     assert str(tmp_path) in window.message_bar.label.text()
 
 
-def test_export_is_in_the_menu_while_hits_are_shown(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+def test_export_action_is_enabled_while_hits_are_shown(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     view = window.searches["align"].results
     action = view.export_action
     assert isinstance(view, HitsView) and not action.isEnabled() and not window.menus.export.isEnabled()
@@ -493,14 +503,16 @@ def test_export_is_in_the_menu_while_hits_are_shown(window: MainWindow, searched
         ("run 1.5", "html", ("run 1.5", "html")),
     ],
 )
-def test_export_suffix_selects_the_format(tmp_path: Path, name: str, chosen: HitFormat, expected: tuple[str, str]) -> None:
+def test_file_name_suffix_selects_the_export_format_of_hits(
+    tmp_path: Path, name: str, chosen: HitFormat, expected: tuple[str, str]
+) -> None:
     format = SEQUENCE_SEARCH.exported_as(chosen)
     assert format is not None
     path, format = fitted(tmp_path / name, format, SEQUENCE_SEARCH.exports)
     assert (path, format.name) == (tmp_path / expected[0], expected[1])
 
 
-def test_export_dialog_offers_every_format(window: MainWindow, qtbot: QtBot) -> None:
+def test_export_dialog_of_hits_offers_every_format(window: MainWindow, qtbot: QtBot) -> None:
     dialog = ExportDialog("align-0001", SEQUENCE_SEARCH.exports, window)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     offered = []
@@ -513,7 +525,7 @@ def test_export_dialog_offers_every_format(window: MainWindow, qtbot: QtBot) -> 
     dialog.close()
 
 
-def test_runs_of_both_kinds_share_a_project(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+def test_identification_and_sequence_search_share_a_project(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     pages = {kind: search.results for kind, search in window.searches.items()}
     assert window.pages.currentWidget() is pages["align"], "the last run is shown"
@@ -549,7 +561,9 @@ def searched_project(tmp_path: Path, project_of_both_kinds: Path) -> Path:
     return Path(shutil.copytree(project_of_both_kinds, tmp_path / "both"))
 
 
-def test_run_after_project_deletion_is_a_new_one(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_recreated_project_shows_the_new_run_and_not_the_deleted_one(
+    filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
     window, form = filled, filled.form
     assert isinstance(form, SearchForm)
     subjects = []
@@ -570,7 +584,9 @@ def test_run_after_project_deletion_is_a_new_one(filled: MainWindow, files: tupl
     assert subjects[0] != subjects[1]
 
 
-def test_next_project_shows_its_own_run_of_the_same_name(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_opened_project_shows_its_own_run_of_the_same_name(
+    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
     other = tmp_path / "other"
     shutil.copytree(searched_project, other)
     for folder in (searched_project, other, searched_project):
@@ -579,7 +595,7 @@ def test_next_project_shows_its_own_run_of_the_same_name(window: MainWindow, sea
         assert window.project_pane.project is not None and window.project_pane.project.folder == folder
 
 
-def test_shown_run_is_unchanged_when_clicked_again(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+def test_click_on_the_shown_run_does_not_reset_its_filter(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     view = window.results
     qtbot.waitUntil(lambda: view.text == "" and not view.is_busy)
@@ -594,7 +610,7 @@ def test_shown_run_is_unchanged_when_clicked_again(window: MainWindow, searched_
     assert not opened and view.filter_bar.text.text() == "relative 3"
 
 
-def test_run_of_unknown_kind_is_shown(window: MainWindow, tmp_path: Path) -> None:
+def test_run_of_unknown_type_is_reported(window: MainWindow, tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "project")
     with project.run("dock", {}):
         pass
@@ -603,7 +619,9 @@ def test_run_of_unknown_kind_is_shown(window: MainWindow, tmp_path: Path) -> Non
     assert "cannot show this kind of run" in window.message_bar.label.text()
 
 
-def test_each_form_is_remembered_separately(make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_settings_of_each_form_are_remembered_separately(
+    make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot
+) -> None:
     first = make_window()
     form = first.searches["align"].form
     assert isinstance(form, SearchForm)
@@ -623,7 +641,7 @@ def test_each_form_is_remembered_separately(make_window: Callable[[], MainWindow
     assert other.file_lists["database"].paths == []
 
 
-def test_jobs_of_two_kinds_share_a_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_two_searches_share_a_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(request: SearchTask, progress: Any) -> Any:
         return summary_of("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
 

@@ -22,12 +22,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "new folder" / "settings.json"
 
 
-def test_first_start_has_the_defaults(path: Path) -> None:
+def test_settings_without_a_file_are_the_defaults(path: Path) -> None:
     assert SettingsFile(path).values == Settings()
     assert not path.exists()
 
 
-def test_saved_values_return_at_the_next_start(path: Path) -> None:
+def test_saved_settings_are_loaded_at_the_next_start(path: Path) -> None:
     file = SettingsFile(path)
     file.values.theme = "dark"
     file.values.searches["identify"] = SearchSettings(preset="phospho")
@@ -39,7 +39,7 @@ def test_saved_values_return_at_the_next_start(path: Path) -> None:
     assert json.loads(path.read_text(encoding="utf-8"))["version"] == 1
 
 
-def test_recent_projects_are_few_unique_and_newest_first() -> None:
+def test_recent_projects_are_at_most_ten_unique_and_newest_first() -> None:
     settings = Settings()
     for i in range(14):
         settings.remember_project(Path(f"/p/{i}"))
@@ -51,7 +51,7 @@ def test_recent_projects_are_few_unique_and_newest_first() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"theme": "dark"}', '{"version": 1, "theme": "pink"}', '{"version": "x"}', "null"])
-def test_damaged_file_is_moved_aside_for_the_defaults(path: Path, content: str) -> None:
+def test_damaged_settings_file_is_renamed_and_replaced_by_defaults(path: Path, content: str) -> None:
     path.parent.mkdir()
     path.write_text(content, encoding="utf-8")
     assert SettingsFile(path).values == Settings()
@@ -61,7 +61,7 @@ def test_damaged_file_is_moved_aside_for_the_defaults(path: Path, content: str) 
 
 
 @pytest.mark.parametrize("version", [0, 2, 7])
-def test_settings_of_another_version_are_moved_aside(path: Path, version: int) -> None:
+def test_settings_file_of_another_version_is_renamed(path: Path, version: int) -> None:
     path.parent.mkdir()
     path.write_text(f'{{"version": {version}, "theme": "dark"}}', encoding="utf-8")
     file = SettingsFile(path)
@@ -71,7 +71,7 @@ def test_settings_of_another_version_are_moved_aside(path: Path, version: int) -
     assert json.loads((path.parent / f"settings.version-{version}.json").read_text(encoding="utf-8"))["theme"] == "dark"
 
 
-def test_unwritable_folder_raises_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_settings_in_an_unwritable_folder_raise_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     file = SettingsFile(tmp_path / "file" / "settings.json")
     file.save()
@@ -79,7 +79,7 @@ def test_unwritable_folder_raises_no_error(tmp_path: Path, caplog: pytest.LogCap
     assert "cannot be saved" in caplog.text
 
 
-def test_last_save_wins_while_the_disk_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newest_settings_are_written_while_the_disk_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that saving does not wait for the disk, and that older settings never overwrite newer ones."""
     written: list[str] = []
     may_write = threading.Event()
@@ -104,7 +104,7 @@ def test_last_save_wins_while_the_disk_is_busy(path: Path, monkeypatch: pytest.M
     assert SettingsFile(path).values.theme == "dark"
 
 
-def test_settings_are_in_the_user_configuration() -> None:
+def test_default_settings_path_is_in_the_user_configuration_folder() -> None:
     assert default_settings_path().name == "settings.json"
     assert default_settings_path().parent.name == "proteoscope"
 
@@ -122,7 +122,7 @@ def test_settings_are_in_the_user_configuration() -> None:
     ],
     ids=["deep", "infinite", "negative", "zeros", "digits", "many", "large"],
 )
-def test_foreign_settings_are_moved_aside(path: Path, text: str) -> None:
+def test_settings_file_with_extreme_values_is_renamed_as_damaged(path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text)
     assert SettingsFile(path).values == Settings()
@@ -136,7 +136,7 @@ def test_settings_file_that_is_a_pipe_does_not_block(path: Path) -> None:
     assert SettingsFile(path).values == Settings()
 
 
-def test_projects_with_non_utf8_names_are_remembered(path: Path) -> None:
+def test_recent_projects_with_non_utf8_names_are_remembered(path: Path) -> None:
     file, name = SettingsFile(path), os.fsdecode(b"/data/\xff")
     file.values.remember_project(Path(name))
     file.save()

@@ -109,7 +109,7 @@ def check_all(window: MainWindow, view: QWidget, hand: Hand, qtbot: QtBot, minim
     assert n_pressed >= minimum
 
 
-def test_window_shortcuts_work_everywhere(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_listed_shortcuts_of_the_window_work_on_every_page(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     everywhere = {entry.keys for entry in shortcuts_of(window) if entry.where == "Everywhere"}
     assert {"Ctrl+Z", "Ctrl+Y", "Ctrl+Shift+Z", "Ctrl+R", "F1"} <= everywhere
     of_window = [action for action in window.findChildren(QAction) if action.shortcuts() and action.parent() in (window, window.undo_stack)]
@@ -132,7 +132,7 @@ def test_window_shortcuts_work_everywhere(window: MainWindow, hand: Hand, qtbot:
 
 
 @pytest.mark.parametrize(("kind", "minimum"), [("identify", 10), ("modified", 8), ("structures", 20), ("align", 6)])
-def test_shortcuts_of_results_work(
+def test_listed_shortcuts_of_result_views_work(
     window: MainWindow, finished_run: Callable[[str], Path], kind: str, minimum: int, hand: Hand, qtbot: QtBot
 ) -> None:
     window.open_project(finished_run(kind))
@@ -144,7 +144,7 @@ def test_shortcuts_of_results_work(
     check_all(window, window.results, hand, qtbot, minimum)
 
 
-def test_shortcuts_of_the_design_work(window: MainWindow, tmp_path: Path, hand: Hand, qtbot: QtBot) -> None:
+def test_listed_shortcuts_of_the_design_table_work(window: MainWindow, tmp_path: Path, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("quantify")
     window.form.set_project_folder(identified_project(tmp_path / "identified"))
     design = window.form.designs["design"]
@@ -153,7 +153,7 @@ def test_shortcuts_of_the_design_work(window: MainWindow, tmp_path: Path, hand: 
     check_all(window, design.view, hand, qtbot, 4)
 
 
-def test_keys_of_plots_work(window: MainWindow, finished_run: Callable[[str], Path], hand: Hand, qtbot: QtBot) -> None:
+def test_listed_keys_of_plots_zoom_and_pan(window: MainWindow, finished_run: Callable[[str], Path], hand: Hand, qtbot: QtBot) -> None:
     window.open_project(finished_run("modified"))
     settle(window.results, qtbot)
     plot = window.results.histogram  # type: ignore[attr-defined]

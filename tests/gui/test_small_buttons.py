@@ -32,7 +32,7 @@ def described(button: QAbstractButton) -> bool:
     return around is not None and bool(re.search(r"\w\w", button.accessibleName()))
 
 
-def test_form_and_result_icons_have_texts(window: MainWindow) -> None:
+def test_icon_buttons_of_forms_and_results_have_tooltip_and_accessible_name(window: MainWindow) -> None:
     for kind, pages in window.searches.items():
         icons = [sign for page in (pages.form, pages.results) for sign in signs(page)]
         assert len(icons) > 3, kind
@@ -45,7 +45,7 @@ def test_form_and_result_icons_have_texts(window: MainWindow) -> None:
         assert silent == [], kind
 
 
-def test_page_icons_have_texts(window: MainWindow) -> None:
+def test_icon_buttons_of_other_panes_have_tooltip_and_accessible_name(window: MainWindow) -> None:
     around = (window.start_page, window.project_pane, window.jobs, window.log, window.message_bar, window.dock_project, window.dock_jobs)
     silent = [f"{type(icon).__name__} {icon.text()!r}" for part in around for icon in signs(part) if not described(icon)]
     assert silent == []

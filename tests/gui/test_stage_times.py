@@ -10,13 +10,13 @@ from proteoscope.gui.stage_times import StageTimes
 EARLIER = {"Reading": 10.0, "Scoring": 60.0, "Writing": 5.0}
 
 
-def test_nothing_is_estimated_without_an_earlier_job() -> None:
+def test_remaining_time_is_unknown_without_an_earlier_job() -> None:
     times = StageTimes({})
     times.begin("Reading", 0.0)
     assert times.left(ProgressEvent("Reading", 1, 2, 5.0), 5.0) is None
 
 
-def test_coming_stages_take_their_earlier_time() -> None:
+def test_remaining_time_includes_earlier_times_of_later_stages() -> None:
     times = StageTimes(EARLIER)
     times.begin("Reading", 100.0)
     assert times.left(None, 104.0) == pytest.approx(6 + 60 + 5)
@@ -24,7 +24,7 @@ def test_coming_stages_take_their_earlier_time() -> None:
     assert times.left(ProgressEvent("Scoring", 1, 4, 30.0), 140.0) == pytest.approx(90 + 5), "the stage's own steps know better"
 
 
-def test_job_twice_as_slow_takes_twice_as_long() -> None:
+def test_remaining_time_is_scaled_by_the_speed_of_finished_stages() -> None:
     times = StageTimes(EARLIER)
     times.begin("Reading", 0.0)
     times.begin("Scoring", 20.0)
@@ -32,7 +32,7 @@ def test_job_twice_as_slow_takes_twice_as_long() -> None:
     assert times.left(None, 500.0) == pytest.approx(2 * 5), "no stage has less than nothing left"
 
 
-def test_new_stage_has_no_estimate() -> None:
+def test_remaining_time_is_unknown_in_a_new_stage() -> None:
     times = StageTimes(EARLIER)
     times.begin("Compiling", 0.0)
     assert times.left(None, 1.0) is None
@@ -40,7 +40,7 @@ def test_new_stage_has_no_estimate() -> None:
     assert times.left(None, 2.0) == pytest.approx(5.0)
 
 
-def test_finished_job_gives_seconds_of_each_stage() -> None:
+def test_stage_times_of_a_finished_job_have_the_seconds_of_each_stage() -> None:
     times = StageTimes({})
     for stage, now in (("Reading", 0.0), ("Scoring", 2.0), ("Reading", 5.0)):
         times.begin(stage, now)

@@ -93,18 +93,18 @@ def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_S
     return _Started(*at_first), drawing
 
 
-def test_start_loads_only_what_is_visible(started: tuple[_Started, list[str]]) -> None:
+def test_new_window_builds_and_imports_only_visible_parts(started: tuple[_Started, list[str]]) -> None:
     at_first, _ = started
     assert at_first.loaded == [] and at_first.made == []
     assert at_first.n_widgets <= _MAXIMUM_WIDGETS and at_first.n_modules <= _MAXIMUM_MODULES
 
 
-def test_window_without_structure_imports_no_opengl(started: tuple[_Started, list[str]]) -> None:
+def test_new_window_without_structures_imports_no_opengl(started: tuple[_Started, list[str]]) -> None:
     _, drawing = started
     assert drawing == []
 
 
-def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtBot) -> None:
+def test_form_and_results_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtBot) -> None:
     busy = True
     preparation = Preparation([window.searches["align"]], lambda: not busy, window)
     preparation.begin()
@@ -125,7 +125,7 @@ def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtB
     qtbot.waitUntil(lambda: not preparation._timer.isActive())
 
 
-def test_form_requested_while_built_is_complete(window: MainWindow) -> None:
+def test_form_requested_during_its_preparation_is_complete(window: MainWindow) -> None:
     pages = window.searches["modified"]
     for _ in range(5):
         assert pages.prepare()
@@ -135,7 +135,9 @@ def test_form_requested_while_built_is_complete(window: MainWindow) -> None:
 
 
 @pytest.mark.parametrize("page", ["form", "results"])
-def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+def test_page_that_fails_to_build_raises_the_error_and_is_built_later(
+    window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
     pages = window.searches["modified"]
 
     def broken(*_: object, **__: object) -> None:
@@ -162,7 +164,7 @@ def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, mon
     assert all(window.pages.indexOf(made) >= 0 for made in (pages.form, pages.results))
 
 
-def test_young_collection_stays_young_after_imports(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_garbage_collector_visits_few_objects_after_imports(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the objects created by a quarter of a second of importing; none are garbage."""
     n_at_once, looked_at, objects = 25_000, [], []
     assert gc.get_threshold()[0] < n_at_once, "an earlier test changed the thresholds of the process"
@@ -217,7 +219,7 @@ def _held(window: MainWindow) -> Counter[str]:
     return Counter({**ours, "children of the window": len(window.findChildren(QObject))})
 
 
-def test_finished_job_holds_no_work_or_settings() -> None:
+def test_finished_job_releases_its_function_and_settings() -> None:
     class Large:
         pass
 

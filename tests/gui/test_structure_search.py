@@ -51,7 +51,7 @@ def close(dialog: DatabaseDialog) -> None:
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
-def test_files_are_recognised_by_content(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_structure_files_are_recognised_by_content(files: tuple[Path, Path], tmp_path: Path) -> None:
     query, folder = files
     packed, unnamed, liar, listed, other = (tmp_path / name for name in ("q.cif.gz", "d1abca_", "text.pdb", "some.txt", "notes.txt"))
     packed.write_bytes(gzip.compress(query.read_bytes()))
@@ -72,7 +72,7 @@ def test_files_are_recognised_by_content(files: tuple[Path, Path], tmp_path: Pat
     )
 
 
-def test_drops_find_their_input_and_are_described(
+def test_dropped_structures_are_added_to_the_right_field_and_counted(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     query, folder = files
@@ -92,7 +92,7 @@ def test_drops_find_their_input_and_are_described(
     assert task is not None and task.request.options == {} and task.title == "Search query.cif in searched"
 
 
-def test_damaged_file_blocks_the_search(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_damaged_structure_file_blocks_the_search(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
     query, folder = files
     (folder / "broken.pdb").write_text("ATOM  this is cut o")
     form.file_lists["queries"].add([query])
@@ -102,7 +102,9 @@ def test_damaged_file_blocks_the_search(form: SearchForm, files: tuple[Path, Pat
     assert not form.run_button.isEnabled()
 
 
-def test_folder_for_superposed_hits_is_optional(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_structure_form_has_an_optional_folder_for_superposed_hits(
+    form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
     form.file_lists["queries"].add([files[0]])
     form.file_lists["database"].add([files[1]])
     line = form.folders["superpose"]
@@ -114,7 +116,7 @@ def test_folder_for_superposed_hits_is_optional(form: SearchForm, files: tuple[P
     assert task is not None and task.request.options == {"superpose": tmp_path / "superposed"}
 
 
-def test_weights_have_boxes_and_modes_set_their_gaps(form: SearchForm) -> None:
+def test_structure_form_has_weight_boxes_and_sets_gap_costs_by_mode(form: SearchForm) -> None:
     editor = form.parameters.fields["weights"].editor
     boxes = editor._boxes  # type: ignore[attr-defined]
     assert editor.value() == (1.0, 1.0, 1.0, 1.0)
@@ -132,7 +134,7 @@ def test_weights_have_boxes_and_modes_set_their_gaps(form: SearchForm) -> None:
     assert form.parameters.values()["gap_first"] == 1.0
 
 
-def test_database_is_built_described_and_searched(
+def test_structure_database_is_built_and_searched_in_the_window(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     query, folder = files
@@ -191,7 +193,7 @@ def test_database_is_built_described_and_searched(
     assert form.file_lists["queries"].paths == [query]
 
 
-def test_build_is_cancelled_and_its_failure_reported(
+def test_structure_database_build_can_be_cancelled_and_reports_errors(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.dialogs.new_database()
@@ -215,7 +217,7 @@ def test_build_is_cancelled_and_its_failure_reported(
     close(dialog)
 
 
-def test_every_form_field_is_named_and_reached_by_tab(form: SearchForm, qtbot: QtBot) -> None:
+def test_fields_of_structure_form_have_names_and_are_reached_by_tab(form: SearchForm, qtbot: QtBot) -> None:
     line = form.folders["superpose"]
     assert line.line.accessibleName() == "Write superposed hits into" and line.line.toolTip()
     button = form.file_lists["database"].database_button

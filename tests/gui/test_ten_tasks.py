@@ -129,7 +129,9 @@ def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
     hand.when(has_file_dialog, give)
 
 
-def test_best_spectrum_of_second_protein_is_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_best_spectrum_of_the_second_protein_is_shown_in_three_actions(
+    shared_results: IdentificationView, hand: Hand, qtbot: QtBot
+) -> None:
     results = shared_results
     second = shown(results.proteins, "group")[1]
     hand.click(*place_of(results.proteins, 1))
@@ -142,7 +144,7 @@ def test_best_spectrum_of_second_protein_is_shown(shared_results: Identification
     assert results.spectrum.isVisible() and results.spectrum.text == ""
 
 
-def test_spectrum_is_saved_as_a_figure(
+def test_spectrum_is_saved_as_a_figure_in_three_actions(
     results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Width and file name are offered: opening, width and file are three actions."""
@@ -156,7 +158,7 @@ def test_spectrum_is_saved_as_a_figure(
     assert figure.read_text(encoding="utf-8").startswith("<svg ")
 
 
-def test_coverage_and_mass_errors_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_coverage_and_mass_errors_are_shown_in_three_actions(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     tabs = results.tabs
     for title, page in (("Coverage", results.coverage), ("Mass errors", results.mass_errors)):
@@ -167,7 +169,7 @@ def test_coverage_and_mass_errors_are_shown(shared_results: IdentificationView, 
         assert page.isVisible()
 
 
-def test_peptide_is_found(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_peptide_is_found_by_its_sequence_in_three_actions(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     peptide = shown(results.peptides, "peptide")[0]
     residues = max(re.findall("[A-Z]+(?![a-z])", peptide), key=len)[:5]
@@ -180,7 +182,7 @@ def test_peptide_is_found(shared_results: IdentificationView, hand: Hand, qtbot:
     assert peptide in shown(results.peptides, "peptide")
 
 
-def test_match_is_copied_to_a_spreadsheet_and_starred(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_psm_is_copied_and_starred_in_three_actions(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     hand.click(*place_of(results.psms, 0))
     qtbot.waitUntil(results.psms.view.hasFocus)
     hand.press("ctrl", "c")
@@ -191,7 +193,7 @@ def test_match_is_copied_to_a_spreadsheet_and_starred(results: IdentificationVie
     qtbot.waitUntil(lambda: any(shown(results.psms, "starred")))
 
 
-def test_all_results_are_exported_for_another_program(
+def test_results_are_exported_for_percolator_in_three_actions(
     window: MainWindow, results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot
 ) -> None:
     hand.press("ctrl", "shift", "e")
@@ -200,7 +202,7 @@ def test_all_results_are_exported_for_another_program(
     qtbot.waitUntil(lambda: "results.pin written" in window.message_bar.label.text())
 
 
-def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_worst_accepted_psms_are_shown_in_three_actions(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
     section = names.index("score")
@@ -217,7 +219,7 @@ def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, ha
     assert scores == sorted(scores)
 
 
-def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_two_runs_are_compared_in_three_actions(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     runs, pane = window.project_pane.runs, window.project_pane
     other = next(i for i in range(runs.count()) if not runs.item(i).isSelected())
     hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center(), holding=("ctrl",))
@@ -226,7 +228,7 @@ def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, 
     qtbot.waitUntil(lambda: window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view)
 
 
-def test_results_are_continued_by_another_search(
+def test_results_are_continued_by_another_search_in_three_actions(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     for kind in ("explain", "quantify"):
@@ -242,7 +244,9 @@ def test_results_are_continued_by_another_search(
         assert search.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
 
 
-def test_another_run_is_shown_with_its_parameters(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_another_run_is_shown_with_its_parameters_in_three_actions(
+    window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot
+) -> None:
     pane = window.project_pane
     assert results.run is not None
     before = results.run.id
@@ -261,7 +265,7 @@ def test_another_run_is_shown_with_its_parameters(window: MainWindow, results: I
         assert parameter.title in text
 
 
-def test_all_spectra_are_shown_with_identification(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_all_spectra_are_listed_in_three_actions(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     at = next(i for i in range(results.lists.count()) if results.lists.tabText(i) == "All spectra")
     hand.click(results.lists.tabBar(), results.lists.tabBar().tabRect(at).center())

@@ -30,7 +30,7 @@ _ICONS = Path(__file__).parents[2] / "resources" / "icons"
 LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK, HIGH_CONTRAST], ids=["light", "dark", "contrast"])
 
 
-def test_contrast_follows_wcag() -> None:
+def test_contrast_equals_the_wcag_definition() -> None:
     # The extremes by definition, and the lightest grey allowed on white.
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#ffffff", "#ffffff") == 1
@@ -38,7 +38,7 @@ def test_contrast_follows_wcag() -> None:
 
 
 @LOOKS
-def test_every_text_is_readable_on_every_surface(look: Colours) -> None:
+def test_theme_texts_have_sufficient_contrast_on_every_surface(look: Colours) -> None:
     for text in ("text", "faint_text", "link", "good", "attention", "wrong"):
         for surface in ("surface", "field", "raised", "striped"):
             assert contrast(getattr(look, text), getattr(look, surface)) >= 4.5, (text, surface)
@@ -46,7 +46,7 @@ def test_every_text_is_readable_on_every_surface(look: Colours) -> None:
     assert contrast(look.tooltip_text, look.tooltip) >= 4.5
 
 
-def test_high_contrast_is_aaa_for_every_pair_of_the_theme() -> None:
+def test_high_contrast_theme_has_contrast_7_for_every_pair_of_colours() -> None:
     look, surfaces = HIGH_CONTRAST, ("surface", "field", "raised", "striped")
     for text in ("text", "faint_text", "disabled_text", "link", "good", "attention", "wrong", "outline", "frame", "accent"):
         for surface in surfaces:
@@ -56,7 +56,7 @@ def test_high_contrast_is_aaa_for_every_pair_of_the_theme() -> None:
     assert paired | {"accent", "accent_text", "tooltip", "tooltip_text"} == asdict(look).keys(), "a colour without a test"
 
 
-def test_high_contrast_palette_is_aaa(theme: Theme, qtbot: QtBot) -> None:
+def test_high_contrast_palette_has_contrast_7(theme: Theme, qtbot: QtBot) -> None:
     theme.choose("contrast")
     assert colours() is HIGH_CONTRAST and theme.is_dark
     role, group = QPalette.ColorRole, QPalette.ColorGroup
@@ -80,7 +80,7 @@ def test_high_contrast_palette_is_aaa(theme: Theme, qtbot: QtBot) -> None:
     assert QApplication.palette("QPushButton").color(role.Window).name() == LIGHT.surface  # type: ignore[arg-type]
 
 
-def test_plots_of_high_contrast_are_aaa(theme: Theme) -> None:
+def test_high_contrast_plots_have_contrast_7(theme: Theme) -> None:
     theme.choose("contrast")
     palette = palette_of(QGuiApplication.palette())
     assert palette.is_high_contrast
@@ -95,7 +95,7 @@ def test_plots_of_high_contrast_are_aaa(theme: Theme) -> None:
         assert not other.is_high_contrast and any(qt_colour(ink, other) != qt_colour(ink, palette) for ink in inks)
 
 
-def test_icons_and_3d_texts_of_high_contrast_are_aaa(theme: Theme, qtbot: QtBot) -> None:
+def test_high_contrast_icons_and_3d_texts_have_contrast_7(theme: Theme, qtbot: QtBot) -> None:
     theme.choose("contrast")
     for path in _ICONS.glob("*.svg"):
         for mode in (QIcon.Mode.Normal, QIcon.Mode.Disabled):
@@ -109,7 +109,7 @@ def test_icons_and_3d_texts_of_high_contrast_are_aaa(theme: Theme, qtbot: QtBot)
     assert background == HIGH_CONTRAST.field and contrast(text.name(), background) >= 7
 
 
-def test_focus_is_framed_in_high_contrast(theme: Theme, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_high_contrast_theme_draws_a_frame_around_the_focused_widget(theme: Theme, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     theme.choose("contrast")
     window.show_form()
     window.form.file_lists["spectra"].add_button.setFocus()
@@ -133,7 +133,7 @@ def test_focus_is_framed_in_high_contrast(theme: Theme, window: MainWindow, hand
     assert window.findChildren(QWidget, "focusFrame") == []
 
 
-def test_high_contrast_is_chosen_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_high_contrast_theme_is_selected_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "v")
     menu = hand.menu()
     hand.press("t")
@@ -143,14 +143,14 @@ def test_high_contrast_is_chosen_in_the_menu_and_remembered(window: MainWindow, 
 
 
 @LOOKS
-def test_marks_contrast_with_their_background(look: Colours) -> None:
+def test_theme_marks_have_contrast_3_with_their_background(look: Colours) -> None:
     for surface in ("surface", "field", "raised"):
         assert contrast(look.wrong, getattr(look, surface)) >= 3
         assert contrast(look.disabled_text, getattr(look, surface)) >= 2
     assert contrast(look.accent, look.field) >= 3
 
 
-def test_theme_choice_changes_the_palette_and_notifies(theme: Theme, qtbot: QtBot) -> None:
+def test_selected_theme_changes_the_palette_and_emits_a_signal(theme: Theme, qtbot: QtBot) -> None:
     with qtbot.waitSignal(theme.changed):
         theme.choose("dark")
     assert theme.is_dark and colours() is DARK
@@ -161,7 +161,7 @@ def test_theme_choice_changes_the_palette_and_notifies(theme: Theme, qtbot: QtBo
     assert QGuiApplication.palette().color(QPalette.ColorRole.Base).name() == LIGHT.field
 
 
-def test_system_theme_is_followed_on_request(theme: Theme) -> None:
+def test_system_theme_has_the_colour_scheme_of_the_system(theme: Theme) -> None:
     theme.choose("dark")
     theme.choose("system")
     assert theme.is_dark is (QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark)
@@ -187,7 +187,7 @@ def test_current_theme_is_not_applied_again(theme: Theme) -> None:
     assert taken == ([DARK.surface] if is_dark else [DARK.surface, of_system]) + [other]
 
 
-def test_pending_window_is_drawn_in_the_new_theme(theme: Theme, qtbot: QtBot) -> None:
+def test_unexposed_window_is_drawn_in_the_new_theme(theme: Theme, qtbot: QtBot) -> None:
     """Check an unexposed window: Qt drops its paint request, and takes later requests of it or its parts as already pending."""
 
     class Counting(QWidget):
@@ -230,7 +230,7 @@ def test_icons_change_with_the_theme(theme: Theme, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(_ICONS.glob("*.svg")), ids=lambda path: path.stem)
-def test_icons_share_style_and_stay_in_their_square(path: Path, theme: Theme) -> None:
+def test_icons_have_one_style_and_stay_within_their_square(path: Path, theme: Theme) -> None:
     drawing = path.read_text(encoding="utf-8")
     assert 'viewBox="0 0 24 24"' in drawing and 'fill="none"' in drawing and 'stroke-linecap="round"' in drawing
     assert QSvgRenderer(QByteArray(drawing.encode())).isValid()
@@ -240,18 +240,18 @@ def test_icons_share_style_and_stay_in_their_square(path: Path, theme: Theme) ->
     assert sum(image.pixelColor(x, y).alpha() > 128 for x in range(48) for y in range(48)) > 40
 
 
-def test_high_resolution_screen_gets_more_pixels(theme: Theme) -> None:
+def test_icons_have_more_pixels_on_a_high_resolution_screen(theme: Theme) -> None:
     drawn = pixmap("run", 20, QColor("black"), 2.0)
     assert (drawn.width(), drawn.devicePixelRatio()) == (40, 2.0)
 
 
 @LOOKS
-def test_colours_are_written_in_full(look: Colours) -> None:
+def test_theme_colours_have_six_hexadecimal_digits(look: Colours) -> None:
     assert all(re.fullmatch("#[0-9a-f]{6}", value) for value in asdict(look).values())
 
 
 @pytest.mark.parametrize("choice", ["light", "dark", "contrast"])
-def test_field_frames_are_visible(theme: Theme, qtbot: QtBot, choice: str) -> None:
+def test_frames_of_input_fields_are_visible_in_every_theme(theme: Theme, qtbot: QtBot, choice: str) -> None:
     theme.choose(choice)  # type: ignore[arg-type]
     page = QWidget()
     qtbot.addWidget(page)
@@ -272,7 +272,7 @@ def test_field_frames_are_visible(theme: Theme, qtbot: QtBot, choice: str) -> No
         assert contrast(look.frame, surface) >= 3
 
 
-def test_tones_and_primary_button_follow_the_theme(theme: Theme, qtbot: QtBot) -> None:
+def test_toned_labels_and_primary_button_change_with_the_theme(theme: Theme, qtbot: QtBot) -> None:
     page = QWidget()
     qtbot.addWidget(page)
     column = QVBoxLayout(page)

@@ -75,7 +75,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
     return view
 
 
-def test_search_is_offered_like_the_others(window: MainWindow) -> None:
+def test_new_search_type_is_offered_in_menu_and_start_page(window: MainWindow) -> None:
     actions = {kind: action.text() for kind, action in window.menus.new.items()}
     assert actions == {search.kind: f"New {search.name}" for search in searches.SEARCHES} and "composition" in actions
     shortcuts = [window.menus.new[kind].shortcut().toString() for kind in actions]
@@ -85,7 +85,7 @@ def test_search_is_offered_like_the_others(window: MainWindow) -> None:
     assert window.pages.currentWidget() is window.searches["composition"].form
 
 
-def test_results_are_shown_filtered_and_found_in_the_project(window: MainWindow, searched: StandardView, qtbot: QtBot) -> None:
+def test_results_of_new_search_type_are_shown_filtered_and_stored(window: MainWindow, searched: StandardView, qtbot: QtBot) -> None:
     panel = searched.panels["composition"]
     assert dict(zip(shown(panel, "residue"), shown(panel, "count"), strict=True)) == EXPECTED
     assert [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)] == ["Residue", "Count", "Share (%)"]
@@ -107,7 +107,9 @@ def test_results_are_shown_filtered_and_found_in_the_project(window: MainWindow,
 
 
 @pytest.mark.parametrize("chosen", ["json", "folder"])
-def test_results_are_exported(window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot, chosen: str) -> None:
+def test_results_of_new_search_type_are_exported(
+    window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot, chosen: str
+) -> None:
     window.menus.export.trigger()
     dialog = searched.findChild(ExportDialog)
     assert dialog is not None
@@ -125,7 +127,7 @@ def test_results_are_exported(window: MainWindow, searched: StandardView, tmp_pa
     assert ("mine.json written in" if chosen == "json" else "A.json, C.json, ") in window.message_bar.label.text()
 
 
-def test_search_returns_when_its_project_is_reopened(
+def test_results_of_new_search_type_are_shown_when_the_project_is_reopened(
     make_window: Callable[[], MainWindow], window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot
 ) -> None:
     searched.panels["composition"].view.hide_columns(["share"])
@@ -142,7 +144,9 @@ def test_search_returns_when_its_project_is_reopened(
     assert panel.hidden_columns() == ["share"] and again.searches["composition"].form.device.value() == "cpu"
 
 
-def test_pasted_text_is_searched_from_the_project(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_text_pasted_into_form_of_new_search_type_is_stored_and_searched(
+    window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot
+) -> None:
     box = form.inputs["proteins"].box
     assert box is not None
     box.text.setPlainText("MKWV")
@@ -156,7 +160,7 @@ def test_pasted_text_is_searched_from_the_project(window: MainWindow, form: Sear
     settle(window.results, qtbot)
 
 
-def test_own_preset_is_saved_and_dropped(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_preset_of_new_search_type_is_saved_and_opened_by_drop(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     assert form.presets.box.count() == 0 and form.presets.box.currentText() == ""
     form.parameters.set_values({"order": "count"})
     form.presets.save_file(tmp_path / "mine.toml")
@@ -166,7 +170,7 @@ def test_own_preset_is_saved_and_dropped(window: MainWindow, form: SearchForm, t
     assert form.presets.box.currentText() == "mine" and form.parameters.values()["order"] == "count"
 
 
-def test_dropped_fasta_opens_the_first_search_that_reads_it(window: MainWindow, fasta: Path, qtbot: QtBot) -> None:
+def test_dropped_fasta_opens_the_first_search_type_that_reads_it(window: MainWindow, fasta: Path, qtbot: QtBot) -> None:
     drop(window, fasta)
     identification = window.searches["identify"].form
     qtbot.waitUntil(lambda: identification.file_lists["database"].paths == [fasta])

@@ -56,7 +56,7 @@ def open_details(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
 
 
-def test_deleted_run_is_restored_after_its_message_is_gone(
+def test_undo_restores_a_deleted_run_after_its_message_is_replaced(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     both = listed(window)
@@ -79,7 +79,7 @@ def test_deleted_run_is_restored_after_its_message_is_gone(
     qtbot.waitUntil(lambda: listed(window) == both[1:])
 
 
-def test_run_is_restored_by_the_menu(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_undo_in_the_menu_restores_a_deleted_run(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     both = listed(window)
     window.project_pane.discard_action.trigger()
     hand.press("alt", "e")
@@ -91,7 +91,9 @@ def test_run_is_restored_by_the_menu(window: MainWindow, results: Identification
     assert window.menus.redo.text().replace("&", "") == "Redo delete run 2" and not window.menus.undo.isEnabled()
 
 
-def test_deletion_undone_in_its_message_is_off_the_stack(window: MainWindow, results: IdentificationView, project: Project) -> None:
+def test_deletion_undone_by_the_message_button_is_not_undone_again(
+    window: MainWindow, results: IdentificationView, project: Project
+) -> None:
     both = listed(window)
     window.project_pane.discard_action.trigger()
     results.filter_bar.text.setText("x")
@@ -104,7 +106,7 @@ def test_deletion_undone_in_its_message_is_off_the_stack(window: MainWindow, res
     assert listed(window) == both
 
 
-def test_deletion_that_cannot_be_undone_is_reported_once(window: MainWindow, results: IdentificationView, project: Project) -> None:
+def test_undo_of_a_permanently_deleted_run_is_reported_once(window: MainWindow, results: IdentificationView, project: Project) -> None:
     window.project_pane.discard_action.trigger()
     last = project.folder / "results" / "identify-0002"
     Project.open(project.folder).remove_deleted(["identify-0002"])
@@ -115,7 +117,7 @@ def test_deletion_that_cannot_be_undone_is_reported_once(window: MainWindow, res
     assert window.menus.undo.text() == "&Undo"
 
 
-def test_history_ends_with_the_project(
+def test_undo_history_is_cleared_when_another_project_is_opened(
     window: MainWindow, results: IdentificationView, two_runs: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.project_pane.discard_action.trigger()
@@ -126,7 +128,7 @@ def test_history_ends_with_the_project(
     settle(window.results, qtbot)
 
 
-def test_filter_is_undone_and_shown_again(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_undo_of_a_filter_shows_the_results_again(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     bar, n_all = results.filters, len(shown(results.psms, "peptide"))
     results.show_all("psms")
     settle(results, qtbot)
@@ -173,7 +175,7 @@ def test_text_field_keeps_its_own_undo(window: MainWindow, results: Identificati
     assert listed(window) == ["identify-0001"]
 
 
-def test_number_of_a_filter_is_undone_in_its_box(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_undo_restores_the_number_of_a_filter(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     box = results.filters.q_value
     before = box.value()
     clicked(box, hand, qtbot)
@@ -183,7 +185,7 @@ def test_number_of_a_filter_is_undone_in_its_box(window: MainWindow, results: Id
     qtbot.waitUntil(lambda: box.value() == before)
 
 
-def test_renamed_run_gets_its_title_back(
+def test_undo_restores_the_title_of_a_renamed_run(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     open_details(window, hand, qtbot)
@@ -211,7 +213,7 @@ def test_renamed_run_gets_its_title_back(
     qtbot.waitUntil(lambda: not window.run_actions.is_busy)
 
 
-def test_design_edits_are_undone_and_made_again(window: MainWindow, tmp_path: Path, hand: Hand, qtbot: QtBot) -> None:
+def test_undo_and_redo_restore_edits_of_the_design_table(window: MainWindow, tmp_path: Path, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("quantify")
     window.form.set_project_folder(identified_project(tmp_path / "identified"))
     design = window.form.designs["design"]
@@ -235,7 +237,7 @@ def test_design_edits_are_undone_and_made_again(window: MainWindow, tmp_path: Pa
     assert design.buttons[2].isEnabled()
 
 
-def test_removed_files_return(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
+def test_undo_restores_removed_files(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     window.new_search("identify")
     files = window.form.file_lists["spectra"]
     paths = [tmp_path / name for name in ("a.mgf", "b.mgf", "c.mgf")]
@@ -253,7 +255,7 @@ def test_removed_files_return(window: MainWindow, hand: Hand, tmp_path: Path, qt
     assert not window.menus.undo.isEnabled() and not window.menus.redo.isEnabled()
 
 
-def test_only_edits_of_one_visit_are_undone_together(window: MainWindow) -> None:
+def test_undo_joins_edits_of_a_field_until_it_loses_the_focus(window: MainWindow) -> None:
     stack, content = window.undo_stack, [0]
 
     def change(to: int, field: str) -> None:

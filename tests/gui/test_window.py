@@ -94,7 +94,7 @@ def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
     return work
 
 
-def test_user_runs_a_search_and_sees_its_results(
+def test_identification_runs_in_the_window_and_shows_results(
     window: MainWindow, sample_data: Path, database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     spectra = sample_data / "BSA1.mzML.gz"
@@ -165,7 +165,7 @@ def test_window_never_blocks_during_a_search(filled: MainWindow, monkeypatch: py
     assert all(all(answer) for answer in answers.values()), dict(answers)
 
 
-def test_wrong_parameter_disables_run_and_is_explained(filled: MainWindow, qtbot: QtBot) -> None:
+def test_invalid_parameter_disables_run_and_is_explained(filled: MainWindow, qtbot: QtBot) -> None:
     form = filled.form
     form.parameters.set_values({"ksdp_power": 9.0})
     qtbot.waitUntil(lambda: not form.run_button.isEnabled())
@@ -178,7 +178,7 @@ def test_wrong_parameter_disables_run_and_is_explained(filled: MainWindow, qtbot
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_file_of_wrong_type_is_marked_in_its_file_list(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.file_lists["spectra"].add([database])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
@@ -191,7 +191,7 @@ def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: 
     qtbot.waitUntil(lambda: "no such file" in form.file_lists["database"].message.text())
 
 
-def test_folder_with_other_files_is_not_a_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_with_other_files_is_rejected_as_a_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.project.line.setText(str(sample_data))
     qtbot.waitUntil(lambda: form.project.frame.is_wrong)
@@ -204,7 +204,7 @@ def test_folder_with_other_files_is_not_a_project(filled: MainWindow, sample_dat
     assert not form.project.frame.is_wrong
 
 
-def test_project_field_can_be_cleared_and_retyped(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_project_field_can_be_cleared_without_a_new_suggestion(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
     form.file_lists["spectra"].add([spectra])
@@ -222,7 +222,7 @@ def test_project_field_can_be_cleared_and_retyped(window: MainWindow, spectra: P
     assert form.project.line.text() == str(tmp_path / "own"), "nothing is inserted before the typed text"
 
 
-def test_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
+def test_project_folder_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
     form.file_lists["spectra"].add([sample_data / "BSA1.mzML.gz"])
@@ -233,7 +233,9 @@ def test_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data
 
 
 @pytest.mark.parametrize("good", ["spectra", "project", "preset"])
-def test_good_drop_clears_the_error_of_a_bad_one(window: MainWindow, spectra: Path, tmp_path: Path, good: str, qtbot: QtBot) -> None:
+def test_accepted_drop_clears_the_error_of_a_rejected_one(
+    window: MainWindow, spectra: Path, tmp_path: Path, good: str, qtbot: QtBot
+) -> None:
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
     drop(window, tmp_path / "run.raw")
     qtbot.waitUntil(lambda: "Thermo raw" in window.message_bar.label.text())
@@ -244,7 +246,7 @@ def test_good_drop_clears_the_error_of_a_bad_one(window: MainWindow, spectra: Pa
     assert "Thermo raw" in window.log.plain_text(), "the log still contains it"
 
 
-def test_good_drop_leaves_good_news(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+def test_accepted_drop_retains_the_message_of_a_finished_search(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.message_bar.show_message("Identify: 12 PSMs", "good", "Show results", lambda: None)
     drop(window, spectra)
     qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 1)
@@ -260,7 +262,7 @@ def test_mixed_drop_reports_accepted_and_rejected_files(window: MainWindow, spec
     assert "broken.toml" in window.message_bar.label.text() and window.message_bar.isVisible()
 
 
-def test_good_run_clears_the_error_of_another(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_selecting_a_finished_run_clears_the_error_of_a_failed_one(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project, _ = project_with_results(tmp_path / "project")
     with pytest.raises(InputError), project.run("identify", {}):
         raise InputError("a.mzML", "is cut off")
@@ -273,7 +275,7 @@ def test_good_run_clears_the_error_of_another(window: MainWindow, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["identify", "align"])
-def test_run_without_inputs_shows_what_is_missing(window: MainWindow, kind: str, qtbot: QtBot) -> None:
+def test_run_without_inputs_reports_what_is_missing(window: MainWindow, kind: str, qtbot: QtBot) -> None:
     window.menus.new[kind].trigger()
     # Shortcuts belong to the active window, which a busy display reports late.
     window.activateWindow()
@@ -285,7 +287,7 @@ def test_run_without_inputs_shows_what_is_missing(window: MainWindow, kind: str,
     assert window.pages.currentWidget() is window.form and window.queue.is_idle
 
 
-def test_run_belongs_to_the_form(window: MainWindow, qtbot: QtBot) -> None:
+def test_run_action_is_enabled_only_on_the_form_page(window: MainWindow, qtbot: QtBot) -> None:
     window.show()
     window.show_form()
     assert window.menus.run.isEnabled()
@@ -299,7 +301,7 @@ def test_run_belongs_to_the_form(window: MainWindow, qtbot: QtBot) -> None:
     assert window.menus.run.isEnabled()
 
 
-def test_missing_input_message_clears_when_input_is_added(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+def test_message_on_missing_input_disappears_when_input_is_added(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.show_form()
     window.menus.run.trigger()
     assert window.message_bar.isVisible()
@@ -312,7 +314,7 @@ def test_missing_input_message_clears_when_input_is_added(window: MainWindow, sp
     assert window.message_bar.isVisible(), "an error is not a hint, so it remains"
 
 
-def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+def test_spectra_are_added_with_a_file_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     click(window.form.file_lists["spectra"].add_button)
     dialog = window.form.file_lists["spectra"].findChild(QFileDialog)
@@ -324,7 +326,7 @@ def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: 
     assert window.form.file_lists["spectra"].start_folder == str(spectra.parent)
 
 
-def test_dropped_folder_gives_all_its_files(window: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_folder_adds_all_its_spectra_and_databases(window: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     spectra, database = {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}, "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
     (tmp_path / "dropped").mkdir()
     for name in (*spectra, database):
@@ -336,7 +338,7 @@ def test_dropped_folder_gives_all_its_files(window: MainWindow, sample_data: Pat
     assert window.pages.currentWidget() is window.form
 
 
-def test_unusable_files_are_reported_without_a_dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_unusable_dropped_files_are_reported_in_the_message_bar(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
     drop(window, tmp_path / "run.raw")
     qtbot.waitUntil(lambda: "Thermo raw" in window.message_bar.label.text())
@@ -370,7 +372,9 @@ def test_saved_preset_can_be_loaded(filled: MainWindow, tmp_path: Path) -> None:
     assert form.presets.box.currentText() == "mine"
 
 
-def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_are_queued_and_the_running_one_can_be_cancelled(
+    filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(SearchTask, "run", counting())
     window = filled
     click(window.form.run_button)
@@ -386,7 +390,7 @@ def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: 
     assert window.log.plain_text().count("Cancelled") == 2
 
 
-def test_real_search_is_cancelled_midway(
+def test_real_search_can_be_cancelled_midway(
     window: MainWindow, sample_data: Path, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra = sample_data / "BSA1.mzML.gz"
@@ -413,7 +417,7 @@ def test_real_search_is_cancelled_midway(
     assert not list((tmp_path / "project" / "results").glob("*")), "checkpoints are in the cache"
 
 
-def test_results_do_not_interrupt_typing(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_search_does_not_leave_the_form_being_edited(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = threading.Event()
 
     def work(request: Any, progress: Progress) -> Any:
@@ -430,7 +434,7 @@ def test_results_do_not_interrupt_typing(filled: MainWindow, qtbot: QtBot, monke
     assert "2 peptides" in filled.message_bar.label.text()
 
 
-def test_correctable_error_is_shown_above_the_page(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_error_is_shown_in_the_message_bar_with_its_remedy(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(request: Any, progress: Progress) -> None:
         raise InputError("a.mzML", "is cut off", remedy="Copy it again")
 
@@ -442,7 +446,7 @@ def test_correctable_error_is_shown_above_the_page(filled: MainWindow, qtbot: Qt
     assert filled.dock_log.isVisible() and "is cut off" in filled.log.plain_text()
 
 
-def test_program_error_can_be_copied(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_opens_a_dialog_with_a_report_to_copy(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(request: Any, progress: Progress) -> None:
         progress.message("about to fail")
         raise RuntimeError("a wheel came off")
@@ -459,7 +463,7 @@ def test_program_error_can_be_copied(filled: MainWindow, qtbot: QtBot, monkeypat
     assert filled.form.run_button.isEnabled()
 
 
-def test_closing_during_a_run_prompts_once_and_continues(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_during_a_search_prompts_once_and_can_continue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchTask, "run", counting())
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.queue.running is not None)
@@ -472,7 +476,7 @@ def test_closing_during_a_run_prompts_once_and_continues(filled: MainWindow, qtb
     assert filled.isVisible() and filled.queue.running is not None
 
 
-def test_closing_during_a_run_cancels_and_closes(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_during_a_search_can_cancel_and_close(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchTask, "run", counting())
     click(filled.form.run_button)
     click(filled.form.run_button)
@@ -512,7 +516,7 @@ def test_window_remembers_its_state(make_window: Callable[[], MainWindow], datab
     assert second.project_pane.name.text() == "stored"
 
 
-def test_missing_project_is_reported_and_forgotten(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
+def test_missing_recent_project_is_reported_and_removed_from_the_list(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
     window = make_window()
     window.settings.values.remember_project(tmp_path / "gone")
     window.open_project(tmp_path / "gone")
@@ -520,7 +524,7 @@ def test_missing_project_is_reported_and_forgotten(make_window: Callable[[], Mai
     assert window.settings.values.recent_projects == ()
 
 
-def test_failed_run_explains_missing_results(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_selected_failed_run_explains_missing_results(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.create_or_open(tmp_path / "project")
     with pytest.raises(InputError), project.run("identify", {}):
         raise InputError("a.mzML", "is cut off")
@@ -547,7 +551,7 @@ def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow)
         assert len(mnemonics) == len(set(mnemonics)), (kind, sorted(mnemonics))
 
 
-def test_theme_changes_everywhere_immediately(filled: MainWindow, qtbot: QtBot) -> None:
+def test_selected_theme_is_applied_to_the_whole_window(filled: MainWindow, qtbot: QtBot) -> None:
     def average_lightness() -> float:
         image = filled.grab().toImage().scaled(40, 40)
         return sum(image.pixelColor(x, y).lightness() for x in range(40) for y in range(40)) / 1600
@@ -572,7 +576,7 @@ def test_theme_changes_everywhere_immediately(filled: MainWindow, qtbot: QtBot) 
     assert average_lightness() < 75
 
 
-def test_theme_chosen_during_a_change_wins(filled: MainWindow, qtbot: QtBot) -> None:
+def test_theme_selected_during_a_change_is_applied_last(filled: MainWindow, qtbot: QtBot) -> None:
     for look in ("dark", "light", "dark"):
         filled.menus.themes[look].trigger()
         QApplication.processEvents()
@@ -583,7 +587,7 @@ def test_theme_chosen_during_a_change_wins(filled: MainWindow, qtbot: QtBot) -> 
     assert not filled.theme.is_changing and colours() is LIGHT
 
 
-def test_german_window_runs_with_german_numbers(
+def test_search_with_numbers_typed_in_german_has_the_right_values(
     make_window: Callable[[], MainWindow], spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = QLocale()
@@ -609,7 +613,7 @@ def test_german_window_runs_with_german_numbers(
         QLocale.setDefault(before)
 
 
-def test_opening_does_not_wait_for_computations(
+def test_window_opens_before_gpu_detection_ends(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that an endless GPU detection delays neither the window nor a timer of the loop."""
@@ -633,7 +637,9 @@ def test_opening_does_not_wait_for_computations(
     assert threading.main_thread() not in threads
 
 
-def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_garbage_of_background_threads_is_collected_in_the_window_thread(
+    filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ended: list[bool] = []
 
     class Knot:
@@ -660,7 +666,7 @@ def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow
     assert gc.isenabled()
 
 
-def test_form_keeps_its_project_while_others_are_viewed(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_form_retains_its_project_while_others_are_viewed(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form, folder = filled.form, str(tmp_path / "project")
     project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
@@ -676,7 +682,7 @@ def test_form_keeps_its_project_while_others_are_viewed(filled: MainWindow, tmp_
     qtbot.waitUntil(lambda: not form.project.open_button.isEnabled())
 
 
-def test_open_project_is_used_by_one_click(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_open_project_is_selected_in_the_form_by_one_click(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     Project.create_or_open(tmp_path / "shew")
     choice = filled.form.project
     filled.form.set_project_folder(tmp_path / "mine")
@@ -721,7 +727,7 @@ def test_settings_are_on_disk_before_the_window_closes(window: MainWindow, datab
     assert window.isVisible()
 
 
-def test_recent_projects_show_kind_date_and_missing_ones(make_window: Callable[[], MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
+def test_recent_projects_show_search_date_and_missing_folders(make_window: Callable[[], MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
     first = make_window()
     project, _ = project_with_results(tmp_path / "mine")
     Project.create_or_open(tmp_path / "away")
@@ -741,7 +747,7 @@ def test_recent_projects_show_kind_date_and_missing_ones(make_window: Callable[[
 
 
 @pytest.mark.parametrize(("width", "height"), [(1024, 700), (1280, 800), (640, 400)])
-def test_first_start_fits_the_screen(
+def test_first_window_fits_the_screen(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, width: int, height: int
 ) -> None:
     """Check a third screen of 1280 x 800 at 200 %."""
@@ -758,7 +764,7 @@ def test_first_start_fits_the_screen(
     assert window.jobs.height() < 50, "no jobs run, and the dock is one line"
 
 
-def test_export_is_written_while_a_search_runs(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_runs_during_a_search(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     project, _ = project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
     qtbot.waitUntil(lambda: not filled.results.is_busy)
@@ -804,7 +810,7 @@ def test_deleted_database_is_reported_before_the_run(filled: MainWindow, databas
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_left_results_are_reachable_from_an_empty_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_results_menu_shows_the_last_results_from_another_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project_with_results(tmp_path / "mine")
     window.open_project(tmp_path / "mine")
     qtbot.waitUntil(lambda: not window.results.is_busy)
