@@ -63,13 +63,15 @@ ADVICE = (
 PAGE_TEST = "engine/test_security_page.py"
 READERS = ("fuzz/test_readers.py::test_mutated_files_are_read_or_rejected_within_bounds",)
 UNFOLDING = (
-    "fuzz/test_unfolding.py::test_attacks_are_rejected_within_the_limits",
-    "fuzz/test_unfolding.py::test_unfolding_rejects_sizes_beyond_a_bound",
+    "fuzz/test_unfolding.py::test_files_that_expand_enormously_are_rejected_within_limits",
+    "fuzz/test_unfolding.py::test_unfolding_rejects_expanded_sizes_above_a_limit",
 )
 HELD: dict[str, tuple[str, ...]] = {
-    "Spectra, databases, structures, libraries, search results": ("fuzz/test_readers.py::test_every_registered_format_has_a_sample",),
+    "Spectra, databases, structures, libraries, search results": (
+        "fuzz/test_readers.py::test_every_registered_format_has_a_file_to_mutate",
+    ),
     "Opening any of them may fail with a message": READERS,
-    "It may not do more than the following": ("fuzz/test_projects.py::test_100_changed_projects_give_results_or_clear_errors",),
+    "It may not do more than the following": ("fuzz/test_projects.py::test_randomly_changed_projects_give_results_or_clear_errors",),
     "| any file |": (
         *READERS,
         "test_house.py::test_sources_unpickle_and_evaluate_nothing",
@@ -85,7 +87,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/project/test_untrusted_projects.py::test_clean_up_ignores_run_id_outside_project",
         "engine/project/test_untrusted_projects.py::test_project_open_rejects_unexpected_database_objects",
         "engine/project/test_row_marks.py::test_untrusted_row_marks_are_limited_and_shown_as_text",
-        "fuzz/test_result_tables.py::test_corrupt_results_give_results_or_clear_errors",
+        "fuzz/test_result_tables.py::test_corrupt_result_tables_give_results_or_clear_errors",
     ),
     "| a stopped run in it |": (
         "engine/command_line/test_resume.py::test_resume_refuses_a_run_without_checkpoint",
@@ -97,8 +99,8 @@ HELD: dict[str, tuple[str, ...]] = {
     "| files outside it that it names": (
         "engine/project/test_recorded_files.py::test_recorded_file_check_rejects_changed_and_missing_files",
         "engine/project/test_recorded_files.py::test_file_digest_rejects_pipes_and_devices",
-        "fuzz/test_source_runs.py::test_quantify_reads_no_file_that_a_forged_run_names",
-        "fuzz/test_source_runs.py::test_quantify_opens_no_pipe_that_a_forged_run_names",
+        "fuzz/test_source_runs.py::test_quantify_reads_no_file_listed_by_a_forged_run",
+        "fuzz/test_source_runs.py::test_quantify_opens_no_pipe_listed_by_a_forged_run",
     ),
     "| structures of an evidence run in it |": (
         "engine/evidence/test_named_structures.py::test_structure_export_opens_no_path_recorded_in_the_project",
@@ -108,12 +110,12 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| parameters of a run in it |": (
         "engine/test_recorded_parameters.py::test_recorded_parameters_rejects_forged_values",
-        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_rejected",
-        "fuzz/test_source_runs.py::test_following_command_rejects_forged_source_run",
+        "fuzz/test_source_runs.py::test_searches_reject_source_runs_with_forged_records",
+        "fuzz/test_source_runs.py::test_command_that_uses_a_run_rejects_forged_parameters",
     ),
     "| a structure database, a cached index |": (
-        "fuzz/test_structure_databases.py::test_changed_database_is_valid_or_rejected_in_one_sentence",
-        "fuzz/test_indexes.py::test_corrupt_column_is_rejected_or_harmless",
+        "fuzz/test_structure_databases.py::test_changed_structure_database_is_used_or_rejected_in_one_sentence",
+        "fuzz/test_indexes.py::test_index_with_a_corrupt_column_is_rejected_or_used_without_a_crash",
         "engine/project/test_index_store.py::test_index_store_rebuilds_a_damaged_index",
     ),
     "| presets, tables of samples, the window's settings |": (
@@ -125,10 +127,10 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/formats/test_fasta.py::test_fasta_rejects_long_names",
         "engine/formats/test_fastq.py::test_fastq_rejects_long_names",
         "engine/test_escaped_names.py::test_escape_unprintable_escapes_each_control_character",
-        "fuzz/test_names.py::test_names_are_read_or_rejected",
+        "fuzz/test_names.py::test_hostile_names_in_files_are_read_or_rejected",
     ),
     "| names in the output": (
-        "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
+        "fuzz/test_names.py::test_hostile_names_are_written_and_shown_as_text",
         "engine/command_line/test_terminal.py::test_printable_escapes_control_characters",
         "engine/results/test_separated.py::test_control_characters_in_tsv_names_become_spaces",
         "engine/evidence/test_untrusted_input.py::test_structure_export_escapes_untrusted_names",
@@ -146,7 +148,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "Other bounds do not depend on the size": (f"{PAGE_TEST}::test_security_page_states_the_bounds_of_the_program",),
     "Output files appear complete": (
         "engine/test_files.py::test_concurrent_writers_leave_one_complete_file",
-        "fuzz/test_kills_and_disks.py::test_killed_commands_leave_nothing_after_the_next_run",
+        "fuzz/test_kills_and_disks.py::test_files_of_killed_commands_are_removed_by_the_next_run",
     ),
     "Exported tables can be made safe": (
         "engine/results/test_separated.py::test_spreadsheet_safe_formulas_get_an_apostrophe",

@@ -47,26 +47,26 @@ def place(inputs: Path) -> environments.Place:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_command_succeeds_or_fails_with_one_sentence(name: str, place: environments.Place) -> None:
+def test_command_in_a_hostile_environment_succeeds_or_fails_with_one_sentence(name: str, place: environments.Place) -> None:
     situation = next(situation for situation in environments.situations() if situation.name == name)
     environments.check(place, situation, SITUATIONS[name])
 
 
 @pytest.mark.parametrize(("command", "argument", "name"), PATHS)
-def test_odd_path_is_used_or_rejected(command: str, argument: str, name: str, inputs: Path, tmp_path: Path) -> None:
+def test_command_uses_or_rejects_an_unusual_path(command: str, argument: str, name: str, inputs: Path, tmp_path: Path) -> None:
     odd_paths.Watch(tmp_path, inputs).check(command, environments.COMMANDS[command].index(argument), name)
 
 
-def test_every_command_has_arguments_for_the_sweep() -> None:
+def test_every_command_has_arguments_for_tests_of_environments() -> None:
     assert sorted(environments.COMMANDS) == sorted(command_parsers())
 
 
 @pytest.mark.parametrize("command", parameter_values.models())
-def test_values_are_accepted_or_rejected_by_name(command: str) -> None:
+def test_extreme_parameter_values_are_accepted_or_rejected_by_name(command: str) -> None:
     accepted, n_refused = parameter_values.accepted_values(command)
     assert accepted and n_refused > 100
 
 
 @pytest.mark.parametrize("command", [search.kind for search in SEARCHES])
-def test_values_in_presets_are_rejected_by_name(command: str, tmp_path: Path) -> None:
+def test_extreme_values_in_presets_are_rejected_by_name(command: str, tmp_path: Path) -> None:
     assert parameter_values.refused_in_preset(command, tmp_path) > 100

@@ -9,14 +9,14 @@ from tests.fuzz import full_disk, killed_commands, kills, resumed_kills, workers
 from tests.searching import few_proteins
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
-def test_killed_searches_leave_results_intact_and_no_files(tmp_path, monkeypatch):
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
+def test_killed_searches_leave_earlier_results_intact_and_no_files(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is restored afterwards
     kills.run(3, 3, tmp_path, few_proteins(tmp_path))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way")
-def test_killed_commands_leave_nothing_after_the_next_run(tmp_path, monkeypatch):
+def test_files_of_killed_commands_are_removed_by_the_next_run(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is restored afterwards
     names = ["predict", "export", "convert", "predict-blib"]
     # Predicting the library of a thousand proteins would take most of the time.
@@ -26,35 +26,35 @@ def test_killed_commands_leave_nothing_after_the_next_run(tmp_path, monkeypatch)
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way")
-def test_a_hundred_kills_and_sixty_signals_leave_nothing(tmp_path, monkeypatch):
+def test_files_of_commands_killed_100_times_are_removed_by_the_next_run(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     counts = killed_commands.run(100, 60, 1, tmp_path / "place", few_proteins(tmp_path))
     assert counts.total() >= 60  # the others had ended
 
 
-def test_full_disk_is_reported_in_one_line_and_loses_nothing(tmp_path):
+def test_commands_on_a_full_disk_report_one_line_and_lose_no_results(tmp_path):
     if not full_disk.can_mount():
         pytest.skip("a small disk can only be mounted by root")
     places = ("project", "cache+temporary")
     assert len(full_disk.run(1, places, tmp_path)) == 2 * len(places)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
-def test_resumed_runs_have_the_tables_of_undisturbed_runs(tmp_path, monkeypatch):
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
+def test_resumed_runs_have_the_tables_of_uninterrupted_runs(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is restored afterwards
     resumed_kills.run(2, 3, tmp_path, ["identify", "k-means"], database=few_proteins(tmp_path), is_timed_again=False)
 
 
 @pytest.mark.long
-@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
-def test_resumed_runs_of_all_kinds_have_undisturbed_tables(tmp_path, monkeypatch, shared_data):
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
+def test_resumed_runs_of_all_types_have_the_tables_of_uninterrupted_runs(tmp_path, monkeypatch, shared_data):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     counts = resumed_kills.run(20, 5, tmp_path, None, shared_data)
     assert counts["at work"] >= 10 and counts["resumptions"] >= 5
 
 
 @pytest.mark.long
-@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
-def test_a_hundred_killed_workers_change_no_row():
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
+def test_hundred_killed_workers_do_not_change_the_results():
     _, hits = workers.fuzz(100, seed=9)
     assert hits >= 30  # at work on a partition; the others hit an idle worker

@@ -23,7 +23,7 @@ def some_names(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.mark.parametrize("format", INPUTS)
-def test_names_are_read_or_rejected(format: str, some_names: list[str], tmp_path: Path) -> None:
+def test_hostile_names_in_files_are_read_or_rejected(format: str, some_names: list[str], tmp_path: Path) -> None:
     outcomes = {name: check_name(format, tmp_path, name) for name in some_names}
     as_they_are = [name for name, outcome in outcomes.items() if name in outcome.names]
     assert len(as_they_are) >= len(some_names) // 2
@@ -58,7 +58,7 @@ def has_qt() -> bool:
     return True
 
 
-def test_planted_names_are_written_and_shown_as_text() -> None:
+def test_hostile_names_are_written_and_shown_as_text() -> None:
     (outcome,) = planted("--kinds", "import", "--share", "0.1", *(["--both"] if has_qt() else []))
     assert outcome["places"] > 1
     assert outcome["written"] > 4
@@ -66,7 +66,7 @@ def test_planted_names_are_written_and_shown_as_text() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_planted_names_are_written_and_shown_as_text(kind: str) -> None:
+def test_all_hostile_names_are_written_and_shown_as_text(kind: str) -> None:
     (outcome,) = planted("--kinds", kind, *(["--both"] if has_qt() else []))
     assert outcome["written"] > 0
 
@@ -91,6 +91,6 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_problems_finds_errors_of_files(name: str, tmp_path: Path) -> None:
+def test_check_of_written_files_finds_invalid_files(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(BAD_FILES[name])
     assert problems(tmp_path / name)

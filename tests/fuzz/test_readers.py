@@ -51,7 +51,7 @@ def test_mutated_files_are_read_or_rejected_within_bounds(outcomes: dict[str, di
 _OTHER_NAMES = {"BinaryCIF": "bcif"}
 
 
-def test_every_registered_format_has_a_sample(tmp_path: Path) -> None:
+def test_every_registered_format_has_a_file_to_mutate(tmp_path: Path) -> None:
     formats = set()
     for reader in READERS.values():
         for content in beginnings(reader):
@@ -69,7 +69,7 @@ def test_every_registered_format_has_a_sample(tmp_path: Path) -> None:
     assert {entry.name for entry in FORMATS} <= formats
 
 
-def test_case_depends_only_on_its_number() -> None:
+def test_mutated_file_depends_only_on_seed_and_number() -> None:
     for reader in READERS:
         assert beginnings(READERS[reader]) == tuple(READERS[reader].files())
         assert case(reader, 5, 17)[0] == case(reader, 5, 17)[0]
@@ -86,7 +86,7 @@ BAD_READERS = {
 }
 
 
-def test_examine_notices_bad_readers_and_continues() -> None:
+def test_test_of_readers_reports_bad_readers_and_continues() -> None:
     script = (
         "import os, random, sys, warnings; from pathlib import Path; from proteoscope.engine.errors import ProteoscopeError\n"
         "import tests.fuzz.readers as harness\n"

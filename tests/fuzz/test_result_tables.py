@@ -38,7 +38,7 @@ def has_qt():
     return True
 
 
-def test_corrupt_results_give_results_or_clear_errors():
+def test_corrupt_result_tables_give_results_or_clear_errors():
     # A single process makes the corrupt results for both.
     ways = (EXPORTS, WINDOW) if has_qt() else (EXPORTS,)
     rejected = use_corrupt_results(2, *(["--both"] if WINDOW in ways else []))
@@ -49,7 +49,7 @@ def test_corrupt_results_give_results_or_clear_errors():
 
 @pytest.mark.long
 @pytest.mark.parametrize(("options", "way", "n"), [((), EXPORTS, 40), (("--window",), WINDOW, 12)])
-def test_many_corrupt_results_give_results_or_clear_errors(options, way, n):
+def test_many_corrupt_result_tables_give_results_or_clear_errors(options, way, n):
     if options:
         pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
     assert_some_are_rejected(use_corrupt_results(n, *options)[way], n)

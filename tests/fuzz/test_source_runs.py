@@ -29,13 +29,13 @@ FOLLOWING = {
 
 
 @pytest.mark.parametrize("every", [41, pytest.param(1, marks=pytest.mark.long)])
-def test_source_runs_with_forged_records_are_rejected(identified_once: Path, every: int) -> None:
+def test_searches_reject_source_runs_with_forged_records(identified_once: Path, every: int) -> None:
     assert source_runs.attack(identified_once, every) == []
 
 
 @pytest.mark.parametrize("command", FOLLOWING)
 @pytest.mark.parametrize("value", ["x", float("nan"), [["a"]]], ids=["text", "nan", "list"])
-def test_following_command_rejects_forged_source_run(
+def test_command_that_uses_a_run_rejects_forged_parameters(
     identified_sample: Path, sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, value: object
 ) -> None:
     parameters = Project.open(identified_sample).runs()[0].parameters
@@ -53,9 +53,7 @@ def rename_input(project: Path, path: Path, sha256: str, size: int) -> None:
         connection.execute("UPDATE inputs SET path = ?, sha256 = ?, size = ? WHERE kind = 'spectra'", (str(path), sha256, size))
 
 
-def test_quantify_reads_no_file_that_a_forged_run_names(
-    identified_sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quantify_reads_no_file_listed_by_a_forged_run(identified_sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     secret = tmp_path / "secret.mgf"
     secret.write_text("BEGIN IONS\nPEPMASS=500\nRTINSECONDS=5\nCHARGE=2+\n100 1\nEND IONS\n")
     for sha256, size in (("", secret.stat().st_size), ("", 0), ("0" * 64, secret.stat().st_size)):
@@ -67,9 +65,7 @@ def test_quantify_reads_no_file_that_a_forged_run_names(
         assert message.count("\n") == 1 and "secret.mgf: has changed since it was identified" in message
 
 
-def test_quantify_opens_no_pipe_that_a_forged_run_names(
-    identified_sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quantify_opens_no_pipe_listed_by_a_forged_run(identified_sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tmp_path / "spectra.mzML"
     os.mkfifo(pipe)
     rename_input(identified_sample, pipe, "0" * 64, 0)
@@ -77,7 +73,7 @@ def test_quantify_opens_no_pipe_that_a_forged_run_names(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_files_of_run_end_when_runs_name_each_other(identified_sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_run_stops_at_runs_that_are_their_own_source(identified_sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two thousand rows of runs; one names itself as its source."""
     from proteoscope.engine.quantification.identified import files_of_run
 

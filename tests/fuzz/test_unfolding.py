@@ -50,7 +50,7 @@ QUICK = (
 
 
 @pytest.mark.parametrize("names", [QUICK, pytest.param(None, marks=pytest.mark.long)], ids=["quick", "all"])
-def test_attacks_are_rejected_within_the_limits(names):
+def test_files_that_expand_enormously_are_rejected_within_limits(names):
     chosen = ATTACKS if names is None else names
     options = [part for name in chosen for part in ("--attack", name)]
     command = [sys.executable, "-m", "tests.fuzz.unfolding", *options]
@@ -64,7 +64,7 @@ def test_attacks_are_rejected_within_the_limits(names):
 
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: bound.what)
-def test_unfolding_rejects_sizes_beyond_a_bound(bound):
+def test_unfolding_rejects_expanded_sizes_above_a_limit(bound):
     n_bytes = 1_000_000
     unfolding = Unfolding("x.mgf", n_bytes)
     unfolding.add(bound, bound.most(n_bytes))
@@ -73,7 +73,7 @@ def test_unfolding_rejects_sizes_beyond_a_bound(bound):
     assert "\n" not in str(refused.value)
 
 
-def test_unfolding_counts_each_size_separately():
+def test_unfolding_counts_each_type_of_size_separately():
     unfolding = Unfolding("x.mgf", 0)
     for bound in BOUNDS:
         unfolding.add(bound, bound.free)

@@ -39,7 +39,7 @@ def check(device, queries, sequences, scheme, **options):
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 @pytest.mark.parametrize("n_queries", [1, 2, 7])
-def test_gpu_scores_random_sequences(device, numbers, scheme, n_queries):
+def test_gpu_alignment_scores_of_random_sequences_equal_cpu(device, numbers, scheme, n_queries):
     random = np.random.default_rng(n_queries)
     queries = random_sequences(random, [300, 1, 144, 40, 1000, 0, 77][:n_queries])
     sequences = random_sequences(random, np.sort(random.integers(0, 700, 3000)).tolist())
@@ -48,7 +48,7 @@ def test_gpu_scores_random_sequences(device, numbers, scheme, n_queries):
 
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16, 32])
 @pytest.mark.parametrize("n_queries", [1, 3])
-def test_gpu_scores_with_every_launch_shape(device, lanes, n_queries):
+def test_gpu_alignment_scores_equal_cpu_with_every_launch_shape(device, lanes, n_queries):
     random = np.random.default_rng(lanes)
     queries = random_sequences(random, [700, 650, 90][:n_queries])
     sequences = random_sequences(random, random.integers(0, 400, 900).tolist())
@@ -60,7 +60,7 @@ def test_gpu_scores_with_every_launch_shape(device, lanes, n_queries):
 @pytest.mark.parametrize("shape", [(64, 4, 128), (64, 8, 256), (128, 4, 128), (128, 8, 256), (128, 16, 512)], ids=str)
 @pytest.mark.parametrize("n_queries", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
-def test_gpu_scores_when_warps_share_longest_subjects(device, shape, n_queries, ordered):
+def test_gpu_alignment_scores_equal_cpu_if_warps_share_the_longest_subjects(device, shape, n_queries, ordered):
     random = np.random.default_rng(shape[0])
     queries = random_sequences(random, [2500, 1650, 90][:n_queries])
     lengths = np.concatenate((random.integers(0, 400, 900), random.integers(1000, 9000, 40)))
@@ -69,7 +69,7 @@ def test_gpu_scores_when_warps_share_longest_subjects(device, shape, n_queries, 
         check(device, queries, sequences, SCHEMES[0], shape=(8, 32), n_longest=n_longest, longest_shape=(*shape, 7))
 
 
-def test_gpu_scores_real_proteins(device, numbers, shared_data):
+def test_gpu_alignment_scores_of_real_proteins_equal_cpu(device, numbers, shared_data):
     proteins, queries = (
         read_sequences([shared_data / "sequences" / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta")
     )
@@ -83,7 +83,7 @@ def test_gpu_scores_real_proteins(device, numbers, shared_data):
         np.testing.assert_array_equal(out, expected)
 
 
-def test_gpu_scores_long_sequences_beyond_16_bits(device, numbers):
+def test_gpu_alignment_scores_beyond_16_bits_are_exact(device, numbers):
     random = np.random.default_rng(1)
     lengths = [1, 186, 187, 190, 2970, 2979, 2985, 5957, 5958, 7000, 40_000]
     tryptophans = [np.full(length, W, np.int8) for length in lengths]
@@ -94,7 +94,7 @@ def test_gpu_scores_long_sequences_beyond_16_bits(device, numbers):
     check(device, queries[:1], random_sequences(random, [40_000]), SCHEMES[0], numbers=numbers)
 
 
-def test_gpu_scores_costs_beyond_16_bits(device, numbers):
+def test_gpu_alignment_scores_with_costs_beyond_16_bits_are_exact(device, numbers):
     random = np.random.default_rng(2)
     scores = random.integers(-50_000, 20_000, (N_CODES, N_CODES))
     queries, sequences = random_sequences(random, [90, 40]), random_sequences(random, [60, 100, 5, 0])
@@ -105,7 +105,7 @@ def test_gpu_scores_costs_beyond_16_bits(device, numbers):
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_gpu_scores_streamed_database(device, ordered):
+def test_gpu_alignment_scores_of_a_streamed_database_equal_cpu(device, ordered):
     random = np.random.default_rng(3)
     lengths = random.integers(0, 900, 20_000)
     sequences = random_sequences(random, (np.sort(lengths) if ordered else lengths).tolist())
@@ -115,7 +115,7 @@ def test_gpu_scores_streamed_database(device, ordered):
     assert len(set(ends)) > 5
 
 
-def test_gpu_is_usable_after_stopped_search(device):
+def test_gpu_is_usable_after_a_stopped_alignment_search(device):
     random = np.random.default_rng(4)
     queries, sequences = random_sequences(random, [3000]), random_sequences(random, [2000] * 2000)
     search, matrix = search_with(device, sequences, memory_bytes=30_000_000), read_matrix("BLOSUM62")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("size", [1, 513, 3_000_000])
-def test_analyses_on_gpu_equal_numpy(problem, size, device):
+def test_atgpu_problems_on_gpu_equal_numpy(problem, size, device):
     arrays = given(problem, min(size, 300) if problem == "matrix multiplication" else size)
     for backend in (device, Processor(2)):
         actual, spent = getattr(backend_module(backend, "analyses").Analyses(backend), PROBLEMS[problem][0])(*arrays)
@@ -26,7 +26,7 @@ def test_analyses_on_gpu_equal_numpy(problem, size, device):
         assert spent.seconds == pytest.approx(sum(spent))
 
 
-def test_calibrate_gpu_measures_rates(number):
+def test_calibrate_gpu_measures_plausible_rates(number):
     calibrated = calibrate_gpu(number, "a GPU", ["structures"], Progress())
     assert set(calibrated.rates) == set(OPERATIONS)
     assert all(1e10 < rate < 1e15 for rate in calibrated.rates.values())

@@ -22,7 +22,7 @@ WATER, WIDTH, HEAVIEST = 18_000_000_000, 10_000_000_000, 5_000_000_000_000
 
 @pytest.mark.parametrize(("agent", "ends", "missed"), [("Trypsin", 2, 2), ("Trypsin/P", 1, 1), ("Asp-N", 2, 2), ("Trypsin", 0, 0)])
 @pytest.mark.parametrize("residues_of_round", [1 << 26, 100_000])
-def test_count_peptides_equals_cpu(agent, ends, missed, residues_of_round, device, monkeypatch):
+def test_gpu_peptide_counts_equal_cpu(agent, ends, missed, residues_of_round, device, monkeypatch):
     monkeypatch.setattr(cuda, "_RESIDUES_OF_ROUND", residues_of_round)
     random = np.random.default_rng(ends)
     offsets = np.concatenate(([0], np.cumsum(random.integers(0, 900, 2000)))).astype(np.int64)
@@ -38,7 +38,7 @@ def test_count_peptides_equals_cpu(agent, ends, missed, residues_of_round, devic
 
 
 @pytest.mark.parametrize(("ends", "missed"), [(2, 2), (1, 1), (0, 0)])
-def test_count_peptides_equals_cpu_for_real_proteins(ends, missed, device, shared_data):
+def test_gpu_peptide_counts_of_real_proteins_equal_cpu(ends, missed, device, shared_data):
     proteins = read_proteins([shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"])
     masses = np.where(np.isnan(RESIDUE_MASS), -1, np.rint(np.nan_to_num(RESIDUE_MASS) * 1e9)).astype(np.int64)
     n = len(proteins.offsets) - 1

@@ -17,7 +17,7 @@ WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
 @pytest.mark.parametrize("precursor", [3.0, 500.0])
-def test_fragment_index_equals_cpu_for_both_scores(score, fragment, precursor, device):
+def test_gpu_fragment_index_equals_cpu_for_both_scores(score, fragment, precursor, device):
     work = random_fragment_search(
         500 + score, score, fragment=fragment, precursor=(precursor, 0.0), n_queries=300, n_peptides=60_000, most=1
     )
@@ -26,7 +26,7 @@ def test_fragment_index_equals_cpu_for_both_scores(score, fragment, precursor, d
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_fragment_index_equals_cpu_with_modifications(seed, device):
+def test_gpu_fragment_index_equals_cpu_with_modifications(seed, device):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
         510 + seed,
@@ -43,13 +43,13 @@ def test_fragment_index_equals_cpu_with_modifications(seed, device):
 
 
 @pytest.mark.parametrize(("forms", "threads"), [(128, 64), (2048, 128), (8192, 512), (32_768, 1024)])
-def test_fragment_index_equals_cpu_for_any_chunk_size(forms, threads, device):
+def test_gpu_fragment_index_equals_cpu_for_any_chunk_size(forms, threads, device):
     work = random_fragment_search(520, HYPERSCORE, precursor=(200.0, 0.0), n_queries=200, n_peptides=30_000, most=1)
     actual, _ = on_gpu(device, work, 0.5, forms_of_chunk=forms, threads=threads)
     assert_same_answer(actual, on_processor(work, 0.5))
 
 
-def test_fragment_index_respects_memory_limit(device, monkeypatch):
+def test_gpu_fragment_index_respects_the_memory_limit(device, monkeypatch):
     import cupy
 
     work = random_fragment_search(530, HYPERSCORE, precursor=(500.0, 0.0), n_queries=500, n_peptides=300_000, most=1)
@@ -68,7 +68,7 @@ def test_fragment_index_respects_memory_limit(device, monkeypatch):
     assert_same_answer(actual, on_processor(work, 0.5))
 
 
-def test_fragment_index_equals_cpu_for_real_spectra(device, shared_data):
+def test_gpu_fragment_index_equals_cpu_for_real_spectra(device, shared_data):
     parameters = preset("open", variable_modifications=["Oxidation (M)", "Acetyl (Protein N-term)"], maximum_modifications=1)
     peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
     work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)

@@ -27,7 +27,7 @@ def check(device: Any, texts: Any, patterns: Any, rules: GapRules, pairs: Any = 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 4])
-def test_gapsmis_equals_cpu_for_any_read_length(device, mode, maximum_gaps):
+def test_gpu_read_alignment_equals_cpu_for_any_read_length(device, mode, maximum_gaps):
     texts, patterns = damaged_reads(1500, 41, most=400)
     check(device, texts, patterns, GapRules(DNA, 5, 2, maximum_gaps, mode))
 
@@ -44,7 +44,7 @@ def test_gapsmis_equals_cpu_for_any_read_length(device, mode, maximum_gaps):
         GapsMisShape(MANY_TEXTS, 1, 8, NARROW, FOUR),
     ],
 )
-def test_gapsmis_equals_cpu_in_every_kernel_form(device, shape, mode):
+def test_gpu_read_alignment_equals_cpu_with_every_kernel_variant(device, shape, mode):
     texts, patterns = damaged_reads(400, 42, most=300)
     options = {"shape": shape, "numbers": shape.numbers, "scores": shape.scores}
     check(device, texts, patterns, GapRules(DNA, 5, 2, 2, mode), **options)
@@ -52,7 +52,7 @@ def test_gapsmis_equals_cpu_in_every_kernel_form(device, shape, mode):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_gapsmis_equals_cpu_for_one_text_per_block(device, mode):
+def test_gpu_read_alignment_equals_cpu_for_one_reference_per_block(device, mode):
     random = np.random.default_rng(43)
     matrix = np.where(np.eye(20, dtype=bool), 9, random.integers(-6, 2, (20, 20))).astype(np.int32)
     texts, patterns = damaged_reads(60, 44, n_codes=20, most=250)
@@ -62,7 +62,7 @@ def test_gapsmis_equals_cpu_for_one_text_per_block(device, mode):
             check(device, texts, patterns, GapRules(matrix, 11, 1, 2, mode), pairs, shape=shape)
 
 
-def test_gapsmis_published_rules_equal_cpu_in_little_memory(device):
+def test_gpu_read_alignment_by_published_recurrence_equals_cpu(device):
     texts, patterns = damaged_reads(600, 45, most=200)
     check(device, texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True))
     check(device, texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), direction_bytes=20_000_000)

@@ -25,7 +25,7 @@ def assert_same_rounds(first, other):
 
 @pytest.mark.parametrize("d", [*range(1, 18), 34, 100])
 @pytest.mark.parametrize("k", [1, 2, 400, 5000])
-def test_assign_points_equals_cpu(device, d, k):
+def test_gpu_k_means_assignment_of_points_equals_cpu(device, d, k):
     rng = np.random.default_rng(d)
     points = random_points(rng, 20_000, d, most=1 << (30 if d % 2 else 6))
     centroids = points[rng.integers(0, 20_000, k)] + rng.normal(0.0, 1e5, (k, d)) * (rng.random((k, 1)) < 0.5)
@@ -36,7 +36,7 @@ def test_assign_points_equals_cpu(device, d, k):
 
 @pytest.mark.parametrize("d", [2, 8, 34])
 @pytest.mark.parametrize("tolerance", [0.0, 1e12])
-def test_iterate_points_equals_cpu(device, d, tolerance):
+def test_gpu_k_means_iterations_of_points_equal_cpu(device, d, tolerance):
     points = random_points(np.random.default_rng(d), 100_000, d)
     given = points[:200].astype(np.float64)
     assert_same_rounds(*(iterated(means_on(used, points), given, 100_000, 12, tolerance) for used in (Processor(8), device)))
@@ -44,7 +44,7 @@ def test_iterate_points_equals_cpu(device, d, tolerance):
 
 @pytest.mark.parametrize("has_ranges", [False, True], ids=["all", "ranges"])
 @pytest.mark.parametrize("k", [2, 700, 3000])
-def test_iterate_vectors_equals_cpu(device, k, has_ranges):
+def test_gpu_k_means_iterations_of_vectors_equal_cpu(device, k, has_ranges):
     rng, n, n_bins = np.random.default_rng(k), 20_000, 400
     vectors = random_vectors(rng, n, n_bins, classes=2000)
     low = rng.integers(0, k, n)
@@ -57,7 +57,7 @@ def test_iterate_vectors_equals_cpu(device, k, has_ranges):
 
 
 @pytest.mark.parametrize("sort", ["points", "tiles", "vectors"])
-def test_k_means_equals_cpu_on_any_set_of_devices(number, sort):
+def test_k_means_on_any_set_of_devices_equals_cpu(number, sort):
     rng = np.random.default_rng(7)
     if sort == "vectors":
         data = Vectors(random_vectors(rng, 6000, 300, classes=500), 300)

@@ -34,7 +34,7 @@ def large_task(seed):
 
 @SIMILARITIES
 @SHIFTS
-def test_library_search_equals_cpu(is_entropy, is_shifted, device):
+def test_gpu_library_search_equals_cpu(is_entropy, is_shifted, device):
     matching = Matching(TOLERANCE, 0, 2, is_entropy, is_shifted, 2 if is_shifted else -1)
     for task in (*map(random_task, range(5)), large_task(1)):
         expected = searched(Processor(8), task, matching)
@@ -43,7 +43,7 @@ def test_library_search_equals_cpu(is_entropy, is_shifted, device):
     assert (expected[0] >= 0).sum() > 400
 
 
-def test_library_search_equals_cpu_for_any_launch_size(device):
+def test_gpu_library_search_equals_cpu_for_any_launch_size(device):
     task, matching = large_task(2), Matching(TOLERANCE, 0, 1, True, True, 2)
     expected = searched(Processor(8), task, matching)
     references = task[2]

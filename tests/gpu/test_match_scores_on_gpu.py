@@ -22,7 +22,7 @@ BOTH_ROWS = pytest.mark.parametrize("rows", [POSTINGS, BITS], ids=["postings", "
 @BOTH_ROWS
 @pytest.mark.parametrize("longest", [30, 300], ids=["8 bits", "16 bits"])
 @pytest.mark.parametrize("top", [1, 20, 256])
-def test_match_scores_best_candidates_equal_cpu(device, rows, longest, top):
+def test_gpu_match_score_best_candidates_equal_cpu(device, rows, longest, top):
     rng = np.random.default_rng(longest + top)
     candidates = random_lists(rng, 20_000, most=3000, longest=longest, beyond=2)
     queries = random_lists(rng, 200, most=3000, longest=600, in_order=False, beyond=2)
@@ -35,7 +35,7 @@ def test_match_scores_best_candidates_equal_cpu(device, rows, longest, top):
 
 
 @BOTH_ROWS
-def test_match_scores_split_candidates_beyond_memory(device, rows):
+def test_gpu_match_scores_split_candidates_beyond_memory(device, rows):
     rng = np.random.default_rng(3)
     candidates, queries = random_lists(rng, 5000), random_lists(rng, 50, in_order=False)
     kind, gpu = limited(MatchScores, device, {**rows, "candidates_of_chunk": 512, "memory_bytes": 200_000})
@@ -43,7 +43,7 @@ def test_match_scores_split_candidates_beyond_memory(device, rows):
 
 
 @pytest.mark.parametrize("shape", ["spectra", "peptides"])
-def test_match_scores_equal_cpu_for_benchmark_shapes(device, shape):
+def test_gpu_match_scores_equal_cpu_for_data_of_the_benchmark(device, shape):
     queries, candidates, window, top = SHAPES[shape][0](300, 200_000)
     assert isinstance(queries, MassLists)
     assert searched_on(device, candidates, queries, window, top) == searched_on(Processor(8), candidates, queries, window, top)

@@ -28,7 +28,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("mode", ["prefix", "within", "local"])
-def test_align_reads_writes_same_table_on_all_devices(number, files, mode, tmp_path):
+def test_align_reads_writes_the_same_table_on_cpu_gpu_and_both(number, files, mode, tmp_path):
     written = []
     for device, threads in (("cpu", 2), (f"cuda:{number}", 2), ("all", 4)):
         messages: list[str] = []

@@ -34,13 +34,13 @@ def both(inputs, number):
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-def test_every_score_equals_cpu(score, fragment, number):
+def test_gpu_search_equals_cpu_for_every_score(score, fragment, number):
     actual, expected = both(random_search(100 + score, score, fragment=fragment, n_queries=200, n_peptides=50_000, most=3), number)
     assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_search_equals_cpu_for_any_modifications_and_series(seed, number):
+def test_gpu_search_equals_cpu_for_any_modifications_and_ion_series(seed, number):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(
         200 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed], n_queries=100
@@ -51,7 +51,7 @@ def test_search_equals_cpu_for_any_modifications_and_series(seed, number):
 
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
 @pytest.mark.parametrize("seed", range(3))
-def test_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharing, number, monkeypatch):
+def test_gpu_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharing, number, monkeypatch):
     monkeypatch.setattr(cuda.SpectrumSearch, "minimum_sharing", minimum_sharing)
     inputs = random_search(150 + seed, HYPERSCORE, most=(1, 2, 0)[seed], n_peptides=20_000, n_queries=200, precursor=(3.0, 0.0))
     actual, expected = both(with_known_modifications(inputs, seed, 3), number)
@@ -61,7 +61,7 @@ def test_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharin
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
 @pytest.mark.parametrize(("most", "maximum_forms"), [(2, 20), (3, 1000)])
-def test_search_equals_cpu_for_dense_windows(score, fragment, most, maximum_forms, number, monkeypatch):
+def test_gpu_search_equals_cpu_for_many_queries_of_similar_mass(score, fragment, most, maximum_forms, number, monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(
         150 + score,
         score,
@@ -95,14 +95,14 @@ def test_search_equals_cpu_for_dense_windows(score, fragment, most, maximum_form
         np.testing.assert_array_equal(values, others)
 
 
-def test_search_gives_same_bits_twice(number):
+def test_repeated_gpu_search_gives_the_same_bits(number):
     inputs = random_search(300, HYPERSCORE, n_queries=100, n_peptides=50_000)
     (first, _), (second, _) = both(inputs, number), both(inputs, number)
     for left, right in zip(first[:-1], second[:-1], strict=True):
         np.testing.assert_array_equal(left, right)
 
 
-def test_search_equals_cpu_when_gpu_memory_is_nearly_full(number):
+def test_gpu_search_equals_cpu_when_gpu_memory_is_nearly_full(number):
     import cupy
 
     inputs = random_search(350, HYPERSCORE, n_queries=2000, n_peptides=400_000, most=1)
@@ -131,7 +131,7 @@ def test_search_equals_cpu_when_gpu_memory_is_nearly_full(number):
     assert len(ends) > 2
 
 
-def test_search_respects_memory_limit(number):
+def test_gpu_search_loads_peptides_in_parts_within_the_memory_limit(number):
     import cupy
 
     spectra, queries, peptides, modifications, settings = random_search(360, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
@@ -149,7 +149,7 @@ def test_search_respects_memory_limit(number):
     assert 0 < most <= budget
 
 
-def test_count_candidates_equals_cpu(number):
+def test_gpu_candidate_counts_equal_cpu(number):
     _, queries, peptides, modifications, settings = random_search(400, HYPERSCORE, n_queries=3000)
     expected, actual = np.zeros(3000, np.int64), np.zeros(3000, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 5, 2990, expected)
@@ -158,7 +158,7 @@ def test_count_candidates_equals_cpu(number):
 
 
 @pytest.mark.parametrize(("score", "name"), [(SDP, "spectral-dot-product"), (KSDP, "ksdp"), (HYPERSCORE, "hyperscore"), (XCORR, "xcorr")])
-def test_search_equals_cpu_for_real_spectra(score, name, number, shared_data):
+def test_gpu_search_equals_cpu_for_real_spectra(score, name, number, shared_data):
     parameters = preset("high-resolution", score=name, variable_modifications=["Oxidation (M)", "Phospho (STY)", "Acetyl (Protein N-term)"])
     peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
     work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)
@@ -197,7 +197,7 @@ def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
         np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))
 
 
-def test_search_uses_at_most_the_given_gpu_memory(number):
+def test_gpu_search_uses_at_most_the_given_memory(number):
     import cupy
 
     spectra, queries, peptides, modifications, settings = random_search(370, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
@@ -218,7 +218,7 @@ def test_search_uses_at_most_the_given_gpu_memory(number):
 
 
 @pytest.mark.parametrize("windows", ["sparse", "dense"])
-def test_search_loses_no_hits_when_gpu_fails(windows, number):
+def test_search_has_all_hits_when_the_gpu_fails(windows, number):
     command = [sys.executable, "-m", "tests.gpu.lost_gpu", windows]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ def files(tmp_path):
 
 @pytest.mark.parametrize("requested", ["cuda", "all"])
 @pytest.mark.parametrize(("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("PAM250", 14, 2), ("BLOSUM45", 0, 3)])
-def test_align_writes_same_files_as_cpu(own_cache, files, tmp_path, requested, matrix, gap_open, gap_extend):
+def test_align_on_gpus_writes_the_same_files_as_on_cpu(own_cache, files, tmp_path, requested, matrix, gap_open, gap_extend):
     if not any(gpu.usable for gpu in gpus()):
         pytest.skip(f"no usable GPU: {gpus()[0].reason}")
     parameters = SequenceSearchParameters(matrix=matrix, gap_open=gap_open, gap_extend=gap_extend)

@@ -55,24 +55,24 @@ def check_search(device, inputs, **options):
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
-def test_scoring_of_single_queries(score, device):
+def test_gpu_search_of_single_queries_equals_cpu_for_small_input(score, device):
     check_search(device, random_search(600 + score, score, n_queries=6, n_peptides=1500, precursor=(1.0, 0.0)), candidates_of_item=32)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_scoring_of_query_tiles(score, device):
+def test_gpu_search_of_query_tiles_equals_cpu_for_small_input(score, device):
     inputs = random_search(610 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=70, n_peptides=600, which=(0, 1))
     check_search(device, inputs, minimum_sharing=0.0, dense_candidates_of_item=64)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_fragment_index(score, device):
+def test_gpu_fragment_index_equals_cpu_for_small_input(score, device):
     work = random_fragment_search(620 + score, score, n_queries=6, n_peptides=400, most=1)
     actual, _ = on_gpu(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
     assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 
-def test_digestion(device):
+def test_gpu_peptide_counts_equal_cpu_for_small_input(device):
     random = np.random.default_rng(630)
     offsets = np.concatenate(([0], np.cumsum(random.integers(0, 90, 60)))).astype(np.int64)
     residues = random.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), offsets[-1])
@@ -87,7 +87,7 @@ def test_digestion(device):
 
 @pytest.mark.parametrize("n_queries", [1, 3])
 @pytest.mark.parametrize("numbers", [SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS], ids=["dpx", "half", "wide"])
-def test_alignment_with_overflow(numbers, n_queries, device):
+def test_gpu_alignment_scores_equal_recurrence_for_small_input_with_overflow(numbers, n_queries, device):
     if device.compute_capability() < {SIXTEEN_BITS: 90, HALF_PRECISION: 80, THIRTY_TWO_BITS: 0}[numbers]:
         pytest.skip("the GPU is too old for these numbers")
     random = np.random.default_rng(640)
@@ -104,7 +104,7 @@ def test_alignment_with_overflow(numbers, n_queries, device):
 
 
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
-def test_vector_clustering_on_gpu_equals_cpu(linkage, device):
+def test_gpu_vector_clustering_equals_cpu_for_small_input(linkage, device):
     random = np.random.default_rng(650)
     vectors, ends = random_vectors(random, 200, kinds=3, coarse=True, bins=15, elements=4), windows(random, 200, 60.0)
     expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, linkage)
@@ -113,20 +113,20 @@ def test_vector_clustering_on_gpu_equals_cpu(linkage, device):
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 2), (8, 40), (20, 70)])
-def test_k_means_of_points(d, k, device):
+def test_gpu_k_means_of_points_equals_cpu_for_small_input(d, k, device):
     points = random_points(np.random.default_rng(650), 3000, d)
     answers = [iterated(means_on(used, points), points[:k].astype(np.float64), 3000, 4) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
-def test_k_means_of_vectors(device):
+def test_gpu_k_means_of_vectors_equals_cpu_for_small_input(device):
     vectors = random_mean_vectors(np.random.default_rng(660), 1500, 60, classes=300)
     answers = [iterated(means_on(used, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_gapsmis(mode, device):
+def test_gpu_read_alignment_equals_cpu_for_small_input(mode, device):
     texts, patterns = damaged_reads(40, 670, most=90)
     every, matrix = np.arange(40), np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
     forms = GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE)
@@ -138,7 +138,7 @@ def test_gapsmis(mode, device):
 
 @pytest.mark.parametrize("share_for_bits", [2.0, -1.0], ids=["postings", "bits"])
 @pytest.mark.parametrize("longest", [30, 200])
-def test_match_scores(longest, share_for_bits, device):
+def test_gpu_match_scores_equal_definition_for_small_input(longest, share_for_bits, device):
     kind = tuned(MatchScores, share_for_bits=share_for_bits)
     rng = np.random.default_rng(longest)
     candidates, queries = random_lists(rng, 300, longest=longest), random_lists(rng, 20, longest=200, in_order=False)
@@ -147,7 +147,7 @@ def test_match_scores(longest, share_for_bits, device):
     np.testing.assert_array_equal(scored_on(device, candidates, queries, np.uint16, kind), expected)
 
 
-def test_superposition(device):
+def test_gpu_superposition_equals_cpu_for_small_input(device):
     pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
     for used in (Processor(2), device):
         actual = FoundSuperpositions.empty(pairs)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("compares", [False, True], ids=["tables", "differences"])
 @pytest.mark.parametrize("length", [4, 33, 150, 300, 383, 385, 900, 2500])
 @pytest.mark.parametrize("least", [0, 150_000])
-def test_structure_alignment_scores_equal_cpu(device, length, compares, least):
+def test_gpu_structure_alignment_scores_equal_cpu(device, length, compares, least):
     rng = np.random.default_rng(length)
     query = random_structures(rng, [length])
     chains = random_structures(rng, sorted([*rng.integers(4, 700, 3000).tolist(), 3000]))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
 @pytest.mark.parametrize("lengths", [(1, 40), (20, 120), (100, 500), (700, 2600)], ids=str)
-def test_superpositions_equal_cpu(device, lengths, effort):
+def test_gpu_superpositions_equal_cpu(device, lengths, effort):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 60 if lengths[1] < 600 else 6, *lengths)
     every = []
     for used in (Processor(8), device):

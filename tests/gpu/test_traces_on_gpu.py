@@ -19,7 +19,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize(("n_peaks", "n_windows"), [(1, 1), (33, 100), (3000, 150), (1_000_000, 60_000)])
 @pytest.mark.parametrize("seed", range(3))
-def test_trace_cells_equal_cpu(device, seed, n_peaks, n_windows, monkeypatch):
+def test_gpu_ion_traces_equal_cpu(device, seed, n_peaks, n_windows, monkeypatch):
     peaks, windows, n = random_traces(seed, n_peaks, n_windows, n_spectra=700)
     actual = [np.zeros(n, np.float32) for _ in range(3)]
     list(cpu.extract_traces(Processor(8), peaks, windows, actual[0]))
@@ -29,7 +29,7 @@ def test_trace_cells_equal_cpu(device, seed, n_peaks, n_windows, monkeypatch):
     assert actual[0].tobytes() == actual[1].tobytes() == actual[2].tobytes()
 
 
-def test_quantities_are_the_same_on_every_device(number):
+def test_measured_traces_are_the_same_on_every_device(number):
     spectra, query = synthetic_ms1_spectra(200_000, 3000, seed=4)
     actual = [
         measured_traces(spectra, query, QuantificationParameters(), Resources(threads, gpus))

@@ -19,7 +19,7 @@ LINKAGES = [Linkage(SINGLE, 0.6), Linkage(SINGLE, 0.6, 5), Linkage(COMPLETE, 0.6
 
 @pytest.mark.parametrize("linkage", LINKAGES, ids=str)
 @pytest.mark.parametrize("kinds", [20, 2000], ids=["large clusters", "small clusters"])
-def test_vector_clustering_equals_cpu(linkage, kinds, device):
+def test_gpu_vector_clustering_equals_cpu(linkage, kinds, device):
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 20_000, kinds=kinds, bins=1000, elements=27, noise=0.7), windows(rng, 20_000, 700.0)
     expected = clustered(OnProcessor, Processor(4), vectors, ends, linkage)
@@ -28,7 +28,7 @@ def test_vector_clustering_equals_cpu(linkage, kinds, device):
 
 
 @pytest.mark.parametrize("linkage", LINKAGES, ids=str)
-def test_vector_clustering_equals_cpu_for_any_batch_size(linkage, device):
+def test_gpu_vector_clustering_equals_cpu_for_any_batch_size(linkage, device):
     rng = np.random.default_rng(2)
     vectors, ends = random_vectors(rng, 3000, kinds=5, coarse=True, bins=20, elements=4), windows(rng, 3000, 2.5)
     expected = clustered(OnProcessor, Processor(2), vectors, ends, linkage)

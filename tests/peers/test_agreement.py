@@ -20,7 +20,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", ["qc_shew", "metaproteome"])
-def test_peptides_equal_comet_and_xtandem_where_all_accept(name: str, shared_data: Path, tmp_path: Path) -> None:
+def test_spectra_accepted_by_all_programs_have_the_peptides_of_comet_and_xtandem(name: str, shared_data: Path, tmp_path: Path) -> None:
     dataset = DATASETS[name]
     ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
     theirs = [accepted(run_peer(program, dataset, shared_data, threads=2).matches) for program in ("comet", "xtandem")]
@@ -30,7 +30,7 @@ def test_peptides_equal_comet_and_xtandem_where_all_accept(name: str, shared_dat
 
 
 @pytest.mark.parametrize("name", ["entrapment_shew", "entrapment_yeast"])
-def test_one_percent_contains_one_percent_foreign_peptides(name: str, shared_data: Path, tmp_path: Path) -> None:
+def test_psms_at_1_percent_fdr_have_about_1_percent_entrapment_peptides(name: str, shared_data: Path, tmp_path: Path) -> None:
     dataset = DATASETS[name]
     ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
     proteome, database, eighteen_proteins = (

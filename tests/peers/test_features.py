@@ -55,7 +55,7 @@ def as_openms(peptide: str) -> str:
     return re.sub(r"\[([^\]]*)\]", r"(\1)", re.sub(r"^\[([^\]]*)\]-", r".(\1)", peptide))
 
 
-def test_log_areas_correlate_and_as_many_peptides_have_one(areas):
+def test_peak_areas_correlate_with_openms_for_as_many_peptides(areas):
     ours, theirs = areas
     both = sorted(set(ours) & set(theirs))
     assert len(both) > 50
@@ -63,7 +63,7 @@ def test_log_areas_correlate_and_as_many_peptides_have_one(areas):
     assert len({key[0] for key in ours}) >= len({key[0] for key in theirs})
 
 
-def test_ratios_between_runs_equal_openms_within_5_percent(areas):
+def test_area_ratios_between_runs_equal_openms_within_5_percent(areas):
     ours, theirs = areas
     both = set(ours) & set(theirs)
     for left, right in combinations(sorted({key[2] for key in both}), 2):

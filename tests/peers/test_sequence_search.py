@@ -37,7 +37,7 @@ def searched(shared_data, tmp_path_factory):
 
 
 @pytest.mark.skipif(not installed("blastp"), reason="blastp is not installed")
-def test_scores_and_e_values_equal_blast(searched):
+def test_alignment_scores_and_e_values_equal_blast(searched):
     queries, database, ours = searched
     actual, _ = run_peer("blastp", queries, database, MAXIMUM_E_VALUE, MAXIMUM_HITS)
     assert len(actual) > 500
@@ -55,7 +55,7 @@ def test_scores_and_e_values_equal_blast(searched):
 
 
 @pytest.mark.skipif(not installed("ssearch"), reason="ssearch36 is not installed")
-def test_hits_equal_ssearch_with_similar_e_values(searched):
+def test_sequence_hits_equal_ssearch_with_similar_e_values(searched):
     """SSEARCH fits its statistics to each search, so E-values agree within an order or two of magnitude, not in digits."""
     queries, database, ours = searched
     actual, _ = run_peer("ssearch", queries, database, 1e-3, MAXIMUM_HITS)
@@ -78,7 +78,7 @@ def scop(shared_data):
 
 
 @pytest.mark.parametrize("peer", PEERS)
-def test_search_finds_as_many_scop_domains_as_peers(scop, shared_data, tmp_path, peer):
+def test_sequence_search_finds_as_many_scop_domains_as_other_programs(scop, shared_data, tmp_path, peer):
     if not installed(peer):
         pytest.skip(f"{peer} is not installed")
     database, labels, numbers, queries, ours = scop
@@ -93,7 +93,7 @@ def test_search_finds_as_many_scop_domains_as_peers(scop, shared_data, tmp_path,
     assert curves[0] > curves[1] - 0.03
 
 
-def test_coverage_equals_its_definition(scop):
+def test_coverage_of_scop_benchmark_equals_the_definition(scop):
     """Compute coverage hit by hit, on a few hundred hits of this program."""
     _, labels, _, queries, actual = scop
     retained = np.sort(np.random.default_rng(1).choice(len(actual.query), 400, replace=False))

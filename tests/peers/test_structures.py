@@ -49,7 +49,7 @@ def test_secondary_structure_equals_dssp(shared_data, tmp_path):
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_exposure_equals_dssp(tmp_path):
+def test_solvent_exposure_equals_dssp(tmp_path):
     path = write_albumin(tmp_path)
     chains = read_structure(path).chains
     atoms = read_chain_atoms(path, [chains])[0]
@@ -62,7 +62,7 @@ def test_exposure_equals_dssp(tmp_path):
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_exposure_of_many_chains_is_within_5_percent_of_dssp(shared_data, tmp_path):
+def test_solvent_exposure_of_many_chains_is_within_5_percent_of_dssp(shared_data, tmp_path):
     files = sorted((shared_data / "structures" / "pdbchains").iterdir())[::8]
     compared = [areas for path in files if (areas := areas_of(path, partial(dssp_areas, folder=tmp_path))) is not None]
     assert len(compared) >= 20
@@ -76,7 +76,7 @@ def test_exposure_of_many_chains_is_within_5_percent_of_dssp(shared_data, tmp_pa
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_alpha_carbons_give_most_of_the_secondary_structure(shared_data):
+def test_secondary_structure_from_alpha_carbons_mostly_equals_dssp(shared_data):
     n = n_equal = 0
     from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 
@@ -89,7 +89,7 @@ def test_alpha_carbons_give_most_of_the_secondary_structure(shared_data):
 
 
 @pytest.mark.skipif(not installed("TMscore"), reason="TM-score is not installed")
-def test_scores_of_given_alignments_equal_tm_score(shared_data, tmp_path):
+def test_tm_scores_of_given_alignments_equal_the_tm_score_program(shared_data, tmp_path):
     files = sorted((shared_data / "structures" / "globins").iterdir())
     for a, b in list(combinations(files, 2))[::12]:
         query, target = position(a), position(b)
@@ -101,7 +101,7 @@ def test_scores_of_given_alignments_equal_tm_score(shared_data, tmp_path):
 
 @pytest.mark.skipif(not installed("TMalign"), reason="TM-align is not installed")
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
-def test_superpositions_are_as_good_as_those_of_tm_align(shared_data, tmp_path, effort):
+def test_superpositions_are_as_good_as_tm_align(shared_data, tmp_path, effort):
     structures = shared_data / "structures"
     pairs = list(combinations(sorted((structures / "globins").iterdir()), 2))[::6]
     duplicated = sorted((structures / "malidup_malisam" / "MALIDUP-ns" / "pdb").glob("*.1.pdb"))[::5]
