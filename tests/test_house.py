@@ -387,7 +387,7 @@ def test_documented_command_lines_are_valid():
             raise AssertionError(f"{page}: proteoscope {' '.join(words)}") from wrong
 
 
-def test_no_page_or_message_installs_the_program_by_name():
+def test_no_page_or_message_says_to_install_from_a_package_index():
     # The program has no release: its name in a package index belongs to another project, if to any.
     pages = {page.name: page.read_text(encoding="utf-8") for page in (REPOSITORY / "docs").rglob("*.md")}
     by_name = re.compile(r"(install[ \"'`“]+proteoscope\b(?!-))|proteoscope\[\w")

@@ -153,7 +153,7 @@ def test_atomic_writer_accepts_any_valid_file_name(name: str, tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
 
 
-def test_disk_without_file_locks_is_written_but_never_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_atomic_file_is_written_on_a_disk_without_file_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, *, create: bool = True) -> None:
         raise OSError(files.errno.ENOLCK, "No locks available")
 

@@ -50,7 +50,7 @@ def test_parameter_description_has_everything_declared():
     assert [described[name].kind for name in ("names", "sizes", "quick", "note")] == ["list", "list", "truth", "text"]
 
 
-def test_parameter_texts_become_values():
+def test_parameter_texts_are_converted_to_values():
     changed = Parameters().changed(["turns=4", " width = 1.5 ", "way=right", "names= x ; y,z", "sizes=3", "quick=yes", "note=a=b"])
     assert changed == Parameters(turns=4, width=1.5, way="right", names=("x", "y", "z"), sizes=(3,), quick=True, note="a=b")
     assert changed.changed(["names="]).names == ()
@@ -139,7 +139,7 @@ def test_parameters_are_immutable():
     names=st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1)),
     quick=st.booleans(),
 )
-def test_recorded_parameters_are_restored(turns, width, names, quick):
+def test_parameters_are_restored_from_json(turns, width, names, quick):
     parameters = Parameters(turns=turns, width=width, names=tuple(names), quick=quick)
     assert Parameters.checked(parameters.model_dump(mode="json")) == parameters
 

@@ -48,7 +48,7 @@ def test_security_page_lists_each_bound_and_no_other():
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-def test_security_page_states_the_bounds_of_the_program(sentence):
+def test_security_page_has_the_size_limits_of_the_program(sentence):
     assert sentence in PAGE
 
 
@@ -145,7 +145,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "A file may expand": UNFOLDING,
     "Everything read from a file is counted": UNFOLDING,
     "Files of up to 1 MB that try this": (*UNFOLDING, *READERS),
-    "Other bounds do not depend on the size": (f"{PAGE_TEST}::test_security_page_states_the_bounds_of_the_program",),
+    "Other bounds do not depend on the size": (f"{PAGE_TEST}::test_security_page_has_the_size_limits_of_the_program",),
     "Output files appear complete": (
         "engine/test_files.py::test_concurrent_writers_leave_one_complete_file",
         "fuzz/test_kills_and_disks.py::test_files_of_killed_commands_are_removed_by_the_next_run",
@@ -195,8 +195,8 @@ HELD: dict[str, tuple[str, ...]] = {
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_rejects_a_parent_folder_others_may_change",),
     "A link of another user is never followed": (
         "engine/test_shared_folders.py::test_atomic_path_does_not_follow_planted_links",
-        "engine/test_shared_folders.py::test_atomic_path_stays_in_folder_when_it_is_swapped",
-        "engine/test_shared_folders.py::test_project_changes_no_files_outside_swapped_folders",
+        "engine/test_shared_folders.py::test_atomic_path_stays_in_the_folder_if_that_is_replaced_by_a_link",
+        "engine/test_shared_folders.py::test_project_changes_no_files_outside_if_its_folders_are_replaced_by_links",
         "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
@@ -208,7 +208,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Such an address holds an accession": (
         "engine/views/test_database_links.py::test_database_links_contain_only_a_valid_accession",
-        "engine/views/test_database_links.py::test_names_of_other_forms_have_no_database_link",
+        "engine/views/test_database_links.py::test_names_in_other_formats_have_no_database_link",
     ),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_are_only_files_of_this_machine",),
     "`python installer/audit.py`": (

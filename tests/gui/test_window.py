@@ -493,7 +493,9 @@ def test_idle_window_closes_without_a_prompt(window: MainWindow) -> None:
     assert window.queue.shutdown(1)
 
 
-def test_window_remembers_its_state(make_window: Callable[[], MainWindow], database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_window_remembers_size_project_files_preset_and_theme(
+    make_window: Callable[[], MainWindow], database: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
     Project.create_or_open(tmp_path / "stored")
     first = make_window()
     first.resize(1011, 777)

@@ -65,7 +65,7 @@ def plain(query: StructureArrays, chains: StructureArrays, rewards: Rewards, lea
 @on_each
 @pytest.mark.parametrize("compares", [False, True], ids=["tables", "differences"])
 @pytest.mark.parametrize("least", [0, 120_000])
-def test_structure_scores_equal_recurrences(device, compares, least):
+def test_structure_alignment_scores_equal_plain_recurrences(device, compares, least):
     rng = np.random.default_rng(3)
     query, chains = random_structures(rng, [50]), random_structures(rng, LENGTHS)
     rewards = random_rewards(rng, 2 if compares else 5, compares)
@@ -85,7 +85,7 @@ def test_structure_scores_equal_recurrences(device, compares, least):
     lengths=st.lists(st.integers(1, 60), min_size=1, max_size=12),
     gaps=st.sampled_from([(300, 40), (0, 0), (10, 10), (50, 0), (1 << 30, 1 << 30)]),
 )
-def test_structure_scores_equal_recurrences_for_any_lengths_and_gap_costs(device, seed, length, lengths, gaps):
+def test_structure_alignment_scores_are_exact_for_any_lengths_and_gap_costs(device, seed, length, lengths, gaps):
     rng = np.random.default_rng(seed)
     query, chains, rewards = random_structures(rng, [length]), random_structures(rng, lengths), random_rewards(rng, 3, gaps=gaps)
     scores, elements, _ = searched(device(), query, chains, rewards, 100_000)
@@ -94,7 +94,7 @@ def test_structure_scores_equal_recurrences_for_any_lengths_and_gap_costs(device
 
 
 @needs_compiler
-def test_structure_scores_on_gpu_equal_cpu_in_batches():
+def test_structure_alignment_scores_on_gpu_equal_cpu_in_batches():
     rng = np.random.default_rng(5)
     query, chains, rewards = random_structures(rng, [900]), random_structures(rng, [3, 70, 200, 410]), random_rewards(rng, 2, True)
     mine, mine_elements, _ = searched(Processor(1), query, chains, rewards, 1)
@@ -116,7 +116,7 @@ def test_structure_search_scores_only_requested_chains(device):
 
 
 @on_each
-def test_structure_score_of_a_chain_with_itself_ignores_longer_chains(device):
+def test_structure_alignment_score_of_a_chain_with_itself_ignores_longer_chains(device):
     rng = np.random.default_rng(7)
     chains, rewards = random_structures(rng, [10, 11, 200]), random_rewards(rng)
     alone, _, _ = searched(device(), chains.chain(0), chains.chain(0), rewards, 0)

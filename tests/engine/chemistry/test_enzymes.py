@@ -45,7 +45,7 @@ sequences = st.text("ACDEFGHIKLMNPQRSTVWYBZX", min_size=1, max_size=40)
 by_rule = [agent for agent in ENZYMES.values() if agent.accession in PSI_RULES]
 
 
-def test_reference_rules_cover_every_enzyme() -> None:
+def test_tested_cleavage_rules_cover_every_enzyme() -> None:
     checked = {*PSI_RULES, *WIDER_RULES, "MS:1001955", "MS:1001956"}
     assert {agent.accession for agent in ENZYMES.values()} == checked
     assert len(ENZYMES) == len(checked) >= 15
@@ -93,7 +93,7 @@ def test_digestion_equals_brute_force(sequence: str, missed: int, agent: Enzyme,
         assert digest(sequence, agent, missed, specificity, shortest, longest, clip) == expected
 
 
-def test_digestion_at_no_bond_and_at_every_bond() -> None:
+def test_digestion_accepts_enzymes_that_cut_no_bond_or_every_bond() -> None:
     assert digest("PEKTIDE", ENZYMES["no cleavage"]) == [(0, 7, 0)]
     assert len(digest("PEKTIDE", ENZYMES["unspecific cleavage"])) == 7 * 8 // 2
 

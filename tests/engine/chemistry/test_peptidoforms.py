@@ -131,14 +131,14 @@ def test_proforma_examples_round_trip(text: str, written: str) -> None:
         ("PEP-", "expected"),
     ],
 )
-def test_parse_rejects_invalid_peptidoforms(text: str, message: str) -> None:
+def test_peptidoform_parser_rejects_invalid_text(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse(text)
 
 
 @settings(max_examples=50)
 @given(st.text("PE[]{}<>@?-/+#()^|:1OxidationCM ,.", max_size=25))
-def test_parse_reads_or_rejects_any_text(text: str) -> None:
+def test_peptidoform_parser_reads_or_rejects_any_text(text: str) -> None:
     try:
         result = parse(text)
     except ParameterError:
@@ -148,7 +148,7 @@ def test_parse_reads_or_rejects_any_text(text: str) -> None:
 
 @settings(max_examples=50)
 @given(st.lists(peptidoforms(), max_size=8))
-def test_write_many_equals_write_of_each_peptide(peptides: list[Peptidoform]) -> None:
+def test_write_many_peptidoforms_equals_writing_each_peptidoform(peptides: list[Peptidoform]) -> None:
     names = sorted({(modification.name, modification.mass) for peptide in peptides for modification in peptide.modifications})
     flat = [modification for peptide in peptides for modification in peptide.modifications]
     texts = write_many(
@@ -163,17 +163,17 @@ def test_write_many_equals_write_of_each_peptide(peptides: list[Peptidoform]) ->
 
 
 @pytest.mark.parametrize("positions", [[2, 1], [0, 5], [-1, 0]])
-def test_write_many_rejects_invalid_positions(positions: list[int]) -> None:
+def test_write_many_peptidoforms_rejects_invalid_positions(positions: list[int]) -> None:
     with pytest.raises(ParameterError, match="row 1"):
         write_many(["AAA", "PEK"], np.array([0, 0, 2]), np.array(positions), np.array([0, 0]), ["Oxidation"], [15.994915])
 
 
-def test_parse_rejects_position_outside_peptide() -> None:
+def test_peptidoform_parser_rejects_position_outside_the_peptide() -> None:
     with pytest.raises(ParameterError, match="0 to 4"):
         write(Peptidoform("PEK", (PlacedModification(5, "Oxidation", 15.994915),)))
 
 
-def test_write_many_runs_few_lines_of_python_per_peptide() -> None:
+def test_write_many_peptidoforms_runs_few_lines_of_python_per_peptide() -> None:
     n, texts = 2000, []
 
     def work() -> None:
@@ -184,7 +184,7 @@ def test_write_many_runs_few_lines_of_python_per_peptide() -> None:
 
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
-def test_parse_rejects_numbers_with_thousands_of_digits(text: str) -> None:
+def test_peptidoform_parser_rejects_numbers_with_thousands_of_digits(text: str) -> None:
     """Numbers beyond Python's limit of digits, and beyond a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))

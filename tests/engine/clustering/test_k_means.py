@@ -219,7 +219,7 @@ def test_k_means_assigns_vectors_only_to_centroids_in_range():
 
 
 @pytest.mark.parametrize("gpus", [0, 2])
-def test_k_means_stops_at_fixed_labels_or_tolerance(gpus):
+def test_k_means_stops_if_labels_are_unchanged_or_centroids_move_little(gpus):
     rng = np.random.default_rng(10)
     data = Points(rng.random((900, 4)))
     seeds = Seeds(7, "first")
@@ -333,7 +333,7 @@ def test_k_means_rejects_invalid_input(values, start, options):
         k_means(executor(), Points(values), start, **options)
 
 
-def test_points_scale_coordinates_of_any_magnitude():
+def test_k_means_points_are_scaled_to_integers_for_any_magnitude():
     for factor in (1e-320, 1e-30, 1.0, 1e30):
         values = np.float64(factor) * np.array([[0.1, -1.0], [0.25, 0.7]])
         points = Points(values)

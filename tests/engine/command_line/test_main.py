@@ -341,7 +341,7 @@ def test_help_imports_no_computing_modules():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has no named pipes")
-def test_out_rejects_device_or_pipe(tmp_path, capsys):
+def test_out_option_rejects_a_device_or_pipe(tmp_path, capsys):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     link = tmp_path / "link"
@@ -363,7 +363,7 @@ def test_successful_command_prints_nothing_when_it_ends(localised):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need a permission on other systems")
-def test_out_writes_the_target_of_a_symbolic_link(tmp_path):
+def test_out_option_writes_to_the_target_of_a_symbolic_link(tmp_path):
     query, link = tmp_path / "query.fasta", tmp_path / "link"
     query.write_text(">one\nACDEFGHIKL\n")
     (tmp_path / "there").mkdir()

@@ -242,7 +242,7 @@ def test_contacts_warn_of_omitted_residues(project: Path, albumin: Path, tmp_pat
     assert not warnings[0] and len(warnings[1]) == 1 and "more than 20" in warnings[1][0]
 
 
-def test_missed_stretches_are_the_uncovered_residues(project: Path, run: str, proteins: dict[str, str]) -> None:
+def test_uncovered_stretches_have_all_residues_without_peptides(project: Path, run: str, proteins: dict[str, str]) -> None:
     of_residues = rows(project, run, RESIDUES)
     names = [row["accession"] for row in rows(project, run, PROTEINS)]
     missed = {(names[row["protein"]], row["position"]) for row in of_residues if not row["n_peptides"]}

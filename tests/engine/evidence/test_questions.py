@@ -91,7 +91,7 @@ RULES = (
 )
 
 
-def test_missed_stretches_match_pyteomics_digestion() -> None:
+def test_uncovered_stretches_match_pyteomics_digestion() -> None:
     generator = np.random.default_rng(4)
     sequences = [random_protein(generator, n) for n in (400, 250, 90, 8)]
     peptides = identified([sequences[0][50:75], sequences[0][200:212], sequences[1][0:20], sequences[2][70:90]])

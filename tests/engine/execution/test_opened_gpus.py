@@ -17,11 +17,11 @@ from proteoscope.kernels.cuda.rates import USUAL_RATES
 from proteoscope.kernels.device import DeviceError
 
 
-def test_open_cards_opens_no_gpu_for_the_cpu() -> None:
+def test_open_gpus_opens_no_gpu_for_the_cpu() -> None:
     assert open_gpus(Device("cpu", "a CPU", 1, True), Progress()) == []
 
 
-def test_open_cards_reports_and_omits_gpu_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_gpus_reports_and_omits_gpu_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     class OpenedGpu:
         name, limit = "cuda:1", -1
 

@@ -161,7 +161,7 @@ def test_scheduler_plan_contains_every_item_once(costs: list[float], speeds: lis
     assert items == list(range(len(costs)))
 
 
-def test_costs_part_and_at_split_items_by_cost() -> None:
+def test_items_are_divided_at_a_fraction_of_their_total_cost() -> None:
     costs = Costs(np.array([1.0, 1.0, 2.0, 4.0, 8.0]))
     assert costs.part(1, 4) == Partition(1, 4, 7.0)
     assert [costs.at(costs.part(0, 5), share) for share in (0.0, 0.25, 0.5, 1.0)] == [0, 3, 4, 5]

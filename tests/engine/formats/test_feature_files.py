@@ -59,7 +59,7 @@ def test_corrupt_feature_columns_are_rejected(tmp_path: Path, name: str) -> None
         open_features(tmp_path, OFFSETS)
 
 
-def test_open_features_rejects_files_with_other_feature_kinds(tmp_path: Path) -> None:
+def test_open_features_rejects_files_with_unknown_feature_kinds(tmp_path: Path) -> None:
     write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / "feature_kinds.json"
     path.write_text(json.dumps({"kinds": "something else"}))

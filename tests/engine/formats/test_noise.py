@@ -80,7 +80,7 @@ def test_mzml_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum)
         {"MS_1002743": (), "MS_1002744": ()},
     ],
 )
-def test_invalid_noise_values_are_ignored(ratios, spectrum, more):
+def test_invalid_mzml_noise_values_are_ignored(ratios, spectrum, more):
     valid = spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0))
     result = ratios(spectrum(0, **more), valid)
     assert np.isnan(result[0]).all()
@@ -91,7 +91,7 @@ def test_invalid_noise_values_are_ignored(ratios, spectrum, more):
     ("before", "after"),
     [("<binary>A", "<binary>#"), ("MS:1000523", "MS:1001479"), ("MS:1000576", "MS:1000574"), ("</binary>", "=</binary>")],
 )
-def test_broken_noise_arrays_are_ignored(ratios, spectrum, before, after):
+def test_broken_mzml_noise_arrays_are_ignored(ratios, spectrum, before, after):
     result = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
     assert np.isnan(result).all()
 
@@ -132,7 +132,7 @@ def test_numpress_noise_arrays_equal_pynumpress(ratios, make, spectrum, is_zippe
         (lambda data: data, 0, ["MS:1000576"]),
     ],
 )
-def test_undecodable_noise_arrays_are_ignored(ratios, make, spectrum, corrupt, length, terms):
+def test_undecodable_mzml_noise_arrays_are_ignored(ratios, make, spectrum, corrupt, length, terms):
     data = corrupt(np.full(4, 2.0).tobytes())
     result = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
     assert np.isnan(result[0]).all()

@@ -132,7 +132,7 @@ def test_numbers_of_text_formats_equal_float_or_are_counted(tmp_path: Path, form
 
 
 @pytest.mark.parametrize("text", ["1", "1.5", "+.5", "-1e3", "1E-3", "5.", "1e400", "", ".", "1e", "1.2.3", "1,5", "0x1", "1_0", "x", "１"])
-def test_read_number_equals_the_number_kernel(text: str) -> None:
+def test_read_number_equals_the_compiled_number_parser(text: str) -> None:
     characters = np.frombuffer(text.encode(), np.uint8)
     value, end = parse_number(characters, 0, len(characters), ord("."))
     if end == len(characters) > 0:

@@ -114,7 +114,7 @@ def test_structure_search_and_database_use_same_files_of_a_folder(tmp_path: Path
     assert {stem(path) for path in files} == {"a", "b", "c"}
 
 
-def test_files_in_selects_structures_of_a_folder_by_content(tmp_path: Path) -> None:
+def test_structure_files_of_a_folder_are_selected_by_content(tmp_path: Path) -> None:
     record = "ATOM      1  CA  ALA A   1      11.104   6.134  -6.504\n"
     for name in ("a.pdb", "b.pdb1", "c", "d.pdbqt", "deep/e.dat"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -133,13 +133,13 @@ def test_files_in_selects_structures_of_a_folder_by_content(tmp_path: Path) -> N
     assert [text for text in shown if text] == [note]
 
 
-def test_files_in_rejects_a_folder_without_structures(tmp_path: Path) -> None:
+def test_folder_without_structure_files_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no structure")
     with pytest.raises(InputError, match=r"holds no files of structures .*but 1 file of other content \(notes.txt\)"):
         files_in(tmp_path)
 
 
-def test_files_in_selects_structures_with_mixed_suffixes(shared_cases: Path) -> None:
+def test_structure_files_of_a_folder_may_have_different_suffixes(shared_cases: Path) -> None:
     files, note = files_in(shared_cases / "folder_mixed_suffixes" / "mix")
     assert [path.name for path in files] == ["base.pdb", "d1b0ba_"] and not note
 

@@ -62,7 +62,7 @@ def test_spectra_content_returns_none_for_broken_files(tmp_path: Path) -> None:
     assert spectra_content(tmp_path / "absent.mzML") is None
 
 
-def test_advise_suggests_a_preset_only_if_settings_conflict() -> None:
+def test_advise_suggests_a_preset_only_if_settings_conflict_with_spectra() -> None:
     search = search_of_kind("identify")
     trap = SpectraContent(fragments="ion trap", precursors="exact", n_ms2=9)
     exact = SpectraContent(fragments="exact", precursors="exact", n_ms2=9)
@@ -104,7 +104,7 @@ def test_advise_compares_ion_series_with_activation(fragmentation: tuple[str, ..
     assert result is None or f"makes ions {', '.join(advised)}, and" in result.sentences[0]
 
 
-def test_advise_names_the_files_of_each_conflict() -> None:
+def test_advise_lists_the_files_of_each_conflict_with_settings() -> None:
     search = search_of_kind("identify")
     traps = [SpectraContent(fragments="ion trap", precursors="exact", name=f"trap{n}.mzML") for n in range(5)]
     exact = SpectraContent(fragments="exact", precursors="exact", name="exact.mzML", label="none")

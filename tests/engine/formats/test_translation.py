@@ -108,12 +108,12 @@ def test_translation_rejects_proteins_and_unknown_codes(written: Callable[..., P
         Translation("six-frame", 7, 30)
 
 
-def test_parse_frame_name_returns_none_without_location() -> None:
+def test_reading_frame_name_without_location_is_not_parsed() -> None:
     assert [parse_frame_name(name) for name in ("sp|P1|A", "c:0-3(+)", "c:1-3", "c:1-3(.)", "")] == [None] * 5
     place = parse_frame_name("a:b:4-9(-)")
     assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")
 
 
-def test_translation_key_has_codons_instead_of_code_number() -> None:
+def test_translation_cache_key_has_codons_instead_of_the_code_number() -> None:
     contents = [Translation("six-frame", code, 30).content() for code in (1, 2)]
     assert contents[0] != contents[1] and not any(np.isin([1, 2], list(content.values())).any() for content in contents)

@@ -82,7 +82,7 @@ def test_identify_rejects_an_unknown_advice_level(files, tmp_path, capsys):
         advice.advice_level(request)
 
 
-def test_advice_only_counts_when_no_time_is_left(files, tmp_path, passes, monkeypatch):
+def test_advice_reports_only_low_yield_when_no_time_is_left(files, tmp_path, passes, monkeypatch):
     monkeypatch.setattr(advice, "_SHARE", 0.0)
     summary = searched(files, tmp_path / "p")
     assert passes == [60] and summary.has_low_yield

@@ -57,7 +57,7 @@ def test_preset_has_tolerances_of_the_named_instrument_type(name):
         assert (tolerance.value, tolerance.unit) == (float(expected.split()[0]), expected.split()[1])
 
 
-def test_presets_have_settings_that_their_names_say():
+def test_identification_preset_names_agree_with_their_settings():
     assert preset("maldi-tof-tof").minimum_charge == preset("maldi-tof-tof").maximum_charge == 1
     assert "Phospho (STY)" in preset("phospho").variable_modifications
     assert {"TMT6plex (K)", "TMT6plex (N-term)", "Carbamidomethyl (C)"} == set(preset("tmt").fixed_modifications)

@@ -405,7 +405,7 @@ def test_intensities_are_not_predicted_for_peptides_with_tmt_label(plain, databa
     assert any("fragment intensities are not predicted: the label TMT6plex" in message for message in summary.messages)
 
 
-def test_label_in_second_pass_disables_predicted_intensities(plain, database, tmp_path):
+def test_isobaric_label_in_second_pass_disables_predicted_intensities(plain, database, tmp_path):
     """Matches of both passes are scored by a model trained on those of the first."""
     _, path = plain
     changes = {"second_pass": True, "second_pass_modifications": ("TMT6plex (K)",)}

@@ -306,7 +306,7 @@ def test_dia_nn_parquet_and_text_reports_give_equal_psms(spectra, database, tmp_
         assert other["posterior_error_probability"] == pytest.approx(row["posterior_error_probability"], rel=1e-6)
 
 
-def test_foreign_parquet_table_is_rejected_with_missing_column(tmp_path):
+def test_import_error_for_an_unknown_parquet_table_names_the_missing_column(tmp_path):
     pq.write_table(pa.table({"peptide": ["PEPTIDEK"], "scannr": ["scan=1"]}), tmp_path / "results.sage.parquet")
     with pytest.raises(InputError, match=r"has no column Modified.Sequence.*results.sage.tsv"):
         read_identifications([tmp_path / "results.sage.parquet"])

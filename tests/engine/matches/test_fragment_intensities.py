@@ -214,7 +214,7 @@ def test_intensities_are_not_predicted_without_b_and_y_ions() -> None:
     np.testing.assert_array_equal(feature_rows[rows], features(bonds.take(rows), MatchColumns(*(column[rows] for column in columns))))
 
 
-def test_matched_bonds_are_unchanged_by_take_and_join() -> None:
+def test_matched_bonds_are_retained_when_psms_are_selected_and_joined() -> None:
     bonds, _ = run(n_peptides=5)
     rows = np.array([3, 3, 0, 9])
     taken = bonds.take(rows)
@@ -244,7 +244,9 @@ def test_matched_bonds_are_unchanged_by_take_and_join() -> None:
         ({}, ("iTRAQ4plex (N-term)",), "the label iTRAQ4plex"),
     ],
 )
-def test_why_not_predicted_returns_the_reason_in_words(changes: dict[str, str], modifications: tuple[str, ...], reason: str) -> None:
+def test_reason_for_no_predicted_intensities_is_given_in_words(
+    changes: dict[str, str], modifications: tuple[str, ...], reason: str
+) -> None:
     parameters = IdentificationParameters.checked(changes)
     series = spectrum_ion_series(parameters.ion_series, Activation.UNKNOWN)
     why = why_not_predicted(parameters, [series], [parse_modification(modification) for modification in modifications])

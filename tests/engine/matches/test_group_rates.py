@@ -68,7 +68,7 @@ def test_error_rate_of_group_without_decoys_uses_decoys_of_all_groups():
     assert (rates(named, np.zeros(30, bool), np.arange(30)) >= 1 / 30).all()  # one false peptide is expected if the tail is unknown
 
 
-def test_group_leads_equal_differences_of_decoy_median_scores():
+def test_score_leads_of_psm_groups_equal_differences_of_decoy_medians():
     random = np.random.default_rng(3)
     group, is_decoy = random.integers(0, 3, 3000), random.random(3000) < 0.5
     score = random.normal(0, 1, 3000) + np.array([0.0, 2.0, -1.0])[group]

@@ -158,7 +158,7 @@ def test_pass_record_is_non_specific_for_unspecific_enzyme():
     assert PassRecord.of("first", Settings(), "specific").specificity == "non-specific"
 
 
-def test_widest_returns_the_largest_tolerance():
+def test_widest_of_several_tolerances_is_the_largest():
     tolerances = [Tolerance(10.0, "ppm"), Tolerance(0.5, "Da"), Tolerance(20.0, "ppm")]
     assert widest(tolerances) == tolerances[1]
     assert widest([]) is None

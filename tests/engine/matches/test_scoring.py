@@ -303,7 +303,7 @@ def test_scoring_stops_at_cancel_within_a_query(tmp_path: Path, monkeypatch: pyt
     assert searched[0].n_candidates[0] < len(searched_database.peptides) * forms / 2
 
 
-def test_scoring_ignores_peaks_heavier_than_all_ions(
+def test_scoring_ignores_peaks_above_the_heaviest_ion(
     small: Database, simulated: tuple[Spectra, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra, parameters = simulated[0], IdentificationParameters(variable_modifications=("Oxidation (M)",), score="xcorr")

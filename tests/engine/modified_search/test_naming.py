@@ -186,19 +186,19 @@ def test_two_modifications_are_named_with_both_sites():
         ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
     ],
 )
-def test_common_modifications_and_peptide_ends_have_separate_tiers(sequence, shift, best, tier):
+def test_mass_shifts_of_common_modifications_and_peptide_ends_have_own_fdr_tiers(sequence, shift, best, tier):
     tiers, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
     assert tiers[0] == tier if tier is not None else tiers[0] > END_TIER
     if tiers[0] < TIERS - 1:
         assert distance[0] == pytest.approx(0.003, abs=1e-4)
 
 
-def test_unknown_mass_shift_has_the_last_tier():
+def test_mass_shift_without_a_name_has_the_last_fdr_tier():
     tier, distance = tiers_of_shifts(places_of("PEPTIDEK", 123.4567, 4), CARBAMIDOMETHYL)
     assert tier[0] == TIERS - 1 and np.isinf(distance[0])
 
 
-def test_mass_shift_tier_agrees_with_name_in_any_batch(monkeypatch):
+def test_mass_shift_names_and_fdr_tiers_do_not_depend_on_batches(monkeypatch):
     """Check random shifts named together and in batches of seven: tiers before pairs have a name, with the distance of a possible name."""
     random = np.random.default_rng(3)
     residue_codes = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)

@@ -293,7 +293,7 @@ def test_known_modification_replaces_fixed_modification(tmp_path: Path) -> None:
     assert other == pytest.approx(sequence_mass("CKACDEFGHK") + 42.010565 + 238.229666 + carbamidomethyl + 2 * label, abs=1e-6)
 
 
-def test_peptide_index_with_forms_is_equal_in_mass_ranges(annotated, tmp_path: Path) -> None:
+def test_peptide_index_with_modified_forms_is_equal_in_mass_ranges(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters()
     proteins, whole = built(tmp_path / "index", database, settings)

@@ -167,7 +167,7 @@ def test_variants_that_cannot_be_applied_are_counted(tmp_path: Path) -> None:
     assert [result.proteins.accession(i) for i in range(len(result.proteins))] == ["sp|Q00001|Q00001_BOVIN", "sp|Q00001|Q00001_BOVIN:L9V"]
 
 
-def test_peptide_index_has_no_variants_without_the_parameter(annotated, tmp_path: Path) -> None:
+def test_peptide_index_has_no_variants_unless_requested(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters(known_variants=False)
     digestion = Digestion.of(settings, "specific")

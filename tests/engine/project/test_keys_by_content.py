@@ -25,7 +25,7 @@ def peptide_key(parameters: IdentificationParameters | None = None) -> str:
     return parts_digest(key_parts(DATABASES, parameters, Digestion.of(parameters, parameters.specificity)))
 
 
-def test_peptide_key_changes_with_a_corrected_cleavage_rule(monkeypatch):
+def test_peptide_index_key_changes_with_a_corrected_cleavage_rule(monkeypatch):
     before = peptide_key()
     corrected = replace(enzymes.ENZYMES["Trypsin"], not_before="")
     monkeypatch.setitem(enzymes._BY_ANY_NAME, "trypsin", corrected)
@@ -34,7 +34,7 @@ def test_peptide_key_changes_with_a_corrected_cleavage_rule(monkeypatch):
     assert peptide_key() == before
 
 
-def test_peptide_key_changes_with_a_corrected_modification_mass(monkeypatch):
+def test_peptide_index_key_changes_with_a_corrected_modification_mass(monkeypatch):
     before = peptide_key()
     parse = modifications.parse_modification
     monkeypatch.setattr(digestions, "parse_modification", lambda name: replace(parse(name), mass=parse(name).mass + 1e-6))
@@ -42,7 +42,7 @@ def test_peptide_key_changes_with_a_corrected_modification_mass(monkeypatch):
 
 
 @pytest.mark.parametrize("residue", ["A", "U", "Y"])
-def test_peptide_key_changes_with_a_corrected_residue_mass(residue, monkeypatch):
+def test_peptide_index_key_changes_with_a_corrected_residue_mass(residue, monkeypatch):
     before = peptide_key()
     corrected = masses.RESIDUE_MASS.copy()
     corrected[ord(residue) - ord("A")] += 1e-9
@@ -50,14 +50,14 @@ def test_peptide_key_changes_with_a_corrected_residue_mass(residue, monkeypatch)
     assert peptide_key() != before
 
 
-def test_peptide_key_changes_when_a_residue_gets_a_mass(monkeypatch):
+def test_peptide_index_key_changes_when_a_residue_gets_a_mass(monkeypatch):
     before = peptide_key()
     assert np.isnan(masses.RESIDUE_MASS[ord("B") - ord("A")])
     monkeypatch.setattr(digestions, "RESIDUE_MASS", np.nan_to_num(masses.RESIDUE_MASS, nan=114.5))
     assert peptide_key() != before
 
 
-def test_peptide_key_changes_with_terminal_masses(monkeypatch):
+def test_peptide_index_key_changes_with_terminal_masses(monkeypatch):
     before = peptide_key()
     monkeypatch.setattr(digestions, "WATER_MASS", masses.WATER_MASS + 1e-9)
     assert peptide_key() != before
@@ -83,11 +83,11 @@ def test_peptide_key_changes_with_terminal_masses(monkeypatch):
         {"decoys_in_database": "leave-out"},
     ],
 )
-def test_peptide_key_changes_with_every_peptide_parameter(changes):
+def test_peptide_index_key_changes_with_every_peptide_parameter(changes):
     assert peptide_key(IdentificationParameters(**changes)) != peptide_key()
 
 
-def test_peptide_key_ignores_settings_without_effect_on_peptides():
+def test_peptide_index_key_ignores_settings_without_effect_on_peptides():
     """Check another name of the same enzyme, and fixed modifications in another order."""
     settings = {"fdr": 0.05, "precursor_tolerance": "5 ppm", "variable_modifications": (), "index_memory": 64, "enzyme": "MS:1001251"}
     assert peptide_key(IdentificationParameters(**settings)) == peptide_key()

@@ -123,7 +123,7 @@ def test_pairwise_amounts_ignore_one_outlier_peptide():
     assert quantities[1] / quantities[0] == pytest.approx(2.0)
 
 
-def test_medians_of_groups_equal_numpy():
+def test_medians_of_grouped_values_equal_numpy():
     rng = np.random.default_rng(4)
     value, group = rng.normal(size=500), rng.integers(0, 40, 500)
     value[rng.random(500) < 0.2] = np.nan
@@ -140,7 +140,7 @@ def test_top_3_amounts_use_the_same_peptides_in_all_samples():
     np.testing.assert_allclose(protein_amounts(peptides, peptides, grouping, "median").value[0], [8.0, 8.0])
 
 
-def test_summed_quantities_retain_the_state_of_missing_values():
+def test_summed_quantities_retain_the_reason_of_missing_values():
     value = np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, np.nan]])
     state = np.array([[State.TRANSFERRED, State.TOO_LOW], [State.NOT_SEEN] * 2, [State.MEASURED, State.NOT_SEEN]], np.int8)
     sums = RawQuantities(value, state).summed(np.array([1, 0, 1]), 3)

@@ -84,7 +84,7 @@ def rows_of(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_msstats_has_a_row_for_each_ion_and_run(made, tmp_path):
+def test_msstats_export_has_a_row_for_each_ion_and_run(made, tmp_path):
     path = exported(made, "msstats", tmp_path / "m.tsv", options={"design": made.parent / "free.tsv"})
     rows = rows_of(path)
     assert list(rows[0]) == MSSTATS.split()
@@ -98,7 +98,7 @@ def test_msstats_has_a_row_for_each_ion_and_run(made, tmp_path):
         assert row["BioReplicate"] == f"s{row['Run'][1]}" and row["Condition"] == "ab"[int(row["Run"][1]) // 2]
 
 
-def test_msstats_tmt_has_a_row_for_each_spectrum_and_channel(made, tmp_path):
+def test_msstats_tmt_export_has_a_row_for_each_spectrum_and_channel(made, tmp_path):
     path = exported(made, "msstats", tmp_path / "m.tsv", preset="tmt", label="tmt-6", options={"design": made.parent / "tmt.tsv"})
     rows = rows_of(path)
     assert list(rows[0]) == MSSTATS_TMT.split()
@@ -108,7 +108,7 @@ def test_msstats_tmt_has_a_row_for_each_spectrum_and_channel(made, tmp_path):
     assert len({(row["PSM"], row["Run"], row["Channel"]) for row in rows}) == len(rows)
 
 
-def test_msstats_requires_conditions_and_intensities(made, tmp_path):
+def test_msstats_export_requires_conditions_and_intensities(made, tmp_path):
     with pytest.raises(ParameterError, match="the run has none: quantify with a design"):
         exported(made, "msstats", tmp_path / "m.tsv")
     with pytest.raises(ParameterError, match="the run has numbers of spectra alone"):

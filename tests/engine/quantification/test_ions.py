@@ -43,7 +43,7 @@ def ions_at(charge: np.ndarray, mz: np.ndarray, isotopes: np.ndarray, n_isotopes
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_traces_of_others_equals_the_definition(seed):
+def test_traces_of_overlapping_ions_equal_the_definition(seed):
     rng, n = np.random.default_rng(seed), 60
     base = rng.choice([500.0, 500.003, 500.5, 501.0033, 640.2], n) + rng.choice([0.0, 0.0, ISOTOPE_SPACING / 2, ISOTOPE_SPACING], n)
     isotopes = rng.uniform(0.05, 1.0, (n, 5))

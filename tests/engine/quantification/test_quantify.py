@@ -120,7 +120,7 @@ def test_ion_traces_use_spectra_of_one_faims_voltage(tmp_path, n_voltages):
     assert any(message.startswith("FAIMS:") for message in summary.messages) == (n_voltages > 1)
 
 
-def test_quantify_names_files_that_are_copies(tmp_path):
+def test_quantify_reports_files_that_are_copies_of_others(tmp_path):
     run, peptides = voltage_run(8, 1, 20)
     folder = write_project(tmp_path, {"one": run, "two": run}, {f"P{i}": [peptide] for i, peptide in enumerate(peptides)})
     summary = quantify(folder, method="counts")

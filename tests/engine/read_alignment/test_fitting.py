@@ -82,7 +82,7 @@ def test_reads_command_reports_that_reads_are_mapped(files: tuple[Path, Path], t
     assert len(identities) == 40 and min(identities) > 0.8
 
 
-def test_prefix_mode_rejects_reads_from_anywhere_in_a_genome(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_read_alignment_in_prefix_mode_rejects_reads_from_inside_a_genome(files: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "found.sam"
     plain = tmp_path / "plain.fasta"
     plain.write_text("".join(f">r{k}\n{read}\n" for k, read in enumerate(files[1].read_text().split("\n")[1::4])), encoding="utf-8")

@@ -43,7 +43,7 @@ def test_spectrum_selection_requires_all_properties(spectra: Spectra, charges, m
 
 
 @pytest.mark.parametrize(("text", "expected"), [("500..2000", (500, 2000)), ("..7.5", (-np.inf, 7.5)), ("1e3..", (1000, np.inf))])
-def test_number_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
+def test_number_range_may_have_one_limit_only(text: str, expected: tuple[float, float]) -> None:
     assert number_range(text, "masses") == expected
 
 

@@ -59,7 +59,7 @@ def test_spectrum_index_accepts_first_and_last_spectra_without_peaks() -> None:
 @pytest.mark.parametrize(
     ("mask", "charges"), [(0b100, [2]), (0b1100, [2, 3]), (0b10, [1]), (0, [2, 3, 4]), (1, [2, 3, 4]), (1 << 20, [20])]
 )
-def test_spectrum_index_uses_charges_of_the_file_or_all_possible(mask: int, charges: list[int]) -> None:
+def test_spectrum_index_uses_all_possible_charges_if_the_file_has_none(mask: int, charges: list[int]) -> None:
     index = build(spectra([THREE], [500.0], [mask]), plain(minimum_charge=2, maximum_charge=4))
     expected = [(0, charge, pytest.approx((500.0 - PROTON) * charge, rel=1e-12)) for charge in charges]
     assert queries(index) == expected
@@ -141,7 +141,7 @@ def test_spectrum_index_only_selects_queries_of_the_given_spectra() -> None:
         assert some.arrays.mz[low:high].tolist() == alone.arrays.mz[begin:end].tolist()
 
 
-def test_spectrum_index_corrected_sorts_by_corrected_mass() -> None:
+def test_spectrum_index_with_corrected_masses_is_sorted_again() -> None:
     """Errors that change the order of two spectra."""
     true, error = np.array([500.0, 500.001, 700.0]), np.array([6.0, -3.0, 0.0])
     index = build(spectra([THREE] * 3, list((true - PROTON) * (1 + error * 1e-6) + PROTON), [0b10] * 3), plain())

@@ -61,7 +61,7 @@ def test_false_share_interval_with_incomplete_decoys_covers_95_percent(ratio: fl
     assert held >= 0.95 * 600 - 3 * math.sqrt(600 * 0.95 * 0.05)
 
 
-def test_q_values_add_expected_decoys_up_to_one() -> None:
+def test_q_values_add_at_most_one_expected_decoy_to_the_decoy_count() -> None:
     score, is_decoy = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([False, False, False, True, False])
     q = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
     np.testing.assert_allclose(q, [0.1, 0.1, 0.2, 0.5, 0.5])  # rates 0.1, 0.2 / 2, 0.6 / 3, 1.9 / 3 and 2 / 4

@@ -39,7 +39,7 @@ def test_superpositions_are_equal_on_cpu_gpu_and_lost_gpu(failing_launch):
             np.testing.assert_array_equal(column, expected_column, err_msg=name)
 
 
-def test_hits_of_batched_queries_equal_single_queries():
+def test_structure_hits_of_batched_queries_equal_those_of_single_queries():
     rng, n, length = np.random.default_rng(2), 4, 24
     residue = rng.integers(0, 20, n * length).astype(np.int8)
     position = np.concatenate([random_chain(rng, length) for _ in range(n)]).astype(np.float32)

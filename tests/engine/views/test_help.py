@@ -70,7 +70,7 @@ def test_citations_are_complete_as_text_and_bibtex() -> None:
         ("ratio a/b", "ratio a/b"),
     ],
 )
-def test_without_private_removes_folders_of_files(text: str, expected: str) -> None:
+def test_bug_report_text_contains_no_folders_of_files(text: str, expected: str) -> None:
     assert without_private(text) == expected
 
 
@@ -84,7 +84,7 @@ def test_bug_report_has_private_names_on_request_only() -> None:
     assert "secret folder" not in hidden and "a.mzML" in hidden and str(Path.home()) + "/" not in hidden
 
 
-def test_without_private_removes_user_and_machine_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_report_text_contains_no_user_and_machine_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(getpass, "getuser", lambda: "lovelace")
     monkeypatch.setattr(socket, "gethostname", lambda: "difference-engine")
     assert without_private("lovelace at difference-engine, loveliness") == "(user) at (machine), loveliness"

@@ -54,7 +54,7 @@ def by_sequence(project) -> dict[str, dict[str | None, list[float]]]:
     return quantities
 
 
-def test_linked_quantities_are_changes_or_means(made):
+def test_linked_peptide_quantities_are_log2_changes_or_means(made):
     project, design, sequences = made
     opened = Project.open(project)
     linked = LinkedQuantities(opened, "import-0001")

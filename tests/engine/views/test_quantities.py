@@ -222,7 +222,7 @@ def test_trace_measured_between_detected_borders_equals_the_search(run):
         measured_between(trace, ion.pattern, trace.seconds[0] - 9, trace.seconds[0] - 8)
 
 
-def test_quantity_tables_are_unchanged_without_corrections(project, run):
+def test_quantity_tables_are_unchanged_without_corrected_traces(project, run):
     tables = {table.name: read_stored(project, run.run.id, table, list(table.by_name)) for table in TABLES}
     again = corrected_tables(tables, {}, QuantificationParameters.checked(dict(run.run.parameters)))
     for name, table in tables.items():

@@ -167,7 +167,7 @@ def test_selected_protein_peptide_and_psm_show_the_spectrum(shared_results: Open
     assert view.psms.all_button.isHidden()
 
 
-def test_selected_psm_can_select_its_protein(shared_results: Opener, qtbot: QtBot) -> None:
+def test_protein_and_peptide_of_the_selected_psm_can_be_selected(shared_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     proteins = {accession for row in accepted(results.proteins.to_pylist()) for accession in row["accessions"]}
     peptides = {row["peptide"] for row in accepted(results.peptides.to_pylist())}

@@ -85,7 +85,7 @@ def test_least_run_returns_minimum_of_each_measured_time():
     assert sum(parts(Run(0.02, 0.015, 0.004), Run(0.015, 0.014, 0.001))[1:]) <= 0.015
 
 
-def test_runs_in_turn_measures_one_run_of_the_cpu():
+def test_calibration_measures_one_run_of_a_sample_on_the_cpu():
     sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
     (run,) = runs_in_turn(sample, Processor(1))
     assert run.is_noted
