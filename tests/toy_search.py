@@ -38,7 +38,7 @@ TABLES = (
         (
             Column("residue", "Residue", "One-character code", width=8),
             Column("count", "Count", "How often it occurs", "integer"),
-            Column("share", "Share", "Part of all residues", "percent", unit="%"),
+            Column("share", "Share", "Part of all residues", "percent"),
         ),
     ),
 )

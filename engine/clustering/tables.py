@@ -30,7 +30,7 @@ _CHARGE = Column(
     high=_MAXIMUM_CHARGE,
 )
 _MZ = Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f", is_nullable=True, low=-1e9, high=1e9)
-_TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True, low=-1e12, high=1e12)
+_TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="s", saved=".3f", is_nullable=True, low=-1e12, high=1e12)
 _FILE = Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False)
 _CLUSTER = Column("cluster", "Cluster", "Number of the cluster", "identifier", 8)
 _N_MEMBERS = Column("n_members", "Spectra", "Number of spectra in the cluster", "integer", 7, low=0, high=1 << 40)
@@ -59,7 +59,6 @@ CLUSTERS = Table.of(
             "Fraction of the spectra with any label that have the most frequent label",
             "percent",
             8,
-            unit="%",
             is_shown=False,
             is_nullable=True,
         ),

@@ -75,7 +75,7 @@ MATCHES = Table.of(
             "posterior_error_probability", "PEP", "Probability that the match is wrong", "probability", 9, is_shown=False, is_nullable=True
         ),
         Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, unit="Th"),
-        Column("retention_time", "RT", "Retention time", "minutes", 8, is_nullable=True),
+        Column("retention_time", "RT", "Retention time", "minutes", 8, unit="s", is_nullable=True),
         Column(
             "kind",
             "Kind",

@@ -62,7 +62,7 @@ PSM_COLUMNS = (
     Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
     Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
     Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
-    Column("retention_time", "RT", "Retention time of the spectrum", "minutes", 8, unit="min", saved=".3f", is_nullable=True),
+    Column("retention_time", "RT", "Retention time of the spectrum", "minutes", 8, unit="s", saved=".3f", is_nullable=True),
     Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f"),
     Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1, high=_MAXIMUM_CHARGE),
     Column(
@@ -314,7 +314,6 @@ PROTEIN_COLUMNS = (
         "Fraction of the first protein's residues that are covered by peptides",
         "percent",
         8,
-        unit="%",
         saved=".4f",
         is_nullable=True,
     ),

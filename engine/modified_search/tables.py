@@ -39,7 +39,6 @@ MODIFICATIONS = Table.of(
             "Fraction of the peptides that were also identified without the mass shift",
             "percent",
             10,
-            unit="%",
             saved=".4f",
             is_nullable=True,
         ),

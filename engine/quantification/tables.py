@@ -269,11 +269,9 @@ ION_TRACES = Table.of(
             low=0,
             saved=".6g",
         ),
-        Column(
-            "retention_time", "RT", "Retention time of the maximum of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"
-        ),
-        Column("begin", "From", "Retention time of the start of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
-        Column("end", "To", "Retention time of the end of the trace", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
+        Column("retention_time", "RT", "Retention time of the maximum of the trace", "minutes", 8, unit="s", is_nullable=True, saved=".4f"),
+        Column("begin", "From", "Retention time of the start of the trace", "minutes", 8, unit="s", is_nullable=True, saved=".4f"),
+        Column("end", "To", "Retention time of the end of the trace", "minutes", 8, unit="s", is_nullable=True, saved=".4f"),
         Column("width", "Width", "Width of the trace at half its maximum", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
         Column("n_points", "Points", "Number of MS1 spectra that contain the ion", "integer", 6, low=0),
         Column(

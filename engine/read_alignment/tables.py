@@ -83,7 +83,6 @@ ALIGNMENTS = Table.of(
             "Fraction of the alignment's columns with equal bases or residues",
             "percent",
             8,
-            unit="%",
             saved=".4f",
             is_nullable=True,
             low=0,

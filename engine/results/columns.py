@@ -21,6 +21,8 @@ Kind = Literal[
 ]
 
 _PERCENT, _SECONDS = 100, 60
+_SHOWN_UNITS: dict[Kind, str] = {"percent": "%", "minutes": "min"}
+"""Units of displayed values that are stored in another unit."""
 _TYPES: dict[Kind, str] = {
     "text": "string",
     "texts": "list<string>",
@@ -40,16 +42,16 @@ class Column:
     ----------
     name
         Name in the file.
-    title, unit
-        Header without unit, and unit; a column without a title is never shown.
+    title
+        Header without unit; a column without a title is never shown.
+    unit
+        Unit of the stored and exported values, such as ``Da``; '' for numbers without unit. `shown_unit` is that of displayed values.
     meaning
         Description of the values as one sentence.
     kind
         Display type: ``identifier`` is an integer without thousands separators, ``probability`` a q-value or similar, ``e_value`` an
-        E-value,
-            ``percent`` a stored fraction shown in percent, ``minutes`` a time stored in seconds, ``texts`` and ``numbers`` are lists
-            (numbers are
-            joined by commas), and ``heat`` is a list of numbers shown as colours.
+        E-value, ``percent`` a stored fraction shown in percent, ``minutes`` a time stored in seconds; ``texts`` and ``numbers`` are lists
+        (numbers are joined by commas), and ``heat`` is a list of numbers shown as colours.
     width
         Width in the window, characters.
     decimals
@@ -107,8 +109,20 @@ class Column:
 
     @property
     def header(self) -> str:
-        """Title with unit, such as ``Mass (Da)``."""
-        return f"{self.title} ({self.unit})" if self.unit else self.title
+        """Title with the unit of displayed values, such as ``Mass (Da)``."""
+        return f"{self.title} ({self.shown_unit})" if self.title and self.shown_unit else self.title
+
+    @property
+    def shown_unit(self) -> str:
+        """Unit of displayed values, which `in_unit` returns."""
+        return _SHOWN_UNITS.get(self.kind, self.unit)
+
+    @property
+    def description(self) -> str:
+        """Meaning, with the unit of the values in files if displayed values have another."""
+        if not self.has_own_unit:
+            return self.meaning
+        return f"{self.meaning}; in files {f'in {self.unit}' if self.unit else 'a fraction, from 0 to 1'}"
 
     @property
     def is_number(self) -> bool:
@@ -117,8 +131,8 @@ class Column:
 
     @property
     def has_own_unit(self) -> bool:
-        """True if values are displayed in another unit than they are stored in."""
-        return self.kind in ("percent", "minutes")
+        """True if values are displayed in another unit than stored."""
+        return self.kind in _SHOWN_UNITS
 
     @property
     def saved_name(self) -> str:

@@ -64,7 +64,7 @@ SPECTRA = Table.of(
         Column("spectrum_id", meaning="Identifier of the spectrum in its file"),
         Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True),
         Column("spectrum_index", meaning="Index of the spectrum in its file, from 0", kind="identifier"),
-        Column("retention_time", meaning="Retention time of the spectrum in seconds", kind="minutes", is_nullable=True),
+        Column("retention_time", meaning="Retention time of the spectrum", kind="minutes", unit="s", is_nullable=True),
         Column("precursor_mz", meaning="Measured m/z of the precursor", kind="number", is_nullable=True),
         Column("precursor_intensity", meaning="Intensity of the precursor in the file", kind="number", type="float", is_nullable=True),
         Column(

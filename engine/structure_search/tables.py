@@ -90,9 +90,9 @@ HITS = Table.of(
         ),
         Column("z_score", "z-score", _Z_SCORE, "number", 8, 1, is_nullable=True),
         Column("e_value", "E-value", _E_VALUE, "e_value", 8, is_nullable=True, low=0),
-        Column("same_fold_probability", "Same fold", _SAME_FOLD, "percent", 9, unit="%", is_nullable=True, low=0, high=1),
+        Column("same_fold_probability", "Same fold", _SAME_FOLD, "percent", 9, is_nullable=True, low=0, high=1),
         Column("aligned_length", "Pairs", "Number of aligned residue pairs", "integer", 7, type="int32", low=0),
-        Column("identity", "Identity", "Fraction of the aligned pairs with identical residues", "percent", 8, unit="%", low=0, high=1),
+        Column("identity", "Identity", "Fraction of the aligned pairs with identical residues", "percent", 8, low=0, high=1),
         Column(
             "rmsd",
             "RMSD",
@@ -121,7 +121,7 @@ HITS = Table.of(
             3,
             is_nullable=True,
         ),
-        Column("query_coverage", "Coverage", "Fraction of the query's residues that are aligned", "percent", 8, unit="%", low=0, high=1),
+        Column("query_coverage", "Coverage", "Fraction of the query's residues that are aligned", "percent", 8, low=0, high=1),
         Column(
             "target_coverage",
             "Target coverage",
@@ -129,7 +129,6 @@ HITS = Table.of(
             "percent",
             8,
             is_shown=False,
-            unit="%",
             low=0,
             high=1,
         ),

@@ -50,7 +50,7 @@ _ITEMS: dict[str, tuple[Column, ...]] = {
             "Retention time of the spectrum",
             "minutes",
             8,
-            unit="min",
+            unit="s",
             is_shown=False,
             saved=".3f",
             is_nullable=True,

@@ -48,7 +48,7 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
         for table in (*search.result_tables, *_MADE.get(search.kind, ())):
             for column in (*(MARK_COLUMNS if table.takes_marks else ()), *table.columns):
                 if column.title and column.meaning:
-                    _note(result, (column.header, column.meaning, False), column.name, _place(table, search))
+                    _note(result, (column.header, column.description, False), column.name, _place(table, search))
         for field in search.model.describe():
             _note(result, (_header(field), field.help, True), field.name, f"form of {search.name}")
         for command in search.commands:

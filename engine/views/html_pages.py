@@ -90,7 +90,7 @@ def scrolled_table(rows: str) -> str:
 
 def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
     """Return the first rows of a result table as HTML with headers; `n_rows` is the number of rows of the whole table."""
-    head = "".join(f'<th title="{shown(column.meaning)}">{shown(column.header)}</th>' for column in columns)
+    head = "".join(f'<th title="{shown(column.description)}">{shown(column.header)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_cell(row[column.name], column) for column in columns)}</tr>" for row in values)
     return f"<p>{shown_rows_note(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
 

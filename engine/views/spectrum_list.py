@@ -61,7 +61,7 @@ def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
         (
             column,
             *(
-                Column(column.name, title, column.meaning, column.kind, width, decimals, unit="min" if column.kind == "minutes" else "")
+                Column(column.name, title, column.meaning, column.kind, width, decimals, unit="s" if column.kind == "minutes" else "")
                 for column, title, width, decimals in stored
             ),
             Column("charges", "z", "Possible charges of the precursor", width=5),

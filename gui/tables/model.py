@@ -257,7 +257,7 @@ class ParquetTableModel(QAbstractTableModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return self._headers.get(column.name, column.header)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.meaning
+            return column.description
         if role == Qt.ItemDataRole.TextAlignmentRole:
             # Centred, since the sort indicator would cover the end of a right-aligned header.
             return Qt.AlignmentFlag.AlignCenter if column.is_number else _SIDES[False]

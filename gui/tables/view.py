@@ -301,7 +301,7 @@ class TableView(QTableView):
             action = menu.addAction(column.header)
             action.setCheckable(True)
             action.setChecked(not self.isColumnHidden(section))
-            action.setToolTip(column.meaning)
+            action.setToolTip(column.description)
             action.toggled.connect(lambda is_shown, name=column.name: self._show_column(name, is_shown))
         menu.addSeparator()
         menu.addAction("Default columns").triggered.connect(self._usual_columns)

@@ -23,7 +23,7 @@ def test_help_glossary_has_each_column_and_setting() -> None:
     for search in SEARCHES:
         for table in search.result_tables:
             for column in table.columns:
-                assert not (column.title and column.meaning) or (column.header, column.meaning) in meanings, (table.name, column.name)
+                assert not (column.title and column.meaning) or (column.header, column.description) in meanings, (table.name, column.name)
         for field in search.model.describe():
             assert any(field.name in term.names and term.is_setting and field.help == term.meaning for term in terms)
     assert [term.title.casefold() for term in terms] == sorted(term.title.casefold() for term in terms)
