@@ -65,7 +65,7 @@ LIBRARY_SEARCH = Search(
         ),
     ),
     options=(STRICT_OPTION,),
-    shortcuts=("precursor_tolerance", "similarity"),
+    shortcuts=("precursor_tolerance", "fragment_tolerance", "similarity", "decoys"),
     writes="project",
     run=lambda request, progress: library_search.search.search_library(request, progress),
     modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.run_exporting),

@@ -53,8 +53,8 @@ class LibrarySummary(Summary):
 
     def lines(self) -> list[str]:
         """Return lines about what was searched and found."""
-        made = {"existing": "of its own", "shuffle": "of shuffled peptides", "none": ""}[self.decoys]
-        decoys = f", with {self.n_decoys:,} decoys {made}" if self.n_decoys else ""
+        origin = {"existing": "of the library", "shuffle": "of shuffled peptides", "none": ""}[self.decoys]
+        decoys = f", with {counted(self.n_decoys, 'decoy')} {origin}" if self.n_decoys else ", without decoys"
         lines = [
             f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} compared with "
             f"{counted(self.n_entries, 'library entry', 'library entries')}{decoys}, by {self.similarity}"

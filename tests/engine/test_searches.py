@@ -114,3 +114,9 @@ def test_search_help_names_every_option(search, capsys):
     for flag in ("--preset", "--set", "--device", "--threads", "--json", "--quiet", "--out", *(option.flag for option in search.options)):
         assert flag in text
     assert search_of_kind(search.kind) is search
+
+
+@each
+def test_search_with_an_option_for_precursors_has_one_for_fragments(search):
+    if "precursor_tolerance" in search.shortcuts:
+        assert ("fragment_tolerance" in search.model.model_fields) == ("fragment_tolerance" in search.shortcuts)

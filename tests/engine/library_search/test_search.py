@@ -15,6 +15,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.references import load_references, save_references
+from proteoscope.engine.library_search.summary import LibrarySummary
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search, search_of_kind
 from proteoscope.engine.views.run_account import run_account
@@ -238,3 +239,19 @@ def test_library_search_rejects_library_without_usable_entries(files, tmp_path):
     (tmp_path / "l.msp").write_text("Name: Empty\nPrecursorMZ: 301.1\nNum Peaks: 1\n100.0\t1\n")
     with pytest.raises(InputError, match=r"can be searched|no entry|none of"):
         run_search("library", {"spectra": [files[0]], "library": [tmp_path / "l.msp"]}, project=tmp_path / "p", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("decoys", "n_decoys", "text"),
+    [
+        ("existing", 1, ", with 1 decoy of the library, by cosine"),
+        ("shuffle", 1200, ", with 1,200 decoys of shuffled peptides, by cosine"),
+        ("none", 0, ", without decoys, by cosine"),
+    ],
+)
+def test_library_summary_states_the_decoys(decoys, n_decoys, text):
+    names = ("n_spectra", "n_searched", "n_entries", "n_matches", "n_shifted", "n_compounds", "n_psms", "n_peptides", "n_proteins")
+    counts = dict.fromkeys(names, 3)
+    run = {"run_id": None, "folder": None, "seconds": 1.0, "device": "cpu", "stages": {}, "messages": ()}
+    summary = LibrarySummary(**run, **counts, n_decoys=n_decoys, decoys=decoys, similarity="cosine", is_open=False)
+    assert summary.lines()[0].endswith(f"3 library entries{text}")
