@@ -20,8 +20,7 @@ class StageClock:
     ----------
     stages : dict
         Maps the name of a stage to ``{"seconds": float, "peak_memory_mb": float}``: wall time, and the peak resident memory of the process
-        during
-            the stage in megabytes (10^6 bytes). If the system cannot reset the peak, it is the peak since the start of the process.
+        during the stage in megabytes (10^6 bytes). If the system cannot reset the peak, it is the peak since the start of the process.
     works : dict
         Maps a workload type to the busy seconds of each device, by device name.
     """

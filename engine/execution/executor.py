@@ -185,8 +185,7 @@ class Session:
             True to store finished partitions in the checkpoint; False for the rounds of an iteration that stores its state.
         in_step : bool
             True for many short, similar rounds. One thread then serves all GPUs in turn, each with the same items as in the previous round.
-            Each
-                computation yields after its GPU has received all kernels and before waiting for the results.
+            Each computation yields after its GPU has received all kernels and before waiting for the results.
 
         Returns
         -------

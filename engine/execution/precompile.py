@@ -110,7 +110,7 @@ def _compiler() -> Iterator[Callable[[int], str]]:
     ------
     callable
         Function that takes the number of a kernel, compiles the kernel, and returns the reason if this failed, otherwise ''. It raises
-            EOFError with the reason if the process has ended.
+        EOFError with the reason if the process has ended.
     """
     program = own_program(f"from {kernels_package.cpu.signatures.__name__} import run_compiler; run_compiler()")
     with tempfile.TemporaryFile() as errors:

@@ -116,7 +116,7 @@ class Worker:
         Display name such as "cuda:0" or "cpu".
     search
         Generator function that computes a partition and yields results several times a second; raises DeviceError if the device fails. The
-            scheduler may close the generator after any result; another worker then computes the remaining items.
+        scheduler may close the generator after any result; another worker then computes the remaining items.
     account
         Cost and seconds of its results.
     is_processor
@@ -233,8 +233,7 @@ class Scheduler:
         Thread pool with one thread per worker; None creates one.
     in_turns
         True if the calling thread serves all workers in turn. Each worker then computes its items of the previous round, and idle workers
-        take
-            no items from others.
+        take no items from others.
 
     Attributes
     ----------
@@ -285,8 +284,7 @@ class Scheduler:
             If the user cancels.
         WorkersError
             If several workers were lost on the same items, or many one after the other. Any other exception of a worker is raised again
-            after
-                all workers have stopped.
+            after all workers have stopped.
         """
         if self._in_turns:
             with ExitStack() as stack:

@@ -188,7 +188,7 @@ class PredictableWorkloadType(WorkloadType, Protocol):
         -------
         float
             Number of operations in the unit of this workload type and device, such as cells of alignment matrices. Calibrations relate the
-                number to the seconds of samples.
+            number to the seconds of samples.
         """
 
 

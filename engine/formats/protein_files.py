@@ -47,7 +47,7 @@ def read_proteins(
         Progress, which receives messages and is checked for cancellation.
     every_record : bool
         True to return every record of the files in order, including empty and repeated records, and to accept nucleotides. Searches that
-            identify records by position use this; they read no spectra, so that error messages recommend only FASTA.
+        identify records by position use this; they read no spectra, so that error messages recommend only FASTA.
     with_chromosomes : bool
         True to read nucleotides: sequences may have up to `MAXIMUM_NUCLEOTIDES` bases, and records of GenBank and EMBL yield their own
         sequences instead of the proteins that they encode.

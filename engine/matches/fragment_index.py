@@ -70,8 +70,7 @@ class FragmentIndexSearch:
         GPUs, which search, and threads, which list the peptidoforms, and search if no GPU can.
     memory_bytes : int
         Memory limit of an index for one mass range, including its construction. The limit is exceeded if the peptidoforms within 0.1 Da
-        need
-            more, or if the building threads (32 MB each) need more than half of it.
+        need more, or if the building threads (32 MB each) need more than half of it.
     """
 
     def __init__(

@@ -148,7 +148,7 @@ class MatchedBonds:
         Residues as ASCII capitals.
     weight : ndarray of float32, shape (r, IONS)
         Square roots of the fractions of the total intensity in peaks that match ions of the bond after each residue; 0 without such a peak,
-            and in the last row of each peptide.
+        and in the last row of each peptide.
     is_known : ndarray of bool, shape (n,)
         True if the spectrum of the match was searched for b and y ions; nothing is predicted for other spectra.
     """

@@ -111,7 +111,7 @@ def infer_protein_groups(
         True for decoy proteins.
     decoy_partner : ndarray of int64, shape (n,), or None
         Index of the decoy of each target and of the target of each decoy, or -1. If given, q-values are "picked": of a group and the groups
-            with the decoys (or targets) of its members, only the best competes.
+        with the decoys (or targets) of its members, only the best competes.
     plus_one : bool
         True adds one decoy to the observed decoys (see `target_decoy.q_values`).
     decoy_ratio : float

@@ -125,7 +125,7 @@ class RescoringSettings(NamedTuple):
     ----------
     folds : int
         Number of folds, at least 2; the matches of a fold are scored by a model trained on the other folds. A hash of `peptide` assigns
-            matches to folds, independent of their order.
+        matches to folds, independent of their order.
     divisions : int or None
         Number of divisions to average; None uses 10 for small runs and 2 for large ones.
     iterations : int

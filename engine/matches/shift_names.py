@@ -144,7 +144,7 @@ class Named:
         Names in use, with masses; other termini and pairs have no Unimod identifier.
     possible : list of str, length n
         All matching names with masses, in order of preference: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names that are as
-            plausible as the first name and not distinguished from it by the tolerance.
+        plausible as the first name and not distinguished from it by the tolerance.
     """
 
     modification: NDArray[np.int64]

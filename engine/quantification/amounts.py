@@ -370,8 +370,7 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     -------
     ndarray of float64, shape (p, s)
         Amounts; NaN for groups without ions, and for samples without a ratio to the largest set of samples that are connected by shared
-        ions
-            (of equally large sets, the most abundant).
+        ions (of equally large sets, the most abundant).
     """
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     result = np.full((n_proteins, n_samples), np.nan)

@@ -163,7 +163,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     ------
     ParameterError
         If a blocking factor cannot be separated from the conditions, some samples have no level of it, or no degrees of freedom remain to
-            estimate errors.
+        estimate errors.
     """
     columns = np.array([i for i, sample in enumerate(design.samples) if sample.condition in groups], np.int64)
     condition = np.array([groups.index(design.samples[i].condition) for i in columns.tolist()], np.int64)

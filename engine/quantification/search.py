@@ -45,7 +45,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
     ----------
     request : SearchRequest
         Input ``project`` (folder of a project with identifications), with `QuantificationParameters`. Options: ``design``, a table of
-            samples; ``impurities``, a table of the impurities of an isobaric label; ``report``, a folder for tables and pages.
+        samples; ``impurities``, a table of the impurities of an isobaric label; ``report``, a folder for tables and pages.
     progress : Progress, optional
         Progress of the quantification.
 

@@ -56,7 +56,7 @@ class Alphabets:
         Centres of the classes of the nearest neighbour.
     separations, burials : ndarray of int64
         Ascending bounds of the codes: the code of a value is the number of bounds below it. There are separate bounds of separations for
-            neighbours before and after the residue.
+        neighbours before and after the residue.
     """
 
     conformations: NDArray[np.float64]

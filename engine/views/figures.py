@@ -226,16 +226,14 @@ class Panel:
         Minimum visible range of x and of y; None if the axis cannot be zoomed.
     is_standing
         True if zooming the y axis changes only its upper end, as for peaks: the base (the middle of a mirrored axis) is fixed, and the
-        mouse
-            wheel does not zoom the y axis.
+        mouse wheel does not zoom the y axis.
     of_view
         Function that returns a panel for a visible x range (low, high, width in pixels), with marks, y axis and `pick` for this range. Used
         if
         there are more marks than pixels; None if the marks do not depend on the range.
     pick
         Function that returns the mark at an x and a y value, given the width and height of a pixel in axis values; None selects the nearest
-        mark
-            that has targets or tooltips.
+        mark that has targets or tooltips.
     title
         Text above the panel.
     """

@@ -47,7 +47,7 @@ class QuantityFigure:
         Width and height on a page, points.
     make
         Function that returns the function which draws the figure, given the quantities and settings (comparison and thresholds); None if
-            the figure does not apply.
+        the figure does not apply.
     is_by_comparison
         True if there is one figure per comparison.
     """

@@ -40,7 +40,7 @@ class SearchDescription:
         Requested parameters. Formats have fields for ``enzyme``, ``specificity``, ``missed_cleavages``, ``precursor_tolerance``,
         ``fragment_tolerance``, ``fixed_modifications``, ``variable_modifications``, ``second_pass``, ``second_pass_modifications``,
         ``decoys``, ``decoy_prefix``, ``decoy_suffix`` and ``fdr``; each of these parameters may be missing. If the format allows it, all
-            parameters are also written as names and values.
+        parameters are also written as names and values.
     spectra, databases : sequence of str
         Paths of input files; if empty, the paths are taken from the passes.
     version : str
