@@ -35,7 +35,6 @@ __all__ = [
     "Handle",
     "Image",
     "Label",
-    "Mosaic",
     "PaperFigure",
     "Points",
     "Scale",
@@ -61,7 +60,6 @@ _LONGEST_NUMBER = 1e7
 """Smallest tick value that is shown in scientific notation."""
 FIXED_CHARACTER = 0.602
 """Width of a character of DejaVu Sans Mono relative to the font size."""
-_CELL_PIXELS = 2000
 _CAPITAL = 0.716
 """Height of capitals of Arial relative to the font size."""
 _CHARACTER = 0.56
@@ -196,44 +194,49 @@ class Image(Box):
 
 @dataclass(frozen=True)
 class Cells(Box):
-    """Grid of cells whose colours are values of `Shade`.
+    """A grid of coloured cells in a rectangle, drawn as one image.
 
     Attributes
     ----------
-    parts
-        Values -1 to 1, NaN for cells in the colour `missing`, shape (rows, columns), float64.
+    values
+        Colour of each cell, shape (rows, columns). Either uint8: 0 for none, otherwise an index into `inks`, plus 1; or float64: -1 to 1
+        as in `Shade`, NaN for the first of `inks`.
+    inks
+        Colours of the cells.
     targets
-        Objects that a click on a cell of each row selects, (rows,).
+        What a click on a cell of each row selects, shape (rows,) or (0,).
     tip
-        Function that returns the tooltip of a cell, given row and column.
+        Function that returns the tooltip of a row and column, or None.
+    scale
+        Size of a cell in files, pixels; some viewers blur small images.
     """
 
-    parts: NDArray[np.float64]
-    missing: Ink
-    targets: NDArray[np.int64]
-    tip: Callable[[int, int], str]
+    values: NDArray[np.uint8] | NDArray[np.float64]
+    inks: tuple[Ink, ...]
+    targets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    tip: Callable[[int, int], str] | None = None
+    scale: int = 1
 
-    def pixels(self, palette: Palette = PAPER, scale: int = 1) -> NDArray[np.uint8]:
-        """Return red, green, blue and opacity of the grid, with `scale` x `scale` pixels per cell.
-
-        The shape is (rows * scale, columns * scale, 4), uint8.
-        """
-        share = np.clip(np.nan_to_num(self.parts), -1.0, 1.0)[..., None]
-        back, low, high = (np.array(rgb_of(ink, palette), np.float64) for ink in (Shade(0.0), Shade(-1.0), Shade(1.0)))
+    def pixels(self, palette: Palette = PAPER) -> NDArray[np.uint8]:
+        """Return red, green, blue and opacity of each cell on a surface, shape (rows, columns, 4), uint8."""
+        colours = np.array([(0, 0, 0, 0), *((*rgb_of(ink, palette), 255) for ink in self.inks)], np.uint8)
+        if self.values.dtype == np.uint8:
+            # Four bytes as one number: NumPy looks it up several times faster than four separate bytes.
+            return colours.view(np.uint32).ravel()[self.values].view(np.uint8).reshape(*self.values.shape, 4)
+        share = np.clip(np.nan_to_num(self.values), -1.0, 1.0)[..., None]
+        back, low, high = (np.array((*rgb_of(Shade(part), palette), 255), np.float64) for part in (0.0, -1.0, 1.0))
         mixed = np.where(share < 0, back + (low - back) * -share, back + (high - back) * share)
-        mixed[~np.isfinite(self.parts)] = rgb_of(self.missing, palette)
-        opaque = np.full((*self.parts.shape, 1), 255.0)
-        pixels = np.rint(np.concatenate((mixed, opaque), axis=2)).astype(np.uint8)
-        return np.ascontiguousarray(pixels.repeat(scale, axis=0).repeat(scale, axis=1))
+        mixed[~np.isfinite(self.values)] = colours[1]
+        return np.rint(mixed).astype(np.uint8, order="C")
 
     def image(self) -> Image:
-        """Return the cells as an image on white, enlarged because some viewers blur small images."""
-        scale = max(1, min(16, _CELL_PIXELS // max(self.parts.shape)))
-        return Image(self.x, self.y, self.width, self.height, self.pixels(scale=scale))
+        """Return the cells as an image on a white page, with `scale` by `scale` pixels per cell."""
+        pixels = self.pixels().repeat(self.scale, axis=0).repeat(self.scale, axis=1)
+        return Image(self.x, self.y, self.width, self.height, pixels)
 
     def cell_at(self, x: float, y: float) -> tuple[int, int] | None:
         """Return the row and column at a point of the drawing, or None."""
-        n_rows, n_columns = self.parts.shape
+        n_rows, n_columns = self.values.shape
         row, column = math.floor((y - self.y) / self.height * n_rows), math.floor((x - self.x) / self.width * n_columns)
         return (row, column) if 0 <= row < n_rows and 0 <= column < n_columns else None
 
@@ -246,29 +249,7 @@ class Symbol(Box):
     ink: Ink = "text"
 
 
-@dataclass(frozen=True)
-class Mosaic(Box):
-    """Grid of cells of a few colours in a rectangle, drawn as one image.
-
-    Attributes
-    ----------
-    cells
-        Colour of each cell, shape (rows, columns), uint8: 0 for none, otherwise an index into `inks`, plus 1.
-    inks
-        Colours of the cells.
-    """
-
-    cells: NDArray[np.uint8]
-    inks: tuple[Ink, ...]
-
-    def pixels(self, palette: Palette = PAPER) -> NDArray[np.uint8]:
-        """Return red, green, blue and opacity on a surface, shape (rows, columns, 4), uint8."""
-        colours = np.array([(0, 0, 0, 0), *((*rgb_of(ink, palette), 255) for ink in self.inks)], np.uint8)
-        # Four bytes as one number: NumPy looks it up several times faster than four separate bytes.
-        return colours.view(np.uint32).ravel()[self.cells].view(np.uint8).reshape(*self.cells.shape, 4)
-
-
-Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Cells | Symbol | Spans | Mosaic
+Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Cells | Symbol | Spans
 
 
 @dataclass(frozen=True)
@@ -487,8 +468,6 @@ def _render_shape(shape: Shape, font_size: float, name: str) -> str:
             ends = zip(x1.tolist(), y.tolist(), (x2 - x1).tolist(), strict=True)
             path = "".join(f"M{at:.2f} {down:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z" for at, down, width in ends)
             return f'<path d="{path}" fill="{format_colour(ink)}"{_opacity(opacity)}/>'
-        case Mosaic():
-            return _render_shape(Image(shape.x, shape.y, shape.width, shape.height, shape.pixels()), font_size, name)
         case Points(ink=ink):
             path = "".join(f"M{x:g} {y:g}h.01" for x, y in shape.places.tolist())
             return f'<path d="{path}" fill="none" stroke="{format_colour(ink)}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'

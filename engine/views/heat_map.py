@@ -17,6 +17,8 @@ from proteoscope.engine.views.quantity_drawings import condition_inks, nothing_d
 __all__ = ["draw_heat_map"]
 
 _MISSING: Ink = "grid"
+_IMAGE_PIXELS = 2000
+"""Approximate length of the longer side of the image in files."""
 
 
 def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, height: float = 420.0, font_size: float = 8.0) -> Drawing:
@@ -70,7 +72,9 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
         reported = f"{value:.2f} log2, {heat.values[row, column]:+.2f} from the median" if np.isfinite(value) else "no quantity"
         return f"{samples.label[heat.rows[row]]} in {shown.samples[column]}: {reported}"
 
-    shapes.append(Cells(left, upper, right - left, bottom - upper, heat.values / heat.limit, _MISSING, heat.rows, tip))
+    scale = max(1, min(16, _IMAGE_PIXELS // max(n, n_samples)))
+    box = (left, upper, right - left, bottom - upper)
+    shapes.append(Cells(*box, heat.values / heat.limit, (_MISSING,), heat.rows, tip, scale))
     if has_names:
         middle = upper + row_step / 2 + font_size * 0.35
         shapes += [Label(right + 5, middle + at * row_step, label) for at, label in enumerate(labels)]

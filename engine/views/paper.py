@@ -30,7 +30,6 @@ from proteoscope.engine.views.drawings import (
     Drawing,
     Image,
     Label,
-    Mosaic,
     Points,
     Shape,
     Spans,
@@ -113,8 +112,8 @@ def draw_on(canvas: Canvas, drawing: Drawing) -> None:
 
 
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
-    """Draw a shape; `height` is that of the whole drawing, since ReportLab measures y from the bottom."""
-    if not isinstance(shape, Image | Cells | Mosaic | Clip):
+    """Draw a shape. `height`: height of the whole drawing, since ReportLab measures y from the bottom."""
+    if not isinstance(shape, Image | Cells | Clip):
         colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)
         canvas.setStrokeColor(colour)
@@ -141,8 +140,6 @@ def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None
             canvas.setFillAlpha(opacity)
             canvas.drawPath(bars, stroke=0, fill=1)
             canvas.setFillAlpha(1)
-        case Mosaic():
-            _draw(canvas, Image(shape.x, shape.y, shape.width, shape.height, shape.pixels()), height, font_size)
         case Points():
             for at, down in shape.places.tolist():
                 canvas.circle(at, height - down, shape.size / 2, stroke=0, fill=1)

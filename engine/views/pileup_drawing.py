@@ -16,10 +16,10 @@ from proteoscope.engine.views.drawings import (
     Axis,
     Bar,
     Basic,
+    Cells,
     Clip,
     Drawing,
     Label,
-    Mosaic,
     Shape,
     Spans,
     Sticks,
@@ -205,7 +205,7 @@ class PileupSheet(Sheet):
         """Draw bases of the reference as coloured blocks; `first` is the position of the first base."""
         cells, inks = _in_inks(codes[None, :])
         left, height = float(self._x(first - 0.5)), 0.6 * self.measure.line
-        return [Mosaic(left, self.inner.top + 0.2 * self.measure.line, len(codes) * self.step, height, cells, inks)]
+        return [Cells(left, self.inner.top + 0.2 * self.measure.line, len(codes) * self.step, height, cells, inks)]
 
     def _coverage(self) -> list[Shape]:
         """Draw the depth of the whole reference with a frame around the visible range."""
@@ -263,7 +263,7 @@ class PileupSheet(Sheet):
         is_insertion = pile.symbol[at] == _INSERTION
         x = self._x(pile.place[at] + np.where(is_insertion, 0.5, 0.0))
         if len(at) > _MOST_STICKS:
-            return self._mosaic(x, lane[at], pile.symbol[at])
+            return self._cells(x, lane[at], pile.symbol[at])
         shapes: list[Basic] = []
         for code in np.unique(pile.symbol[at]).tolist():
             same = pile.symbol[at] == code
@@ -278,8 +278,8 @@ class PileupSheet(Sheet):
             shapes += [Label(across, y, chr(code), "middle", "background", size=size) for across, y, code in rows]
         return shapes
 
-    def _mosaic(self, x: NDArray[np.float64], lane: NDArray[np.int64], symbol: NDArray[np.uint8]) -> list[Basic]:
-        """Draw many differences at once as a grid of cells; a cell shows its last difference."""
+    def _cells(self, x: NDArray[np.float64], lane: NDArray[np.int64], symbol: NDArray[np.uint8]) -> list[Basic]:
+        """Draw many differences at once as a grid of cells; the last difference in a cell is visible."""
         n_columns = int(max(self.inner.width, min(self.inner.width * 2, _CELLS)))
         per_point = n_columns / self.inner.width
         n_lanes = min(self.pile.n_lanes - self.first_lane, self.n_visible + 1)
@@ -291,11 +291,11 @@ class PileupSheet(Sheet):
         offsets, columns = ranges(start, stop)
         codes[np.repeat(lane - self.first_lane, np.diff(offsets)), columns] = np.repeat(symbol, np.diff(offsets))
         cells, inks = _in_inks(codes)
-        return [Mosaic(self.inner.left, self.top, self.inner.width, n_lanes * self.height, cells, inks)]
+        return [Cells(self.inner.left, self.top, self.inner.width, n_lanes * self.height, cells, inks)]
 
 
 def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ...]]:
-    """Return the colour indices in `Mosaic` of base codes (0 for no base), and the colours."""
+    """Return the colour indices for `Cells` of base codes (0 for no base), and the colours."""
     inks = (*dict.fromkeys(_INKS.values()), _OTHER)
     table = np.full(256, len(inks), np.uint8)
     table[0] = 0

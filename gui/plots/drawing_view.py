@@ -35,6 +35,7 @@ from proteoscope.engine.page_sizes import laid_out_size
 from proteoscope.engine.views.drawings import (
     Area,
     Bar,
+    Box,
     Cells,
     Clip,
     Curve,
@@ -42,7 +43,6 @@ from proteoscope.engine.views.drawings import (
     Handle,
     Image,
     Label,
-    Mosaic,
     PaperFigure,
     Points,
     Shape,
@@ -145,7 +145,7 @@ class DrawingView(QWidget):
     def target_at(self, place: QPointF) -> object | None:
         """Return the target of the topmost shape at a position, or None."""
         for shape in reversed(self._shapes):
-            if isinstance(shape, Cells) and (cell := shape.cell_at(place.x(), place.y())) is not None:
+            if isinstance(shape, Cells) and len(shape.targets) and (cell := shape.cell_at(place.x(), place.y())) is not None:
                 return int(shape.targets[cell[0]])
             if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(place):
                 return shape.target
@@ -361,8 +361,6 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             bars = [QRectF(left, top, right - left, height) for left, right, top in zip(x1.tolist(), x2.tolist(), y.tolist(), strict=True)]
             with _sharp(painter, height):
                 painter.drawRects(bars)
-        case Mosaic():
-            _paint(painter, Image(shape.x, shape.y, shape.width, shape.height, shape.pixels(palette)), palette, font, font_size)
         case Points(ink=ink):
             painter.setPen(QPen(qt_colour(ink, palette), shape.size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
             painter.drawPoints(_polygon(shape.places))
@@ -372,14 +370,10 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             outline, advance, capital = _symbol_outline(font, text)
             placed = QTransform.fromTranslate(x, y + height).scale(width / advance, height / capital)
             painter.fillPath(placed.map(outline), qt_colour(ink, palette))
-        case Image(x, y, width, height, pixels):
+        case Image() | Cells():
+            pixels = shape.pixels if isinstance(shape, Image) else shape.pixels(palette)
             picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
-            painter.drawImage(QRectF(x, y, width, height), picture)
-        case Cells(x, y, width, height):
-            pixels = shape.pixels(palette)
-            picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
-            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-            painter.drawImage(QRectF(x, y, width, height), picture)
+            painter.drawImage(_box(shape), picture)
         case Clip(x, y, width, height, shapes):
             painter.save()
             painter.setClipRect(QRectF(x, y, width, height), Qt.ClipOperation.IntersectClip)
@@ -390,7 +384,7 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
 
 def _tip(shape: Shape, place: QPointF) -> str:
     """Return the tooltip of a shape at a position, or ''."""
-    if isinstance(shape, Cells):
+    if isinstance(shape, Cells) and shape.tip is not None:
         cell = shape.cell_at(place.x(), place.y())
         return "" if cell is None else shape.tip(*cell)
     return shape.tip if isinstance(shape, Bar) and shape.tip and _box(shape).contains(place) else ""
@@ -474,5 +468,5 @@ def _polygon(places: np.ndarray) -> QPolygonF:
     return QPolygonF([QPointF(x, y) for x, y in places.tolist()])
 
 
-def _box(bar: Bar) -> QRectF:
-    return QRectF(bar.x, bar.y, bar.width, bar.height)
+def _box(box: Box) -> QRectF:
+    return QRectF(box.x, box.y, box.width, box.height)

@@ -92,7 +92,7 @@ def test_heat_map_drawing_has_cells_trees_and_description():
     assert heat is not None
     drawing = draw_heat_map(heat, samples, 420, 480)
     (cells,) = [shape for shape in drawing.shapes if isinstance(shape, Cells)]
-    assert cells.targets.tolist() == heat.rows.tolist() and cells.parts.shape == (30, 7)
+    assert cells.targets.tolist() == heat.rows.tolist() and cells.values.shape == (30, 7)
     texts = [shape.text for shape in drawing.shapes if isinstance(shape, Label)]
     assert drawing.title == "Heat map: the 30 most variable of 40 proteins in 7 samples"
     assert "average linkage, root mean square difference" in " ".join(texts) and "no quantity" in texts
@@ -126,13 +126,15 @@ def test_conditions_have_one_colour_in_all_figures():
 @pytest.mark.parametrize("palette", [PAPER, Palette("#16181c", "#e6e8eb", "#a7aeb9", "#454b55")])
 def test_heat_map_cells_have_the_colours_of_the_scale(palette):
     parts = np.array([[-2.0, -0.5, 0.0], [0.25, 1.0, np.nan]])
-    pixels = Cells(0, 0, 30, 20, parts, "grid", np.arange(2), "{} {}".format).pixels(palette, 2)
-    assert pixels.shape == (4, 6, 4) and (pixels[..., 3] == 255).all()
+    cells = Cells(0, 0, 30, 20, parts, ("grid",), scale=2)
+    pixels, enlarged = cells.pixels(palette), cells.image().pixels
+    assert pixels.shape == (2, 3, 4) and (pixels[..., 3] == 255).all()
+    assert enlarged.shape == (4, 6, 4) and (enlarged[1::2, ::2] == cells.pixels()).all()
     for row in range(2):
         for column in range(3):
             part = float(parts[row, column])
             wanted = rgb_of("grid" if part != part else Shade(part), palette)
-            assert np.abs(pixels[2 * row + 1, 2 * column, :3].astype(int) - wanted).max() <= 1
+            assert np.abs(pixels[row, column, :3].astype(int) - wanted).max() <= 1
 
 
 def test_heat_map_explains_too_few_or_too_many_quantities():

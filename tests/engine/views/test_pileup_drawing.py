@@ -9,7 +9,7 @@ import pytest
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.views.depth import Depth
-from proteoscope.engine.views.drawings import Clip, Drawing, Mosaic, Spans, Sticks, svg
+from proteoscope.engine.views.drawings import Cells, Clip, Drawing, Spans, Sticks, svg
 from proteoscope.engine.views.palette import Palette, rgb_of
 from proteoscope.engine.views.paper import pdf
 from proteoscope.engine.views.pileup import Pileup, find_differences
@@ -169,21 +169,21 @@ def test_pileup_differences_have_the_colours_of_bases(n_differences: int) -> Non
     pile = pile_of(np.full(40, 1), np.full(40, LENGTH), n_differences)
     sheet = PileupSheet(pile, (), (0.5, LENGTH + 0.5), TextMeasure(), (1048, 300))
     sticks = {stick.ink: len(stick.x) for stick in parts(sheet.draw(), Sticks)}
-    mosaics = parts(sheet.draw(), Mosaic)
+    grids = parts(sheet.draw(), Cells)
     if n_differences == 50:
-        assert not mosaics and sum(sticks.values()) == 50 and len(sticks) == len(np.unique(pile.symbol))
+        assert not grids and sum(sticks.values()) == 50 and len(sticks) == len(np.unique(pile.symbol))
         return
-    (mosaic,) = mosaics
+    (cells,) = grids
     surface = Palette("#000000", "#ffffff", "#777777", "#777777")
-    pixels = mosaic.pixels(surface)
-    assert pixels.shape[:2] == mosaic.cells.shape and not pixels[mosaic.cells == 0, 3].any()
-    cell_height, cell_width = mosaic.height / mosaic.cells.shape[0], mosaic.width / mosaic.cells.shape[1]
+    pixels = cells.pixels(surface)
+    assert pixels.shape[:2] == cells.values.shape and not pixels[cells.values == 0, 3].any()
+    cell_height, cell_width = cells.height / cells.values.shape[0], cells.width / cells.values.shape[1]
     shown = {(int(lane), round(float(x))) for lane, x in zip(pile.lane[pile.read], pile.place, strict=True)}
     for lane, place in sorted(shown)[::97]:
         row = int((lane * sheet.height + sheet.height / 2) / cell_height)
-        column = int((place - 0.5) / LENGTH * mosaic.width / cell_width)
+        column = int((place - 0.5) / LENGTH * cells.width / cell_width)
         near = {tuple(pixel) for pixel in pixels[row, max(0, column - 2) : column + 3, :3].tolist()}
         nearby = pile.symbol[(pile.lane[pile.read] == lane) & (np.abs(pile.place - place) <= 4)]
-        assert near & {rgb_of(ink, surface) for ink in mosaic.inks} and len(nearby)
+        assert near & {rgb_of(ink, surface) for ink in cells.inks} and len(nearby)
     is_empty = ~np.isin(np.arange(40), pile.lane[pile.read])
     assert not is_empty.any()
