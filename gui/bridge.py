@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from proteoscope.engine.jobs import Job, JobEvent, ProgressEvent
+from proteoscope.gui.actions import delayed
 
 __all__ = ["JobBridge"]
 
@@ -34,10 +35,7 @@ class JobBridge(QObject):
         self._pending: list[JobEvent] = []
         self._is_awake = False
         self._is_open = True
-        self._timer = QTimer(self)
-        self._timer.setInterval(_INTERVAL_MS)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.deliver)
+        self._timer = delayed(self, self.deliver, _INTERVAL_MS)
         self._arrived.connect(self._timer.start, Qt.ConnectionType.QueuedConnection)
 
     def handle(self, event: JobEvent) -> None:

@@ -5,37 +5,64 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QPushButton, QStyle, QStyleOptionButton, QToolButton
+from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtWidgets import QMenu, QPushButton, QStyle, QStyleOptionButton, QToolButton
 
 from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import described
 from proteoscope.gui.theme import colours
 
-__all__ = ["PrimaryButton", "text_button", "tool_button"]
+__all__ = ["PrimaryButton", "action_button", "menu_button", "push_button", "text_button", "tool_button"]
 
+_ICON_SIZE = QSize(16, 16)
 _HOVERED, _PRESSED = 112, 130
 """Factors of `QColor.darker` for the background under the pointer and of a pressed button; 112 is 12 % darker."""
 
 
 def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButton:
     """Return a small flat button with an icon."""
-    button = QToolButton()
-    button.setAutoRaise(True)
-    button.setIconSize(QSize(16, 16))
-    button.setToolTip(tip)
-    button.setAccessibleName(tip)
+    button = described(QToolButton(autoRaise=True), tip, tip)
+    button.setIconSize(_ICON_SIZE)
     set_icon(button, icon)
     button.clicked.connect(clicked)
     return button
 
 
-def text_button(text: str, tip: str, clicked: Callable[[], object], name: str = "") -> QToolButton:
+def text_button(text: str, tip: str, clicked: Callable[[], object] | None = None, name: str = "", *, is_flat: bool = False) -> QToolButton:
     """Return a button with a text and an optional accessible name."""
-    button = QToolButton()
+    button = described(QToolButton(autoRaise=is_flat), name, tip)
     button.setText(text)
-    button.setToolTip(tip)
-    button.setAccessibleName(name)
-    button.clicked.connect(lambda: clicked())
+    if clicked is not None:
+        button.clicked.connect(lambda: clicked())
+    return button
+
+
+def menu_button(text: str, tip: str, menu: QMenu, name: str = "", *, is_flat: bool = False) -> QToolButton:
+    """Return a button with a text that opens a menu."""
+    button = text_button(text, tip, name=name, is_flat=is_flat)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setMenu(menu)
+    return button
+
+
+def action_button(action: QAction, style: Qt.ToolButtonStyle = Qt.ToolButtonStyle.ToolButtonIconOnly) -> QToolButton:
+    """Return a button for an action, flat if it has only an icon."""
+    has_text = style != Qt.ToolButtonStyle.ToolButtonIconOnly
+    button = QToolButton(autoRaise=not has_text, toolButtonStyle=style)
+    button.setDefaultAction(action)
+    if not has_text:
+        button.setIconSize(_ICON_SIZE)
+        button.setAccessibleName(action.text().replace("&", ""))
+    return button
+
+
+def push_button(text: str, clicked: Callable[[], object] | None = None, icon: str = "", tip: str = "", name: str = "") -> QPushButton:
+    """Return a large button, which the Enter key does not press unless it has the keyboard focus."""
+    button = described(QPushButton(text, autoDefault=False), name, tip)
+    if icon:
+        set_icon(button, icon)
+    if clicked is not None:
+        button.clicked.connect(lambda: clicked())
     return button
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.jobs import JobQueue
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.dialogs import CloseDialog
 
 __all__ = ["Closing"]
@@ -38,10 +39,7 @@ class Closing(QObject):
         """The open confirmation dialog, or None."""
         self.is_agreed = False
         """True if the user has confirmed, so that the window closes as soon as no job runs."""
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.setInterval(_MAXIMUM_MS_TO_STOP)
-        self._patience.timeout.connect(window.close)
+        self._patience = delayed(self, window.close, _MAXIMUM_MS_TO_STOP)
 
     def may_close(self) -> bool:
         """Return True if the window may close now; otherwise ask the user."""

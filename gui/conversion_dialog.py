@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QWidget
 
 from proteoscope.engine.entry import Input
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
@@ -20,7 +20,7 @@ from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.forms.path_line import OutputLine, ProjectLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, label_of, toned_label
 from proteoscope.gui.tasks import ConversionTask
 
 __all__ = ["ConversionDialog"]
@@ -149,8 +149,7 @@ class ConversionDialog(JobDialog):
         choices = Section("Filter")
         grid: QGridLayout = choices.grid
         for column, (line, frame) in enumerate(self._frames.items()):
-            label = QLabel(f"&{line.accessibleName()}")
-            label.setBuddy(line)
+            label = label_of(f"&{line.accessibleName()}", line)
             grid.addWidget(label, 0, column)
             grid.addWidget(frame, 1, column)
             grid.setColumnStretch(column, 1)
@@ -165,9 +164,4 @@ class ConversionDialog(JobDialog):
 
 
 def _line(name: str, hint: str, help: str) -> QLineEdit:
-    line = QLineEdit()
-    line.setAccessibleName(name)
-    line.setPlaceholderText(hint)
-    line.setToolTip(f"{help}, for example {hint}; empty for all")
-    line.setClearButtonEnabled(True)
-    return line
+    return described(QLineEdit(placeholderText=hint, clearButtonEnabled=True), name, f"{help}, for example {hint}; empty for all")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLabel, QTableView, QWidget
 
 from proteoscope.engine.entry import Input
 from proteoscope.gui.bridge import JobBridge
@@ -20,7 +20,8 @@ from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.path_line import FolderLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
-from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.labels import described, label_of, tip_text, toned_label
+from proteoscope.gui.layouts import STRETCH, in_row
 from proteoscope.gui.tasks import DatabaseTask
 
 if TYPE_CHECKING:
@@ -102,10 +103,10 @@ class DatabaseDialog(JobDialog):
             "the folder of the database; created if missing",
             "A new or empty folder, or a database to update",
         )
-        self.confidence = NumberBox(0.0, 100.0)
-        self.confidence.setAccessibleName("Minimum pLDDT")
-        self.confidence.setToolTip(
-            "Residues of predicted structures with a lower pLDDT are skipped; 0 takes all residues, 70 only confident residues"
+        self.confidence = described(
+            NumberBox(0.0, 100.0),
+            "Minimum pLDDT",
+            "Residues of predicted structures with a lower pLDDT are skipped; 0 takes all residues, 70 only confident residues",
         )
         self._confidence_frame = Outlined(self.confidence)
         self.left_out = QTableView()
@@ -172,13 +173,9 @@ class DatabaseDialog(JobDialog):
     def _lay_out(self, words: QLabel) -> None:
         card = Section("Input structures")
         card.grid.addWidget(self.sources, 0, 0, 1, 3)
-        confidence = QLabel("&Minimum pLDDT of predicted structures")
-        confidence.setBuddy(self.confidence)
+        confidence = label_of("&Minimum pLDDT of predicted structures", self.confidence)
         confidence.setToolTip(self.confidence.toolTip())
-        line = QHBoxLayout()
-        line.addWidget(confidence)
-        line.addWidget(self._confidence_frame)
-        line.addStretch(1)
+        line = in_row(confidence, self._confidence_frame, STRETCH)
         table = self.left_out
         table.setAccessibleName("Skipped chains")
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

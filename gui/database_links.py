@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from proteoscope.engine.views.database_links import DatabaseLink, links_of_names
+from proteoscope.gui.actions import action_of
 
 __all__ = ["LinksButton", "link_actions", "open_link"]
 
@@ -24,9 +25,7 @@ def link_actions(links: Iterable[DatabaseLink], report: Callable[[str], object],
     """Return a menu action for each entry. If there is no browser, an action calls `report` with a message."""
     actions = []
     for link in links:
-        action = QAction(f"Open {link.title} in the browser", parent)
-        action.setToolTip(link.url)
-        action.triggered.connect(partial(_open, link, report))
+        action = action_of(parent, f"Open {link.title} in the browser", partial(_open, link, report), tip=link.url)
         actions.append(action)
     return actions
 

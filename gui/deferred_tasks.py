@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
+
+from proteoscope.gui.actions import repeated
 
 __all__ = ["DeferredTasks"]
 
@@ -19,9 +21,7 @@ class DeferredTasks(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._left: deque[Callable[[], object]] = deque()
-        self._timer = QTimer(self)
-        self._timer.setInterval(_PAUSE_MS)
-        self._timer.timeout.connect(self._do_next)
+        self._timer = repeated(self, self._do_next, _PAUSE_MS)
 
     @property
     def is_busy(self) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QLabel, QProgressBar
 
 from proteoscope.engine.execution.device_use import DeviceUse
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.jobs import Job
 from proteoscope.engine.views.devices import DeviceAccount
+from proteoscope.gui.buttons import push_button
 from proteoscope.gui.devices import device_title, memory_text, state_text
 from proteoscope.gui.forms.sections import Section
-from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
 __all__ = ["DeviceCard"]
 
@@ -55,22 +56,22 @@ class DeviceCard(Section):
         self.grid.setVerticalSpacing(4)
         self.calibrated, self.use, self.jobs, self.earlier = (QLabel() for _ in range(4))
         self.clock: QLabel | None = None
-        self.calibrate_button = QPushButton("Calibrate")
-        self.calibrate_button.setAccessibleName(f"Calibrate {device.name}")
-        self.calibrate_button.setToolTip(
-            "Measure transfer, memory and computing speed, used for run-time estimates and for distributing work"
+        self.calibrate_button = push_button(
+            "Calibrate",
+            lambda: self.calibration_requested.emit(self.device),
+            "run",
+            "Measure transfer, memory and computing speed, used for run-time estimates and for distributing work",
+            name=f"Calibrate {device.name}",
         )
-        self.cancel_button = QPushButton("Cancel")
-        self.cancel_button.setAccessibleName(f"Cancel the calibration of {device.name}")
-        self.cancel_button.setToolTip("Stop measuring; the previous calibration is retained")
+        self.cancel_button = push_button(
+            "Cancel",
+            self._cancel,
+            "cancel",
+            "Stop measuring; the previous calibration is retained",
+            name=f"Cancel the calibration of {device.name}",
+        )
         self.stage = toned_label()
-        self.bar = QProgressBar()
-        self.bar.setAccessibleName(f"Calibration progress of {device.name}")
-        self.bar.setTextVisible(False)
-        set_icon(self.calibrate_button, "run")
-        set_icon(self.cancel_button, "cancel")
-        self.calibrate_button.clicked.connect(lambda: self.calibration_requested.emit(self.device))
-        self.cancel_button.clicked.connect(self._cancel)
+        self.bar = described(QProgressBar(textVisible=False), f"Calibration progress of {device.name}")
         if self.is_gap:
             self.grid.addWidget(toned_label(_NO_GPU), self._next_row(), 0, 1, 3)
         else:
@@ -161,15 +162,7 @@ class DeviceCard(Section):
             ("Speed in past searches", self.earlier),
         ):
             self._add(name, value)
-        line = QHBoxLayout()
-        for button in (self.calibrate_button, self.cancel_button):
-            line.addWidget(button)
-        line.addWidget(self.bar, 1)
-        line.addStretch(1)
-        below = QVBoxLayout()
-        below.setContentsMargins(0, 6, 0, 0)
-        below.addLayout(line)
-        below.addWidget(self.stage)
+        below = in_column(in_row(self.calibrate_button, self.cancel_button, (self.bar, 1), STRETCH), self.stage, margins=(0, 6, 0, 0))
         self.grid.addLayout(below, self._row, 0, 1, 3)
 
     def _add(self, name: str, value: QLabel) -> None:

@@ -7,20 +7,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, QTimer, Signal
+from PySide6.QtCore import QLocale, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from proteoscope.engine.execution.device_use import DeviceUse, UseMeter
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.jobs import Job
 from proteoscope.engine.version import VERSION
 from proteoscope.engine.views.devices import DeviceAccount, device_accounts, select_devices
+from proteoscope.gui.actions import repeated
 from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.buttons import push_button
 from proteoscope.gui.device_card import DeviceCard
 from proteoscope.gui.devices import DeviceDetector, device_text, device_title
-from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import heading, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import CalibrationTask, SearchTask
 
@@ -88,16 +90,10 @@ class DevicePage(QWidget):
         """Calibration jobs by job number, each with the name of its device."""
         self.cards: dict[str, DeviceCard] = {}
         """Panels by device name."""
-        self._timer = QTimer(self)
-        self._timer.setInterval(_MS_OF_USE)
-        self._timer.timeout.connect(self._read_use)
+        self._timer = repeated(self, self._read_use, _MS_OF_USE)
         self.state = toned_label()
-        self.refresh_button = QPushButton("&Refresh")
-        self.copy_button = QPushButton("&Copy as text")
-        set_icon(self.refresh_button, "reset")
-        set_icon(self.copy_button, "copy")
-        self.refresh_button.clicked.connect(lambda: self._detector.detect(again=True))
-        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        self.refresh_button = push_button("&Refresh", lambda: self._detector.detect(again=True), "reset")
+        self.copy_button = push_button("&Copy as text", lambda: QGuiApplication.clipboard().setText(self.text()), "copy")
         self._lay_out()
         detector.changed.connect(self._show)
         bridge.started.connect(self._on_job)
@@ -225,27 +221,7 @@ class DevicePage(QWidget):
             self._read_accounts()
 
     def _lay_out(self) -> None:
-        self._cards = QVBoxLayout()
-        self._cards.setSpacing(12)
-        self._cards.addStretch(1)
-        content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(18, 14, 18, 14)
-        column.setSpacing(14)
-        column.addWidget(heading("Devices", 1.5))
-        column.addWidget(toned_label(_EXPLANATION))
-        column.addLayout(self._cards, 1)
-        self.scroll_area = QScrollArea()
-        self.scroll_area.setWidget(content)
-        self.scroll_area.setWidgetResizable(True)
-        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
-        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        line = QHBoxLayout()
-        line.setContentsMargins(18, 8, 18, 10)
-        line.addWidget(self.state, 1)
-        line.addWidget(self.refresh_button)
-        line.addWidget(self.copy_button)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.addWidget(self.scroll_area, 1)
-        page.addLayout(line)
+        self._cards = in_column(STRETCH, spacing=12)
+        content = in_column(heading("Devices", 1.5), toned_label(_EXPLANATION), (self._cards, 1), margins=(18, 14, 18, 14), spacing=14)
+        self.scroll_area = scroll_of(page_of(content), is_vertical=True)
+        in_column((self.scroll_area, 1), in_row((self.state, 1), self.refresh_button, self.copy_button, margins=(18, 8, 18, 10)), on=self)

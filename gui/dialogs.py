@@ -9,10 +9,11 @@ from pathlib import Path
 import PySide6
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QMessageBox, QPlainTextEdit, QWidget
 
 from proteoscope.engine.version import VERSION
 from proteoscope.gui.icons import pixmap, set_icon, without_icons
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.theme import colours
 
 __all__ = ["CloseDialog", "CrashDialog", "LostProjectDialog", "StructuresDialog", "about", "report_text"]
@@ -33,16 +34,14 @@ class CrashDialog(QDialog):
         self.setWindowTitle("Proteoscope: unexpected error")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(720, 460)
-        sign = QLabel()
-        sign.setPixmap(pixmap("warning", 36, QColor(colours().wrong), self.devicePixelRatioF()))
+        sign = QLabel(pixmap=pixmap("warning", 36, QColor(colours().wrong), self.devicePixelRatioF()))
         words = QLabel(
             f"{summary}\n\nThis is a bug in the program. Finished results are not affected, and you can continue. "
-            "Please send the report below to the developers."
+            "Please send the report below to the developers.",
+            wordWrap=True,
+            textFormat=Qt.TextFormat.PlainText,
         )
-        words.setWordWrap(True)
-        words.setTextFormat(Qt.TextFormat.PlainText)
-        self.report = QPlainTextEdit(report)
-        self.report.setReadOnly(True)
+        self.report = QPlainTextEdit(report, readOnly=True)
         self.report.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.report.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
@@ -51,14 +50,7 @@ class CrashDialog(QDialog):
         set_icon(self.copy_button, "copy")
         self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.report.toPlainText()))
         buttons.rejected.connect(self.reject)
-        top = QHBoxLayout()
-        top.setSpacing(14)
-        top.addWidget(sign, 0, Qt.AlignmentFlag.AlignTop)
-        top.addWidget(words, 1)
-        page = QVBoxLayout(self)
-        page.addLayout(top)
-        page.addWidget(self.report, 1)
-        page.addWidget(buttons)
+        in_column(in_row((sign, 0, Qt.AlignmentFlag.AlignTop), (words, 1), spacing=14), (self.report, 1), buttons, on=self, margins=None)
 
 
 _MAXIMUM_PATH = 300  # characters; longer paths are shortened

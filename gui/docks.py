@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QWidget
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.layouts import in_row
 
 __all__ = ["AutomaticDock", "add_dock"]
 
@@ -28,9 +30,7 @@ class _DockTitle(QWidget):
 
     def __init__(self, title: str, dock: QDockWidget) -> None:
         super().__init__(dock)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 3, 4, 3)
-        row.addWidget(toned_label(title, wrap=False), 1)
+        row = in_row((toned_label(title, wrap=False), 1), on=self, margins=(10, 3, 4, 3))
         # The signal of the action also reports that the user has closed the dock.
         row.addWidget(tool_button("close", f"Close (View, {title})", dock.toggleViewAction().trigger))
 
@@ -60,8 +60,7 @@ class AutomaticDock(QObject):
         """False if the user has closed the dock, so that it does not open automatically."""
         self._is_automatic = False
         # Handlers that are called at the end of a job may add another one.
-        self._later = QTimer(self, singleShot=True, interval=0)
-        self._later.timeout.connect(self._close_if_idle)
+        self._later = delayed(self, self._close_if_idle)
         dock.toggleViewAction().triggered.connect(self._take_choice)
 
     def begin(self) -> None:

@@ -7,7 +7,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
-from proteoscope.gui.labels import tip_text
+from proteoscope.gui.labels import set_bold, tip_text
 
 __all__ = ["ElidedLabel", "ReadoutLabel", "TitleLabel"]
 
@@ -80,9 +80,7 @@ class TitleLabel(_ShorteningLabel):
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
-        font = self.font()
-        font.setBold(True)
-        self.setFont(font)
+        set_bold(self)
 
 
 class ReadoutLabel(_ShorteningLabel):

@@ -11,7 +11,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
+
+from proteoscope.gui.actions import repeated
 
 __all__ = ["GarbageCollector"]
 
@@ -30,9 +32,7 @@ class GarbageCollector(QObject):
         """Upper bound on the number of objects in the second generation."""
         self._n_early = 0
         """Number of early collections of the second generation since the last full one. They do not make the next full one due sooner."""
-        self._timer = QTimer(self)
-        self._timer.setInterval(_INTERVAL_MS)
-        self._timer.timeout.connect(self.collect_if_due)
+        self._timer = repeated(self, self.collect_if_due, _INTERVAL_MS)
         self._timer.start()
         gc.disable()
 

@@ -7,15 +7,16 @@ from typing import Any
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.gui.bridge import JobBridge
-from proteoscope.gui.buttons import PrimaryButton
+from proteoscope.gui.buttons import PrimaryButton, push_button
 from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.scrolling_layout import PageScroll, fit_dialog
 
 __all__ = ["JobDialog"]
@@ -70,17 +71,12 @@ class JobDialog(QDialog):
         self._job: Job | None = None
         self._is_done = False
         self._area: PageScroll | None = None
-        self.stage = QLabel()
-        self.stage.setTextFormat(Qt.TextFormat.PlainText)
-        self.stage.setWordWrap(True)
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName(progress)
-        self.progress.setTextVisible(False)
+        self.stage = QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        self.progress = described(QProgressBar(textVisible=False), progress)
         self.progress.hide()
         self.action_button = PrimaryButton(action)
-        self.cancel_button = QPushButton(cancel)
+        self.cancel_button = push_button(cancel, icon="cancel")
         self.close_button = QPushButton("Close")
-        set_icon(self.cancel_button, "cancel")
         for button in (self.action_button, self.cancel_button, self.close_button):
             button.setAutoDefault(False)
         self.action_button.setDefault(True)
@@ -147,18 +143,11 @@ class JobDialog(QDialog):
     def page(self) -> QVBoxLayout:
         """Create the scrolling page above the buttons and return its layout. The buttons stay visible on small screens."""
         content = QWidget()
-        page = QVBoxLayout(content)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(10)
+        page = in_column(on=content, spacing=10)
         self._area = PageScroll(content)
-        whole = QVBoxLayout(self)
-        whole.setSpacing(10)
-        whole.addWidget(self._area, 1)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        for button in (self.action_button, self.cancel_button, self.close_button):
-            row.addWidget(button)
-        whole.addLayout(row)
+        in_column(
+            (self._area, 1), in_row(STRETCH, self.action_button, self.cancel_button, self.close_button), on=self, margins=None, spacing=10
+        )
         return page
 
     def showEvent(self, event: QShowEvent) -> None:

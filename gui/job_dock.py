@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Protocol
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 
 from proteoscope.engine.jobs import Job, ProgressEvent
+from proteoscope.gui.actions import repeated
 from proteoscope.gui.bridge import JobBridge
-from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.buttons import push_button, tool_button
 from proteoscope.gui.icons import pixmap
-from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.labels import set_bold, tip_text, toned_label
+from proteoscope.gui.layouts import in_column, in_row, page_of, scroll_of
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
 
@@ -69,29 +71,14 @@ class JobDock(QWidget):
         self.rows: dict[int, JobRow] = {}
         self.empty = _Elided(_NOTHING)
         """Line shown instead of the rows."""
-        self._list = QVBoxLayout()
-        self._list.setSpacing(6)
+        self._list = in_column(margins=(0, 0, 6, 0), spacing=6)
         self._list.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._list.setContentsMargins(0, 0, 6, 0)
-        content = QWidget()
-        content.setLayout(self._list)
-        self._scroll = QScrollArea()
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidget(content)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll = scroll_of(page_of(self._list), is_vertical=True)
         # The layout sets the position of a new row and the length of the list only after further events.
         self._scroll.verticalScrollBar().rangeChanged.connect(self._show_running)
-        self.clear_button = QPushButton("Clear finished")
-        self.clear_button.clicked.connect(self.clear_finished)
-        page = QHBoxLayout(self)
-        page.setContentsMargins(8, 0, 8, 6)
-        page.addWidget(self.empty, 1)
-        page.addWidget(self._scroll, 1)
-        page.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignTop)
-        self._clock = QTimer(self)
-        self._clock.setInterval(_CLOCK_MS)
-        self._clock.timeout.connect(self._show_times)
+        self.clear_button = push_button("Clear finished", self.clear_finished)
+        in_row((self.empty, 1), (self._scroll, 1), (self.clear_button, 0, Qt.AlignmentFlag.AlignTop), on=self, margins=(8, 0, 8, 6))
+        self._clock = repeated(self, self._show_times, _CLOCK_MS)
         bridge.added.connect(self._add)
         bridge.started.connect(self._show_started)
         bridge.progressed.connect(lambda job, event: self._show(job))
@@ -200,9 +187,7 @@ class JobRow(Card):
         self._pressed: QPoint | None = None
         self._icon = QLabel()
         self.title = _Elided(job.title)
-        font = self.title.font()
-        font.setBold(True)
-        self.title.setFont(font)
+        set_bold(self.title)
         self.title.setFixedWidth(self.fontMetrics().horizontalAdvance("n") * 36)
         self.stage = _Elided("")
         self.bar = QProgressBar()
@@ -210,15 +195,17 @@ class JobRow(Card):
         self.time_left = toned_label(wrap=False)
         self.time_left.setMinimumWidth(self.fontMetrics().horizontalAdvance("00 min 00 s, 00 min 00 s left in this stage"))
         self.cancel_button = tool_button("cancel", "Cancel this job", lambda: None)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 5, 8, 5)
-        row.setSpacing(10)
-        row.addWidget(self._icon)
-        row.addWidget(self.title)
-        row.addWidget(self.stage, 1)
-        row.addWidget(self.bar)
-        row.addWidget(self.time_left)
-        row.addWidget(self.cancel_button)
+        in_row(
+            self._icon,
+            self.title,
+            (self.stage, 1),
+            self.bar,
+            self.time_left,
+            self.cancel_button,
+            on=self,
+            margins=(10, 5, 8, 5),
+            spacing=10,
+        )
         self.show_state()
 
     def show_state(self) -> None:

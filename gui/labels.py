@@ -6,31 +6,55 @@ from collections.abc import Callable
 from functools import lru_cache
 from html import escape
 from textwrap import wrap as lines_of
-from typing import Literal
+from typing import Literal, TypeVar
 
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QPalette
-from PySide6.QtWidgets import QLabel, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QListWidgetItem, QToolTip, QWidget
 
 from proteoscope.gui.theme import colours
 
-__all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
+__all__ = ["answer_tooltip", "described", "heading", "label_of", "set_bold", "show_text", "tip_text", "toned_label"]
 
 _Tone = Literal["faint", "wrong", "attention", "good"]
 _ROLES: dict[_Tone, QPalette.ColorRole] = {"faint": QPalette.ColorRole.PlaceholderText, "wrong": QPalette.ColorRole.BrightText}
 """Palette roles of tones. Labels in these tones follow a theme change without being updated individually."""
 _TIP_WIDTH, _TIP_LINES = 100, 30
+_Widget = TypeVar("_Widget", bound=QWidget)
+_Bold = QWidget | QListWidgetItem
 
 
-def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> QLabel:
-    """Return a label with the colour of a tone in the current theme."""
+def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True, is_hidden: bool = False) -> QLabel:
+    """Return a label with the colour of a tone in the current theme, hidden until `show_text` if `is_hidden`."""
     role = _ROLES.get(tone)
     label = QLabel(text) if role is not None else _TonedLabel(text, tone)
     if role is not None:
         label.setForegroundRole(role)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(wrap)
+    if is_hidden:
+        label.hide()
     return label
+
+
+def show_text(label: QLabel | QAbstractButton, text: str) -> None:
+    """Show a text in a label or button, which is hidden while the text is empty."""
+    label.setText(text)
+    label.setVisible(bool(text))
+
+
+def label_of(text: str, widget: QWidget) -> QLabel:
+    """Return the label of a field; its mnemonic focuses the field."""
+    label = QLabel(text)
+    label.setBuddy(widget)
+    return label
+
+
+def set_bold(widget: _Bold, is_bold: bool = True) -> None:
+    """Write the text of a widget or list item in bold or not."""
+    font = widget.font()
+    font.setBold(is_bold)
+    widget.setFont(font)
 
 
 class _TonedLabel(QLabel):
@@ -53,10 +77,16 @@ class _TonedLabel(QLabel):
             self.setPalette(palette)
 
 
+def described(widget: _Widget, name: str = "", tip: str = "") -> _Widget:
+    """Give a widget its accessible name and tooltip ('' for none), and return it."""
+    widget.setAccessibleName(name)
+    widget.setToolTip(tip)
+    return widget
+
+
 def heading(text: str, scale: float = 1.1) -> QLabel:
     """Return a label in bold, `scale` times the default size."""
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
+    label = QLabel(text, textFormat=Qt.TextFormat.PlainText)
     font = label.font()
     font.setBold(True)
     font.setPointSizeF(font.pointSizeF() * scale)

@@ -7,9 +7,10 @@ from html import escape
 
 from PySide6.QtCore import QObject, QTime, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from proteoscope.gui.icons import set_icon
+from proteoscope.gui.buttons import push_button
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.theme import colours
 
 __all__ = ["LogDock"]
@@ -28,25 +29,14 @@ class LogDock(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[tuple[str, str, str]] = []
-        self.text = QPlainTextEdit()
-        self.text.setReadOnly(True)
+        self.text = QPlainTextEdit(readOnly=True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.text.setMaximumBlockCount(_MAXIMUM_LINES)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.text.setAccessibleName("Log")
-        self.copy_button = QPushButton("Copy all")
-        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.plain_text()))
-        set_icon(self.copy_button, "copy")
-        self.clear_button = QPushButton("Clear")
-        self.clear_button.clicked.connect(self.clear)
-        buttons = QVBoxLayout()
-        buttons.addWidget(self.copy_button)
-        buttons.addWidget(self.clear_button)
-        buttons.addStretch(1)
-        page = QHBoxLayout(self)
-        page.setContentsMargins(8, 0, 8, 6)
-        page.addWidget(self.text, 1)
-        page.addLayout(buttons)
+        self.copy_button = push_button("Copy all", lambda: QGuiApplication.clipboard().setText(self.plain_text()), "copy")
+        self.clear_button = push_button("Clear", self.clear)
+        in_row((self.text, 1), in_column(self.copy_button, self.clear_button, STRETCH), on=self, margins=(8, 0, 8, 6))
         self._handler = _Handler()
         self._handler.relay.noted.connect(self.add)
         logging.getLogger(_PROGRAM).addHandler(self._handler)

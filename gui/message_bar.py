@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import Literal
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextLayout, QTextOption
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from proteoscope.gui.actions import action_of
 from proteoscope.gui.buttons import text_button, tool_button
 from proteoscope.gui.icons import pixmap
-from proteoscope.gui.labels import tip_text
+from proteoscope.gui.labels import show_text, tip_text
+from proteoscope.gui.layouts import in_row
 from proteoscope.gui.theme import colours
 
 __all__ = ["MessageBar"]
@@ -35,21 +37,14 @@ class MessageBar(QWidget):
         self._is_hint = False
         self._icon = QLabel()
         self.label = _LinesLabel()
-        copy = QAction("&Copy the message", self)
-        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.label.text()))
+        copy = action_of(self, "&Copy the message", lambda: QGuiApplication.clipboard().setText(self.label.text()))
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.more_button = text_button("More…", "Show the whole message", self._show_whole)
         self.button = QPushButton()
         self.button.clicked.connect(self._click)
         self.close_button = tool_button("close", "Close this message", self.clear)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 1, 4, 1)
-        row.setSpacing(8)
-        row.addWidget(self._icon)
-        row.addWidget(self.label, 1)
-        for button in (self.more_button, self.button, self.close_button):
-            row.addWidget(button)
+        in_row(self._icon, (self.label, 1), self.more_button, self.button, self.close_button, on=self, margins=(12, 1, 4, 1), spacing=8)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(max(self.label.sizeHint().height() + 4, self.button.sizeHint().height() + 2))
         self.hide()
@@ -72,8 +67,7 @@ class MessageBar(QWidget):
         """
         self._tone, self._clicked, self._is_hint = tone, clicked, False
         self.label.setText(text)
-        self.button.setText(action)
-        self.button.setVisible(bool(action))
+        show_text(self.button, action)
         self.redraw()
         self.show()
         self._offer_whole()
@@ -121,9 +115,7 @@ class MessageBar(QWidget):
         whole = QFrame(self, Qt.WindowType.Popup)
         whole.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         whole.setFrameShape(QFrame.Shape.StyledPanel)
-        text = QLabel(self.label.text())
-        text.setTextFormat(Qt.TextFormat.PlainText)
-        text.setWordWrap(True)
+        text = QLabel(self.label.text(), textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         text.setFixedWidth(min(_WIDTH_OF_WHOLE, self.window().width()))
         text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
         QVBoxLayout(whole).addWidget(text)

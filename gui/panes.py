@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -17,14 +17,15 @@ from PySide6.QtWidgets import (
     QSplitter,
     QStackedLayout,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
+from proteoscope.gui.actions import action_of, delayed
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.elided_label import TitleLabel
 from proteoscope.gui.icons import pixmap, set_icon
-from proteoscope.gui.scrolling_layout import PageScroll, PaneBar, fill_page
+from proteoscope.gui.layouts import in_column, in_row
+from proteoscope.gui.scrolling_layout import PageScroll, PaneBar
 
 __all__ = ["Pane", "PaneView", "TitledPage", "add_half", "halve", "split"]
 
@@ -67,8 +68,7 @@ class Pane(QWidget):
         self._frame = _Frame(self)
         self._strip = _Strip(self)
         self._strip.clicked.connect(self._open_strip)
-        self._click = QTimer(self, singleShot=True, interval=QApplication.doubleClickInterval())
-        self._click.timeout.connect(lambda: self.set_collapsed(True))
+        self._click = delayed(self, lambda: self.set_collapsed(True), QApplication.doubleClickInterval())
         self.fold_button = tool_button("unfolded", f"Collapse {title}", lambda: self.set_collapsed(True))
         self.maximise_button = tool_button("maximise", f"Maximise {title} (F11, or double-click on the title)", self.toggle_maximised)
         self.detach_button = tool_button("detach", f"Show {title} in a window of its own", self.detach)
@@ -77,9 +77,7 @@ class Pane(QWidget):
         for button in buttons:
             button.setParent(self._frame)
             button.setVisible(is_picture)
-        in_frame = QVBoxLayout(self._frame)
-        in_frame.setContentsMargins(0, 0, 0, 0)
-        in_frame.setSpacing(0)
+        in_frame = in_column(on=self._frame, spacing=0)
         if tabs is None and isinstance(content, QTabWidget):
             tabs = content
         if tabs is not None:
@@ -98,11 +96,7 @@ class Pane(QWidget):
             in_frame.addWidget(_bar(self.fold_button, label, *pictures, stretched=label))
             self._follow(label)
         in_frame.addWidget(content, 1)
-        self._place = QVBoxLayout(self)
-        self._place.setContentsMargins(0, 0, 0, 0)
-        self._place.setSpacing(0)
-        self._place.addWidget(self._strip)
-        self._place.addWidget(self._frame, 1)
+        self._place = in_column(self._strip, (self._frame, 1), on=self, spacing=0)
         self._strip.hide()
 
     @property
@@ -354,9 +348,7 @@ class _PaneWindow(QWidget):
         self._pane = pane
         view = pane.view
         self.setWindowTitle(" – ".join(part for part in (pane.title, "" if view is None else view.accessibleName(), "Proteoscope") if part))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(frame)
+        in_column(frame, on=self)
         frame.show()
         here = pane.screen()
         others = [screen for screen in QGuiApplication.screens() if screen is not here]
@@ -384,18 +376,13 @@ class PaneView(QWidget):
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._splitters: dict[str, QSplitter] = {}
-        self._text = QLabel(text)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setWordWrap(True)
+        self._text = QLabel(text, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         # A long path without break points must not widen the window.
         self._text.setMinimumWidth(1)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(32, 32, 32, 32)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        action = QAction("Maximise or restore the pane with the focus", self)
-        action.setShortcut(QKeySequence(Qt.Key.Key_F11))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.triggered.connect(lambda: self._maximise_focused())
+        action = action_of(self, "Maximise or restore the pane with the focus", self._maximise_focused, "F11")
         self.addAction(action)
         self._shown: QWidget = self._text
         self._stack = QStackedLayout(self)
@@ -510,7 +497,7 @@ class TitledPage(QWidget):
         row.addWidget(heading)
         for widget in widgets:
             row.addWidget(widget, int(widget is stretched))
-        fill_page(self, row, content, filling=content)
+        in_column(row, (content, 1), on=self, spacing=0)
         self.pane_bar = PaneBar(row, row, heading)
 
 
@@ -546,9 +533,7 @@ def halve(splitter: QSplitter) -> None:
 def _bar(*widgets: QWidget, stretched: QWidget | None = None) -> QWidget:
     """Return a bar of widgets."""
     bar = QWidget()
-    row = QHBoxLayout(bar)
-    row.setContentsMargins(2, 0, 2, 0)
-    row.setSpacing(2)
+    row = in_row(on=bar, margins=(2, 0, 2, 0), spacing=2)
     for widget in widgets:
         row.addWidget(widget, int(widget is stretched))
     return bar

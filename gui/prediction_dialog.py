@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QLocale
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Input
 from proteoscope.engine.formats.libraries.writing import library_suffixes
@@ -19,6 +19,7 @@ from proteoscope.gui.forms.path_line import OutputLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.layouts import scroll_of
 from proteoscope.gui.tasks import PredictionTask
 
 __all__ = ["PredictionDialog"]
@@ -97,10 +98,7 @@ class PredictionDialog(JobDialog):
         files.grid.addWidget(self.proteins, 0, 0, 1, 3)
         self.cancel_button.setToolTip("Stop predicting without leaving a file")
         self.close_button.setToolTip("Close this dialog; a running prediction continues")
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(self.parameters)
+        area = scroll_of(self.parameters)
         area.setMinimumWidth(self.parameters.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
         page = self.page()
         page.addWidget(words)

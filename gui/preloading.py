@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Iterable
 from types import ModuleType
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from proteoscope.engine import views
 from proteoscope.gui import results
+from proteoscope.gui.actions import repeated
 from proteoscope.gui.searches import SearchPages
 
 __all__ = ["Preparation"]
@@ -48,9 +49,7 @@ class Preparation(QObject):
         self._is_imported = threading.Event()
         self._is_wanted = True
         self._thread = threading.Thread(target=self._import, name="proteoscope-loader", daemon=True)
-        self._timer = QTimer(self)
-        self._timer.setInterval(_INTERVAL_MS)
-        self._timer.timeout.connect(self.step)
+        self._timer = repeated(self, self.step, _INTERVAL_MS)
 
     def begin(self) -> None:
         """Start importing modules: first those needed by projects and pages, then those of searches."""

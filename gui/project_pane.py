@@ -29,7 +29,6 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -38,8 +37,11 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, RunRecord, is_project
 from proteoscope.engine.resumption import missing_checkpoint
 from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.actions import action_of
+from proteoscope.gui.buttons import action_button
 from proteoscope.gui.icons import pixmap
-from proteoscope.gui.labels import heading, tip_text, toned_label
+from proteoscope.gui.labels import heading, show_text, tip_text, toned_label
+from proteoscope.gui.layouts import in_column
 from proteoscope.gui.theme import colours
 
 __all__ = ["CAN_BE_RESUMED", "ProjectPane", "run_text"]
@@ -107,16 +109,16 @@ class ProjectPane(QWidget):
         self.runs.itemSelectionChanged.connect(self._choose)
         # A click on the selected run returns from another page to its results.
         self.runs.itemClicked.connect(lambda item: self._choose())
-        self.compare_action = QAction("&Compare runs", self)
-        self.compare_action.setEnabled(False)
+        self.compare_action = QAction("&Compare runs", self, enabled=False)
         self.compare_action.triggered.connect(lambda: self.comparison_requested.emit(self.selected_runs))
-        self.resume_action = QAction("&Resume", self)
-        self.resume_action.triggered.connect(lambda: self._of_selected(self.resume_requested))
-        self.about_action = QAction("&About this run", self)
-        self.about_action.setToolTip("Show files, parameters, messages and methods; rename the run or add a note")
-        self.about_action.triggered.connect(lambda: self._of_selected(self.about_requested))
-        self.discard_action = QAction("&Delete this run", self)
-        self.discard_action.triggered.connect(lambda: self._of_selected(self.discard_requested))
+        self.resume_action = action_of(self, "&Resume", lambda: self._of_selected(self.resume_requested))
+        self.about_action = action_of(
+            self,
+            "&About this run",
+            lambda: self._of_selected(self.about_requested),
+            tip="Show files, parameters, messages and methods; rename the run or add a note",
+        )
+        self.discard_action = action_of(self, "&Delete this run", lambda: self._of_selected(self.discard_requested))
         self.runs.addActions([self.about_action, self.compare_action, self.resume_action, self.discard_action])
         self.runs.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.compare_button, self.resume_button, self.about_button = (
@@ -125,15 +127,17 @@ class ProjectPane(QWidget):
         self._titles: dict[tuple[str, str], str] = {}
         buttons = (self.compare_button, self.resume_button, self.about_button)
         self.setMinimumWidth(max(_MINIMUM_WIDTH, *(2 * _EDGE + button.minimumSizeHint().width() for button in buttons)))
-        page = QVBoxLayout(self)
-        page.setContentsMargins(_EDGE, _EDGE, _EDGE, _EDGE)
-        page.addWidget(self.name)
-        page.addWidget(self.state)
-        page.addWidget(self.problem)
-        page.addWidget(self.runs, 1)
-        page.addWidget(self.about_button)
-        page.addWidget(self.compare_button)
-        page.addWidget(self.resume_button)
+        page = in_column(
+            self.name,
+            self.state,
+            self.problem,
+            (self.runs, 1),
+            self.about_button,
+            self.compare_button,
+            self.resume_button,
+            on=self,
+            margins=_EDGE,
+        )
         # Takes the space of the list while the list is hidden.
         page.addStretch(0)
         self.show_project(None)
@@ -179,8 +183,7 @@ class ProjectPane(QWidget):
                 item.setSelected(True)
         self.runs.blockSignals(False)
         self._offer_actions()
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        show_text(self.problem, problem)
         if self.project is None:
             self.state.setText("Runs of the open project are listed here.")
         else:
@@ -364,9 +367,7 @@ def _when(moment: datetime) -> str:
 
 def _wide_button(action: QAction) -> QToolButton:
     """Return a button for the space below the list. It is hidden until its action can be applied."""
-    button = QToolButton()
-    button.setDefaultAction(action)
-    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+    button = action_button(action, Qt.ToolButtonStyle.ToolButtonTextOnly)
     button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
     button.hide()
     return button

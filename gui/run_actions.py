@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog
 
 from proteoscope.engine import views
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.project import Project, RunNote, RunRecord
 from proteoscope.gui import results
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.project_pane import run_text
 from proteoscope.gui.resuming import resume_task
@@ -227,18 +227,14 @@ class RunActions(QObject):
         project, pages = self._pane.project, self._searches.get(run.kind)
         if project is None or pages is None:
             return
-        dialog = QFileDialog(self.made_page, "Folder for the report", self._report_folder or str(project.folder.parent))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
-        def on_selected(name: str) -> None:
-            self._report_folder = name
+        def on_selected(folder: Path) -> None:
+            self._report_folder = str(folder)
             self._bar.clear()
-            self._tasks.add(ReportTask(pages.search, project.folder, run, Path(name)))
+            self._tasks.add(ReportTask(pages.search, project.folder, run, folder))
 
-        dialog.fileSelected.connect(on_selected)
-        dialog.open()
+        folder = self._report_folder or str(project.folder.parent)
+        prompt_for_path(self.made_page, "Folder for the report", on_selected, "folder", folder=folder)
 
     def _open_folder(self) -> None:
         account = self.page.account

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLabel, QLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLabel, QLayout, QScrollArea, QWidget
 
-__all__ = ["FoldingBar", "PageScroll", "PaneBar", "bar_of", "fill_page", "fit_dialog", "scaled_pixels"]
+from proteoscope.gui.actions import delayed
+
+__all__ = ["FoldingBar", "PageScroll", "PaneBar", "fit_dialog", "scaled_pixels"]
 
 _FRAME = QSize(8, 36)
 """Space reserved for the title bar and borders of a window, in pixels."""
@@ -20,28 +22,6 @@ _USUAL_HEIGHT = 15
 def scaled_pixels(widget: QWidget, pixels: int) -> int:
     """Return a length in pixels, chosen for the default font, scaled up to the font of a widget."""
     return max(pixels, round(pixels * widget.fontMetrics().height() / _USUAL_HEIGHT))
-
-
-def fill_page(page: QWidget, *items: QWidget | QLayout, filling: QWidget) -> None:
-    """Stack widgets and layouts vertically without margins; `filling` takes the free space."""
-    layout = QVBoxLayout(page)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(0)
-    for item in items:
-        if isinstance(item, QLayout):
-            layout.addLayout(item)
-        else:
-            layout.addWidget(item, int(item is filling))
-
-
-def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
-    """Return a layout for the bar above a figure or a table. Its first widget takes the free space."""
-    bar = QHBoxLayout()
-    bar.setContentsMargins(8, 3, 6, 3)
-    bar.setSpacing(spacing)
-    for widget in widgets:
-        bar.addWidget(widget, int(widget is widgets[0]))
-    return bar
 
 
 class PaneBar(NamedTuple):
@@ -136,8 +116,7 @@ class FoldingBar(QWidget):
             layout.setSpacing(spacing)
         self._lines.addLayout(self.first, 1)
         self._lines.addLayout(self.second)
-        self._later = QTimer(self, singleShot=True, interval=0)
-        self._later.timeout.connect(self.updateGeometry)
+        self._later = delayed(self, self.updateGeometry)
 
     @property
     def is_folded(self) -> bool:

@@ -12,22 +12,20 @@ from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QListWidget,
     QListWidgetItem,
     QPushButton,
-    QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
 from proteoscope.engine.entry import Search
-from proteoscope.gui.buttons import PrimaryButton, text_button
+from proteoscope.gui.buttons import PrimaryButton, push_button, text_button
 from proteoscope.gui.icons import icon, pixmap, set_icon
-from proteoscope.gui.labels import heading, tip_text, toned_label
+from proteoscope.gui.labels import described, heading, tip_text, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, scroll_of
 from proteoscope.gui.start_pictures import StartPicture
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
@@ -90,12 +88,9 @@ class StartPage(QWidget):
         self.sample_buttons: dict[str, QAbstractButton] = {}
         """Buttons that fill in the form of a search with sample data, by search kind."""
         self._mark = QLabel()
-        self.open_button = QPushButton("Open project…")
-        set_icon(self.open_button, "open")
-        self.open_button.clicked.connect(self.open_requested)
+        self.open_button = push_button("Open project…", self.open_requested.emit, "open")
         self.recent_title = heading("Recent projects")
-        self.recent = QListWidget()
-        self.recent.setAccessibleName("Recent projects")
+        self.recent = described(QListWidget(), "Recent projects")
         self.recent.setIconSize(QSize(18, 18))
         self.recent.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.recent.itemActivated.connect(self._choose)
@@ -113,27 +108,24 @@ class StartPage(QWidget):
         self._more = self._more_searches([search for kind, search in by_kind.items() if kind not in in_gpus])
         # The scroll area knows its new height only after further events.
         self._scroll_soon = QTimer(self, singleShot=True, interval=0)
-        self._content = QWidget()
-        self._content.setMaximumWidth(_MAXIMUM_WIDTH)
-        page = self._column = QVBoxLayout(self._content)
-        page.setSpacing(8)
-        page.addStretch(1)
-        page.addLayout(self._title_line())
-        page.addWidget(self.recent_title)
-        page.addWidget(self.recent)
-        page.addLayout(self._card_grid)
-        page.addLayout(sample_line)
-        page.addWidget(self._more)
-        page.addStretch(2)
+        self._content = QWidget(maximumWidth=_MAXIMUM_WIDTH)
+        self._column = in_column(
+            STRETCH,
+            self._title_line(),
+            self.recent_title,
+            self.recent,
+            self._card_grid,
+            sample_line,
+            self._more,
+            2 * STRETCH,
+            on=self._content,
+            margins=None,
+            spacing=8,
+        )
         # On small screens or with large fonts, the page needs scrolling.
-        self.scroll_area = QScrollArea()
-        self.scroll_area.setWidget(self._content)
-        self.scroll_area.setWidgetResizable(True)
+        self.scroll_area = scroll_of(self._content)
         self.scroll_area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.scroll_area)
+        in_column(self.scroll_area, on=self)
         self._scroll_soon.timeout.connect(lambda: self.scroll_area.ensureWidgetVisible(self._more))
         self._folders: tuple[str, ...] = ()
         self._notes: dict[str, str] = {}
@@ -142,21 +134,16 @@ class StartPage(QWidget):
         self.redraw()
 
     def _title_line(self) -> QHBoxLayout:
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addWidget(heading("Proteoscope", 1.8))
-        words.addWidget(toned_label("A desktop program for protein evidence"))
-        line = QHBoxLayout()
-        line.setSpacing(14)
-        line.addWidget(self._mark)
-        line.addLayout(words, 1)
-        line.addWidget(self.open_button)
-        return line
+        return in_row(
+            self._mark,
+            (in_column(heading("Proteoscope", 1.8), toned_label("A desktop program for protein evidence"), spacing=0), 1),
+            self.open_button,
+            spacing=14,
+        )
 
     def _sample_line(self, search: Search | None) -> QHBoxLayout:
         """Return the line that offers the first sample and explains how to start with the user's files."""
-        line = QHBoxLayout()
-        line.setSpacing(10)
+        line = in_row(spacing=10)
         if search is not None and search.demo is not None:
             button = PrimaryButton("Use sample data")
             button.clicked.connect(partial(self.sample_requested.emit, search.kind))
@@ -184,8 +171,7 @@ class StartPage(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setColumnStretch(0, 1)
         for row, search in enumerate(searches):
-            lines = QVBoxLayout()
-            lines.setSpacing(0)
+            lines = in_column(spacing=0)
             for label in (heading(search.question, 1.0), toned_label(search.purpose)):
                 # In a narrow window, the text must wrap.
                 label.setWordWrap(True)
@@ -201,10 +187,12 @@ class StartPage(QWidget):
         return widget
 
     def _new_button(self, search: Search, text: str) -> QPushButton:
-        button = QPushButton(text)
-        button.setAccessibleName(f"New {search.name}")
-        button.setToolTip(tip_text(f"{search.purpose}; uses the results of another search" if _goes_on(search) else search.purpose))
-        button.clicked.connect(partial(self.new_requested.emit, search.kind))
+        button = push_button(
+            text,
+            partial(self.new_requested.emit, search.kind),
+            tip=tip_text(f"{search.purpose}; uses the results of another search" if _goes_on(search) else search.purpose),
+            name=f"New {search.name}",
+        )
         self.new_buttons[search.kind] = button
         return button
 
@@ -319,8 +307,7 @@ class _StartCard(Card):
         self._rows = QGridLayout()
         self._rows.setSpacing(4)
         self._rows.setColumnStretch(0, 1)
-        lines = QVBoxLayout()
-        lines.setSpacing(2)
+        lines = in_column(spacing=2)
         for label in (heading(group.title, 1.15), toned_label(group.about)):
             # The text wraps in a narrow window.
             label.setWordWrap(True)
@@ -328,11 +315,7 @@ class _StartCard(Card):
             lines.addWidget(label)
         lines.addStretch(1)
         lines.addLayout(self._rows)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 10, 12, 10)
-        row.setSpacing(12)
-        row.addWidget(StartPicture(group.picture))
-        row.addLayout(lines, 1)
+        in_row(StartPicture(group.picture), (lines, 1), on=self, margins=(12, 10, 12, 10), spacing=12)
 
     def add_row(self, new: QPushButton, sample: QAbstractButton | None) -> None:
         """Add the buttons of a search."""

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, is_project
 from proteoscope.gui.dialogs import LostProjectDialog
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.tasks import SearchTask
 
-__all__ = ["TaskProjects", "project_dialog"]
-
-
-def project_dialog(parent: QWidget, title: str, folder: str) -> QFileDialog:
-    """Return a dialog for choosing a project folder."""
-    dialog = QFileDialog(parent, title, folder)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    return dialog
+__all__ = ["TaskProjects"]
 
 
 class TaskProjects(QObject):
@@ -90,9 +83,8 @@ class TaskProjects(QObject):
         if question.clickedButton() is question.make_button:
             self._open(task)
         elif question.clickedButton() is question.locate_button:
-            dialog = project_dialog(self._window, "Locate the project", str(task.project_folder.parent))
-            dialog.fileSelected.connect(lambda name: self._open_moved(task, Path(name)))
-            dialog.open()
+            folder = str(task.project_folder.parent)
+            prompt_for_path(self._window, "Locate the project", partial(self._open_moved, task), "folder", folder=folder)
 
     def _open_moved(self, task: SearchTask, folder: Path) -> None:
         """Open a project that the user has located in another folder."""

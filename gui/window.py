@@ -17,6 +17,7 @@ from proteoscope.engine.project import Project, RunRecord
 from proteoscope.gui.closing import Closing
 from proteoscope.gui.comparisons import Comparisons
 from proteoscope.gui.drag_and_drop import DropHandler
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.garbage import GarbageCollector
 from proteoscope.gui.help.assistance import Assistance
@@ -27,7 +28,7 @@ from proteoscope.gui.run_actions import RunActions
 from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.settings import SettingsFile
 from proteoscope.gui.side_dialogs import SideDialogs
-from proteoscope.gui.task_projects import TaskProjects, project_dialog
+from proteoscope.gui.task_projects import TaskProjects
 from proteoscope.gui.tasks import AdviceTask, SearchTask, WritingTask
 from proteoscope.gui.theme import Theme, ThemeChoice
 from proteoscope.gui.window_frame import WindowFrame
@@ -90,9 +91,8 @@ class MainWindow(WindowFrame):
     def prompt_for_project(self) -> None:
         """Open a dialog for a project folder."""
         recent = self.settings.values.recent_projects
-        dialog = project_dialog(self, "Open a project", str(Path(recent[0]).parent) if recent else "")
-        dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
-        dialog.open()
+        folder = str(Path(recent[0]).parent) if recent else ""
+        prompt_for_path(self, "Open a project", self.open_project, "folder", folder=folder)
 
     def show_run(self, run: RunRecord) -> None:
         """Show the results of a run of the open project, or why it has none."""

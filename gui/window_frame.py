@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QWidget
 
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.device_page import DeviceButton, DevicePage
@@ -18,6 +18,7 @@ from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.icons import icon
 from proteoscope.gui.job_dock import JobDock
+from proteoscope.gui.layouts import in_column
 from proteoscope.gui.log_dock import LogDock
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.project_pane import ProjectPane
@@ -71,8 +72,7 @@ class WindowFrame(QMainWindow):
         self.project_pane = ProjectPane()
         self.jobs = JobDock(self.bridge, self.tasks)
         self.pages = QStackedWidget()
-        self.progress_text = QLabel()
-        self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
+        self.progress_text = QLabel(textFormat=Qt.TextFormat.PlainText)
         self.device_button = DeviceButton(self.devices)
         self.device_page = DevicePage(self.devices, self.bridge, self.tasks.running)
         self.inspector = FileInspector(self)
@@ -215,10 +215,7 @@ class WindowFrame(QMainWindow):
         self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         centre = QWidget()
-        column = QVBoxLayout(centre)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.pages, 1)
+        in_column((self.pages, 1), on=centre, spacing=0)
         self.setCentralWidget(centre)
         self.dock_project = add_dock(self, "Project", self.project_pane, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.dock_jobs = add_dock(self, "Jobs", self.jobs, Qt.DockWidgetArea.BottomDockWidgetArea)

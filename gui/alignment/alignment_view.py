@@ -10,11 +10,13 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.gui.actions import action_of
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
-from proteoscope.gui.buttons import text_button, tool_button
+from proteoscope.gui.buttons import action_button, text_button, tool_button
 from proteoscope.gui.database_links import LinksButton
 from proteoscope.gui.elided_label import ElidedLabel
-from proteoscope.gui.scrolling_layout import FoldingBar, PaneBar, fill_page
+from proteoscope.gui.layouts import in_column
+from proteoscope.gui.scrolling_layout import FoldingBar, PaneBar
 
 __all__ = ["AlignmentView"]
 
@@ -53,8 +55,7 @@ class AlignmentView(QWidget):
         self.plot.zoomed.connect(self._show_zoom)
         self._title = ElidedLabel()
         self.zoom_out_button = tool_button("remove", "Smaller (Ctrl+-)", self.plot.zoom_out)
-        self.zoom_button = QToolButton()
-        self.zoom_button.setAutoRaise(True)
+        self.zoom_button = QToolButton(autoRaise=True)
         self.zoom_button.setMinimumWidth(self.fontMetrics().horizontalAdvance("0000 %"))
         self.zoom_button.setToolTip("Same size as the window's font (Ctrl+0)")
         self.zoom_button.clicked.connect(lambda: self.plot.set_zoom(1.0))
@@ -73,17 +74,14 @@ class AlignmentView(QWidget):
         self.bar.second.addWidget(self.links)
         for widget in (self.copy_button, self.fasta_button, self.export_button):
             self.bar.second.addWidget(widget)
-        fill_page(self, self.bar, self.plot, filling=self.plot)
+        in_column(self.bar, (self.plot, 1), on=self, spacing=0)
         self.pane_bar = PaneBar(self.bar.first, self.bar.second, self._title)
         self._show_zoom(1.0)
         self.show_pair(None)
 
     def add_action(self, action: QAction) -> None:
         """Add an action on the alignment as a button and to the context menu."""
-        button = QToolButton()
-        button.setDefaultAction(action)
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.bar.second.addWidget(button)
+        self.bar.second.addWidget(action_button(action, Qt.ToolButtonStyle.ToolButtonTextOnly))
         self.plot.insertAction(self.plot.export_action, action)
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
@@ -113,9 +111,6 @@ class AlignmentView(QWidget):
         self.zoom_button.setText(f"{QLocale().toString(round(zoom * 100))} %")
 
     def _action(self, text: str, shortcut: QKeySequence.StandardKey | str, use: Callable[[], None]) -> QAction:
-        action = QAction(text, self.plot)
-        action.setShortcut(QKeySequence(shortcut))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.triggered.connect(lambda: use())
+        action = action_of(self.plot, text, use, shortcut)
         self.plot.insertAction(self.plot.export_action, action)
         return action

@@ -15,7 +15,8 @@ from proteoscope.gui.alignment.stack_plot import StackPlot
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
-from proteoscope.gui.scrolling_layout import bar_of, fill_page
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import bar_of, in_column
 from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["StackView"]
@@ -47,21 +48,21 @@ class StackView(QWidget):
         self.found: StackedHits | None = None
         self._worker = TableWorker(None, self)
         self._title = ElidedLabel()
-        self.scheme = ChoiceBox()
-        self.scheme.setAccessibleName("Colours")
+        self.scheme = described(ChoiceBox(), "Colours")
         self.scheme.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.scheme.setMinimumContentsLength(5)  # for the smallest window; the list itself is as wide as its texts
         for place, scheme in enumerate(SCHEMES):
             self.scheme.addItem(scheme.title, scheme.name)
             self.scheme.setItemData(place, scheme.help, Qt.ItemDataRole.ToolTipRole)
-        self.insertions = QCheckBox("Insertions")
-        self.insertions.setToolTip("Show columns opened by insertions; otherwise a mark shows where an insertion is hidden")
+        self.insertions = described(
+            QCheckBox("Insertions"), tip="Show columns opened by insertions; otherwise a mark shows where an insertion is hidden"
+        )
         save_tip = "Save the shown hits as a stack (Stockholm, A3M, Clustal, PHYLIP) or as pairs (MAF, PSL)"
         self.save_button = text_button("Save as…", save_tip, self.prompt_for_path)
         self.plot = StackPlot()
         self.export_button = text_button("Export…", "Save the whole stack as SVG, PDF or PNG", self.plot.export_action.prompt)
         bars = bar_of(self._title, self.save_button, self.export_button), bar_of(self.insertions, self.scheme)
-        fill_page(self, *bars, self.plot, filling=self.plot)
+        in_column(*bars, (self.plot, 1), on=self, spacing=0)
         self.scheme.currentIndexChanged.connect(lambda _: self._paint())
         self.insertions.toggled.connect(lambda _: self._paint())
         self.plot.rowPicked.connect(self._choose)

@@ -12,7 +12,7 @@ from proteoscope.gui.buttons import text_button
 from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.database_links import LinksButton
 from proteoscope.gui.elided_label import ElidedLabel
-from proteoscope.gui.scrolling_layout import bar_of, fill_page
+from proteoscope.gui.layouts import bar_of, in_column
 
 __all__ = ["SubjectView"]
 
@@ -39,15 +39,11 @@ class SubjectView(QWidget):
         search_tip = "Search the same databases with this protein as the query and the same parameters"
         self.search_button = text_button("Search with this protein", search_tip, self._request_search)
         self.copy_button = text_button("Copy as FASTA", "", self._copy)
-        self.sequence_text = QPlainTextEdit()
-        self.sequence_text.setReadOnly(True)
-        self.sequence_text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.sequence_text = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
         self.sequence_text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.sequence_text.setAccessibleName("Sequence of the hit")
         self.links = LinksButton(self.message.emit)
-        fill_page(
-            self, bar_of(self._title, self.links, self.search_button, self.copy_button), self.sequence_text, filling=self.sequence_text
-        )
+        in_column(bar_of(self._title, self.links, self.search_button, self.copy_button), (self.sequence_text, 1), on=self, spacing=0)
         self.show_subject(None)
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from proteoscope.engine.parameters import PresetAdvice
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.layouts import in_row
 
 __all__ = ["AdviceLine"]
 
@@ -32,10 +33,7 @@ class AdviceLine(QWidget):
         self.button = QPushButton()
         set_icon(self.button, "reset")
         self.button.clicked.connect(self._take)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.label, 1)
-        row.addWidget(self.button)
+        in_row((self.label, 1), self.button, on=self)
         self.hide()
 
     def show_advice(self, advice: PresetAdvice | None) -> None:

@@ -12,13 +12,10 @@ from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeyEvent, QKe
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QFileDialog,
-    QHBoxLayout,
     QHeaderView,
     QMenu,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -40,15 +37,17 @@ from proteoscope.engine.views.quantity_design import (
     pasted_cells,
     read_design_table,
 )
-from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.buttons import menu_button, tool_button
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.design_model import BLOCK_MEANING, Cell, DesignModel
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, show_text, toned_label
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["DesignEditor", "DesignView"]
 
 _ROWS_SHOWN = 6
-_FILTER = "Tab-separated values (*.tsv *.txt);;All files (*)"
+_FILTERS = ("Tab-separated values (*.tsv *.txt)", "All files (*)")
 _STANDARD = QKeySequence.StandardKey
 
 
@@ -130,8 +129,7 @@ class DesignView(QTableView):
         return next((action for action in self._keys if pressed in action.shortcuts()), None)
 
     def _action(self, text: str, shortcut: QKeySequence, use: object) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(shortcut)
+        action = QAction(text, self, shortcut=shortcut)
         # Key presses are handled by `keyPressEvent`; the menu only shows the shortcuts.
         action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         action.triggered.connect(lambda: use())  # type: ignore[operator]
@@ -171,12 +169,13 @@ class DesignEditor(QWidget):
         self._worker = TableWorker(None, self)
         self.model = DesignModel(self)
         self.view = DesignView(self.model)
-        self.is_used = QCheckBox("Use a &design")
-        self.is_used.setToolTip(f"{help[:1].upper()}{help[1:]}. Without a design, each file is a sample and no conditions are compared")
+        self.is_used = described(
+            QCheckBox("Use a &design"),
+            tip=f"{help[:1].upper()}{help[1:]}. Without a design, each file is a sample and no conditions are compared",
+        )
         self.is_used.setEnabled(False)
         self.message = toned_label()
-        self.wrong = toned_label(tone="wrong")
-        self.wrong.hide()
+        self.wrong = toned_label(tone="wrong", is_hidden=True)
         self.buttons = [
             tool_button("search", "Guess samples, conditions and replicates from the file names", self.guess),
             tool_button("folded", "Fill the selected cells from the topmost cell (Ctrl+D)", self.view.fill_down),
@@ -184,21 +183,10 @@ class DesignEditor(QWidget):
             tool_button("open", "Load a design from a table of tab-separated values", self.prompt_to_load),
             tool_button("save", "Save the design as a table of tab-separated values", self.prompt_to_save),
         ]
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        row.addWidget(self.is_used, 1)
         self.block_actions, self.blocks_button = self._make_blocks()
-        row.addWidget(self.blocks_button)
-        for button in self.buttons:
-            row.addWidget(button)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(4)
-        page.addLayout(row)
-        page.addWidget(self.view)
-        page.addWidget(self.message)
-        page.addWidget(self.wrong)
+        in_column(
+            in_row((self.is_used, 1), self.blocks_button, *self.buttons, spacing=2), self.view, self.message, self.wrong, on=self, spacing=4
+        )
         self.model.changed.connect(self._validate)
         self.model.history_changed.connect(self._show_undo)
         self.is_used.toggled.connect(self._show_state)
@@ -213,13 +201,13 @@ class DesignEditor(QWidget):
             actions[name].setCheckable(True)
             actions[name].setToolTip(meaning)
             actions[name].triggered.connect(lambda is_there, name=name: self.model.set_block(name, is_there))
-        button = QToolButton()
-        button.setText("Blocks")
-        button.setAutoRaise(True)
-        button.setMenu(menu)
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        button.setToolTip("Add or remove a block column of the comparison: plex, batch or subject")
-        button.setAccessibleName("Block columns of the comparison")
+        button = menu_button(
+            "Blocks",
+            "Add or remove a block column of the comparison: plex, batch or subject",
+            menu,
+            "Block columns of the comparison",
+            is_flat=True,
+        )
         return actions, button
 
     @property
@@ -306,22 +294,16 @@ class DesignEditor(QWidget):
 
     def prompt_to_load(self) -> None:
         """Open a dialog for a file and load the design from it."""
-        self._open_file_dialog(QFileDialog.AcceptMode.AcceptOpen, "Load a design").fileSelected.connect(lambda name: self.load(Path(name)))
+        prompt_for_path(self, "Load a design", self.load, folder=self._folder, filters=_FILTERS)
 
     def prompt_to_save(self) -> None:
         """Open a dialog for a file and save the design to it."""
-        dialog = self._open_file_dialog(QFileDialog.AcceptMode.AcceptSave, "Save the design")
-        dialog.setDefaultSuffix("tsv")
-        dialog.selectFile("design.tsv")
-        dialog.fileSelected.connect(lambda name: self.save(Path(name)))
+        prompt_for_path(self, "Save the design", self.save, "save", folder=self._folder, filters=_FILTERS, name="design.tsv", suffix="tsv")
 
-    def _open_file_dialog(self, mode: QFileDialog.AcceptMode, title: str) -> QFileDialog:
-        dialog = QFileDialog(self, title, str(Path(self._files[0]).parent) if self._files else "")
-        dialog.setAcceptMode(mode)
-        dialog.setNameFilter(_FILTER)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
+    @property
+    def _folder(self) -> str:
+        """Folder of the first file, at which file dialogs begin."""
+        return str(Path(self._files[0]).parent) if self._files else ""
 
     def _take(self, files: list[str]) -> None:
         if files != self._files:
@@ -368,8 +350,7 @@ class DesignEditor(QWidget):
             text = f"{what} of {counted(len(self._files), 'file')} is a sample; no conditions are compared."
         elif isinstance(validated, Design):
             text = " ".join((_summary(validated, self._compared), *self._compared.notes))
-        self.message.setText(text)
-        self.message.setVisible(bool(text))
+        show_text(self.message, text)
         self._show_error(self.problem())
         self.changed.emit()
 
@@ -377,8 +358,7 @@ class DesignEditor(QWidget):
         self.buttons[2].setEnabled(self.is_used.isChecked() and self.model.can_undo)
 
     def _show_error(self, text: str) -> None:
-        self.wrong.setText(text)
-        self.wrong.setVisible(bool(text))
+        show_text(self.wrong, text)
 
 
 def _summary(design: Design, compared: ComparedConditions) -> str:

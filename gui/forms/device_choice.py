@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from proteoscope.gui.devices import DeviceDetector, device_title, state_text
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.forms.workers_choice import WorkersChoice
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, show_text, toned_label
+from proteoscope.gui.layouts import in_column
 
 __all__ = ["DeviceChoice"]
 
@@ -38,20 +39,14 @@ class DeviceChoice(QWidget):
         super().__init__()
         self._detector = detector
         self._choice = _USUAL
-        self.box = ChoiceBox()
-        self.box.setAccessibleName("Device")
-        self.box.setToolTip("Device that runs the search; for details, open View > Devices")
+        self.box = described(ChoiceBox(), "Device", "Device that runs the search; for details, open View > Devices")
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(18)
         self.box.activated.connect(lambda: self.choose(self.box.currentData()))
         self.workers = WorkersChoice()
         self.note = toned_label()
         self.message = toned_label(tone="wrong")
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(4)
-        for widget in (self.box, self.note, self.message, self.workers):
-            page.addWidget(widget)
+        in_column(self.box, self.note, self.message, self.workers, on=self, spacing=4)
         self.workers.setVisible(takes_workers)
         self.setFocusProxy(self.box)
         detector.changed.connect(self._fill)
@@ -104,8 +99,7 @@ class DeviceChoice(QWidget):
         problem = self._problem_of_device() if self.workers.are_here else ""
         self.note.setText(self._meaning() if self.workers.are_here else "The devices of the workers' machines")
         self.note.setVisible(not problem)
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
+        show_text(self.message, problem)
         self.changed.emit()
 
     def _meaning(self) -> str:

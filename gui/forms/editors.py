@@ -10,15 +10,11 @@ from PySide6.QtCore import QDateTime, QLocale, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QFileDialog,
     QGridLayout,
-    QHBoxLayout,
-    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -31,11 +27,13 @@ from proteoscope.engine.parameters import Editor as DeclaredEditor
 from proteoscope.engine.parameters import ParameterDescription, list_text, split_list
 from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
 from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.file_dialogs import prompt_for_path, prompt_for_paths
 from proteoscope.gui.forms.file_inspection import SORTS, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
-from proteoscope.gui.labels import tip_text
+from proteoscope.gui.labels import described, label_of, tip_text
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
 __all__ = ["Editor", "RunEditor", "editor_for"]
 
@@ -67,9 +65,7 @@ class Editor(QWidget):
 
     def _hold(self, *widgets: QWidget, stretch: int = -1) -> None:
         """Place widgets in a row. The widget at index `stretch` takes the free space."""
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
+        row = in_row(on=self, spacing=6)
         for i, widget in enumerate(widgets):
             row.addWidget(widget, 1 if i == stretch else 0)
         self.takes_full_width = stretch >= 0
@@ -179,14 +175,10 @@ class MatrixEditor(Editor):
 
     def prompt_for_file(self) -> None:
         """Open a dialog for a matrix file."""
-        dialog = QFileDialog(self, self._title)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._take_file)
-        dialog.open()
+        prompt_for_path(self, self._title, self._take_file)
 
-    def _take_file(self, name: str) -> None:
-        self.set_value(name)
+    def _take_file(self, path: Path) -> None:
+        self.set_value(path)
         # Also for the same file: its content may have been corrected.
         self.changed.emit()
 
@@ -380,8 +372,7 @@ class DescriptorWeightsEditor(Editor):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         for row, (name, box) in enumerate(self._boxes.items()):
-            label = QLabel(name)
-            label.setBuddy(box)
+            label = label_of(name, box)
             box.setAccessibleName(f"{description.title}: {name.lower()}")
             box.setStepType(NumberBox.StepType.DefaultStepType)
             box.setSingleStep(0.5)
@@ -411,9 +402,11 @@ class IonSeriesEditor(Editor):
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
-        self._by_activation = QCheckBox("by activation")
-        self._by_activation.setAccessibleName("Ions by activation")
-        self._by_activation.setToolTip("Compare the ion series of each spectrum's activation; b and y if the file does not state it")
+        self._by_activation = described(
+            QCheckBox("by activation"),
+            "Ions by activation",
+            "Compare the ion series of each spectrum's activation; b and y if the file does not state it",
+        )
         self._by_activation.toggled.connect(self._enable)
         self._by_activation.toggled.connect(self.changed)
         self._boxes = {series: QCheckBox(series) for series in "abcxyz"}
@@ -478,16 +471,12 @@ class _LinesEditor(Editor):
         self.lines.itemSelectionChanged.connect(self._enable)
         self.add_button = tool_button("add", add_tip, self.add)
         self.remove_button = tool_button("remove", "Remove the selected lines", self.remove_selected)
-        buttons = QVBoxLayout()
-        buttons.setSpacing(4)
-        buttons.addWidget(self.add_button)
-        buttons.addWidget(self.remove_button)
-        buttons.addStretch(1)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.lines, 1, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(buttons)
+        in_row(
+            (self.lines, 1, Qt.AlignmentFlag.AlignTop),
+            in_column(self.add_button, self.remove_button, STRETCH, spacing=4),
+            on=self,
+            spacing=4,
+        )
         self.setFocusProxy(self.lines)
         self._enable()
 
@@ -555,12 +544,8 @@ class FilesEditor(_LinesEditor):
 
     def add(self) -> None:
         """Open a dialog for FASTA files."""
-        dialog = QFileDialog(self, self._title)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([SORTS["proteins"].name_filter, "All files (*)"])
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self.append)
-        dialog.open()
+        filters = [SORTS["proteins"].name_filter, "All files (*)"]
+        prompt_for_paths(self, self._title, lambda paths: self.append(list(map(str, paths))), filters=filters)
 
     def problem(self) -> str:
         """Return an error if a file does not exist, otherwise ''."""

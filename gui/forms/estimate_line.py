@@ -7,17 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWhatsThis, QWidget
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QWhatsThis, QWidget
 
 from proteoscope import engine
 from proteoscope.engine import views
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.files import scratch_folder
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import SearchTask
 
@@ -51,31 +53,17 @@ class EstimateLine(QWidget):
         """Why there is no estimate, or ''."""
         self.details = ""
         """Text with the details of the estimate."""
-        self.headline = QLabel()
-        self.headline.setTextFormat(Qt.TextFormat.PlainText)
+        self.headline = QLabel(textFormat=Qt.TextFormat.PlainText)
         self.headline.setMinimumWidth(1)
         self.below = ElidedLabel()
-        self.button = QPushButton()
-        self.button.setFlat(True)
+        self.button = QPushButton(flat=True)
         set_icon(self.button, "information")
         self.button.setAccessibleName("More about the estimate")
         self.button.setToolTip("Steps, memory, counts and uncertainty of the estimate")
         self.button.clicked.connect(self.show_details)
-        texts = QVBoxLayout()
-        texts.setContentsMargins(0, 0, 0, 0)
-        texts.setSpacing(0)
-        texts.addWidget(self.headline)
-        texts.addWidget(self.below)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
-        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.addLayout(texts, 1)
+        in_row((self.button, 0, Qt.AlignmentFlag.AlignVCenter), (in_column(self.headline, self.below, spacing=0), 1), on=self, spacing=6)
         # Wait until the user has typed all digits of a number.
-        self._waiting = QTimer(self)
-        self._waiting.setSingleShot(True)
-        self._waiting.setInterval(_MS_TO_ESTIMATE)
-        self._waiting.timeout.connect(self._begin)
+        self._waiting = delayed(self, self._begin, _MS_TO_ESTIMATE)
         self._show()
 
     @property

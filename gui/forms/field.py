@@ -7,13 +7,14 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from proteoscope.engine.parameters import ParameterDescription
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.editors import editor_for
 from proteoscope.gui.forms.numbers import number_text
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import label_of, set_bold, show_text, toned_label
+from proteoscope.gui.layouts import hide_in_place, in_column
 from proteoscope.gui.theme import colours
 
 __all__ = ["Field", "Outlined"]
@@ -32,9 +33,9 @@ class Outlined(QWidget):
         super().__init__()
         self.description: ParameterDescription | None = None
         self._is_wrong = False
-        page = QVBoxLayout(self)
-        page.setContentsMargins(margin, margin, margin, margin)
-        page.addWidget(editor)
+        self.message = toned_label(tone="wrong", is_hidden=True)
+        """Label for an error, which the owner of the frame places."""
+        in_column(editor, on=self, margins=margin)
 
     @property
     def is_wrong(self) -> bool:
@@ -46,6 +47,11 @@ class Outlined(QWidget):
         if is_wrong != self._is_wrong:
             self._is_wrong = is_wrong
             self.update()
+
+    def show_problem(self, problem: str) -> None:
+        """Mark the editor as invalid and show the error, or '' if it is valid."""
+        self.mark(bool(problem))
+        show_text(self.message, problem)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
         if not self._is_wrong:
@@ -76,15 +82,11 @@ class Field(QObject):
         self.editor = editor_for(description)
         self.frame = Outlined(self.editor)
         self.frame.description = description
-        self.label = QLabel(description.title, wordWrap=True)
-        self.label.setBuddy(self.editor)
-        self.message = toned_label(tone="wrong")
-        self.message.hide()
+        self.label = label_of(description.title, self.editor)
+        self.label.setWordWrap(True)
+        self.message = self.frame.message
         self.reset_button = tool_button("reset", "Reset to the preset's value", self.reset)
-        policy = self.reset_button.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.reset_button.setSizePolicy(policy)
-        self.reset_button.hide()
+        hide_in_place(self.reset_button)
         self.help_button = tool_button("help", f"Help on “{description.title}” (F1 in the field)", self._request_help)
         self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keyboard users can press F1, and the Tab order should stay short
         self._baseline: Any = None
@@ -113,14 +115,10 @@ class Field(QObject):
         Widgets are only updated if their state differs, since this is called for all fields whenever one changes.
         """
         if problem != self.message.text():
-            self.frame.mark(bool(problem))
-            self.message.setText(problem)
-            self.message.setVisible(bool(problem))
+            self.frame.show_problem(problem)
         if is_changed != self._is_marked_changed:
             self._is_marked_changed = is_changed
-            font = self.label.font()
-            font.setBold(is_changed)
-            self.label.setFont(font)
+            set_bold(self.label, is_changed)
             self.reset_button.setVisible(is_changed)
 
     def place(self, grid: QGridLayout) -> None:

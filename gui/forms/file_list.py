@@ -7,27 +7,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLocale, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFileDialog,
-    QHBoxLayout,
     QListWidget,
     QListWidgetItem,
     QPushButton,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from proteoscope.engine.entry import FileContent, Input
 from proteoscope.engine.formats.registry import library_suffixes
 from proteoscope.engine.formats.sequence_type import InputContent, SequenceCount, are_nucleotides_suspicious, classify_sequences
+from proteoscope.gui.actions import delayed
+from proteoscope.gui.buttons import push_button
+from proteoscope.gui.file_dialogs import prompt_for_path, prompt_for_paths
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.file_inspection import SORTS, FileCategory, FileInspection, FileInspector, FileKind
-from proteoscope.gui.icons import icon, set_icon
-from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.icons import icon
+from proteoscope.gui.labels import show_text, tip_text, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.theme import colours
 from proteoscope.gui.undo import Change, forget_changes, record
 
@@ -102,13 +103,8 @@ class FileList(QWidget):
         self.structure_counts: dict[Path, StructureCount] = {}
         """Contents of inspected structures."""
         # Facts about many files are shown with a single update of the list.
-        self._showing = QTimer(self)
-        self._showing.setSingleShot(True)
-        self._showing.timeout.connect(self._show_state)
-        self._counting = QTimer(self)
-        self._counting.setSingleShot(True)
-        self._counting.setInterval(_COUNTING_MS)
-        self._counting.timeout.connect(self._show_learned)
+        self._showing = delayed(self, self._show_state)
+        self._counting = delayed(self, self._show_learned, _COUNTING_MS)
         self.start_folder = ""
         """Start folder of the file dialog."""
         self._takes_project = spec.content == "project"
@@ -118,15 +114,11 @@ class FileList(QWidget):
         self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below", self.remove_selected)
         self.lines.setAccessibleName(spec.title)
         self.frame = Outlined(self.lines)
-        self.message = toned_label(tone="wrong")
-        self.message.hide()
-        self.note = toned_label()
-        self.note.hide()
-        self.warning = toned_label(tone="attention")
-        self.warning.hide()
-        self.left_out = toned_label(tone="attention")
+        self.message = self.frame.message
+        self.note = toned_label(is_hidden=True)
+        self.warning = toned_label(tone="attention", is_hidden=True)
+        self.left_out = toned_label(tone="attention", is_hidden=True)
         """Label with the skipped files of an added folder and the reasons."""
-        self.left_out.hide()
         self.add_button = _button("Add files…", "add", self.prompt_for_files)
         self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.prompt_for_folder)
         self.project_button = _button("The open project", "open", self._take_open_project)
@@ -144,24 +136,24 @@ class FileList(QWidget):
             if not is_wanted:
                 button.hide()
         self.lines.itemSelectionChanged.connect(self._enable)
-        buttons = QHBoxLayout()
-        for button in (
-            self.add_button,
-            self.folder_button,
-            self.project_button,
-            self.last_button,
-            self.database_button,
-            self.remove_button,
-        ):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(4)
-        page.addWidget(self.frame)
-        for label in (self.message, self.note, self.warning, self.left_out):
-            page.addWidget(label)
-        page.addLayout(buttons)
+        in_column(
+            self.frame,
+            self.message,
+            self.note,
+            self.warning,
+            self.left_out,
+            in_row(
+                self.add_button,
+                self.folder_button,
+                self.project_button,
+                self.last_button,
+                self.database_button,
+                self.remove_button,
+                STRETCH,
+            ),
+            on=self,
+            spacing=4,
+        )
         self._enable()
 
     @property
@@ -297,21 +289,12 @@ class FileList(QWidget):
 
     def prompt_for_files(self) -> None:
         """Open a file dialog."""
-        dialog = QFileDialog(self, "Choose files", self.start_folder)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([*self._name_filters(), "All files (*)"])
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._take_chosen)
-        dialog.open()
+        filters = [*self._name_filters(), "All files (*)"]
+        prompt_for_paths(self, "Choose files", self._take_chosen, folder=self.start_folder, filters=filters)
 
     def prompt_for_folder(self) -> None:
         """Open a dialog for a folder whose matching files are added, or for a project."""
-        dialog = QFileDialog(self, "Choose a folder", self.start_folder)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._take_folder)
-        dialog.open()
+        prompt_for_path(self, "Choose a folder", self._take_folder, "folder", folder=self.start_folder)
 
     def _name_filters(self) -> list[str]:
         """Return the file dialog filters: one for all files of this input and, if there are several file types, one for each."""
@@ -319,17 +302,16 @@ class FileList(QWidget):
         every = FileCategory(" and ".join(sort.title for sort in sorts), self._spec.contents)
         return [category.name_filter for category in ([every, *sorts] if len(sorts) > 1 else sorts)]
 
-    def _take_chosen(self, names: list[str]) -> None:
-        self.start_folder = str(Path(names[0]).parent)
-        self.add(Path(name) for name in names)
+    def _take_chosen(self, paths: list[Path]) -> None:
+        self.start_folder = str(paths[0].parent)
+        self.add(paths)
 
-    def _take_folder(self, names: list[str]) -> None:
+    def _take_folder(self, folder: Path) -> None:
+        self.start_folder = str(folder.parent if self._takes_project else folder)
         if self._takes_project:
-            self.start_folder = str(Path(names[0]).parent)
-            self.give_project(Path(names[0]))
-            return
-        self.start_folder = names[0]
-        self._inspector.all_within([Path(names[0])], partial(self._take_found, Path(names[0])))
+            self.give_project(folder)
+        else:
+            self._inspector.all_within([folder], partial(self._take_found, folder))
 
     def _take_found(self, folder: Path, inspection: FileInspection) -> None:
         """Add the files of a folder that fit this input, and report the others."""
@@ -340,12 +322,11 @@ class FileList(QWidget):
         more = f" and {len(others) - _MAXIMUM_NAMED} more" if len(others) > _MAXIMUM_NAMED else ""
         held = self._sort.held
         if others:
-            self.left_out.setText(f"{folder.name}: {'left out' if taken else f'contains no {held}, only'} {names}{more}")
+            show_text(self.left_out, f"{folder.name}: {'left out' if taken else f'contains no {held}, only'} {names}{more}")
         else:
-            self.left_out.setText("" if taken else f"{folder.name} contains no files")
+            show_text(self.left_out, "" if taken else f"{folder.name} contains no files")
         reasons = [file.problem or f"{file.path}: {file.format}" for file in others[:_MAXIMUM_ROWS]]
         self.left_out.setToolTip(tip_text("\n".join(reasons)))
-        self.left_out.setVisible(bool(self.left_out.text()))
 
     def _take_open_project(self) -> None:
         if self._open_project is not None:
@@ -419,10 +400,7 @@ class FileList(QWidget):
     def _show_state(self) -> None:
         for i in range(self.lines.count()):
             self._show_item(self.lines.item(i))
-        problem = self.problem()
-        self.frame.mark(bool(problem))
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
+        self.frame.show_problem(self.problem())
         self._show_counts()
         self.lines.updateGeometry()
         self._enable()
@@ -439,8 +417,7 @@ class FileList(QWidget):
         self.note.setVisible(bool(counted or inspected or spectra))
         warnings = (nucleotide_text(path.name, count, self._spec) for path, count in counted.items())
         warning = next(filter(None, warnings), "")
-        self.warning.setText(warning)
-        self.warning.setVisible(bool(warning))
+        show_text(self.warning, warning)
 
     def _show_item(self, item: QListWidgetItem) -> None:
         path: Path = item.data(Qt.ItemDataRole.UserRole)
@@ -549,8 +526,7 @@ def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
 
 
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:
-    button = QPushButton(text)
-    set_icon(button, icon_name)
+    button = push_button(text, icon=icon_name)
     # In a dialog, Enter must trigger the main action of the dialog instead.
     button.setAutoDefault(False)
     button.clicked.connect(clicked)

@@ -6,14 +6,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import FileContent, Input
 from proteoscope.engine.formats.sequence_type import InputContent
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList, count_text, nucleotide_text
 from proteoscope.gui.forms.sequence_box import SequenceBox
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import show_text, toned_label
+from proteoscope.gui.layouts import in_column
 from proteoscope.gui.words import with_article
 
 __all__ = ["InputFiles"]
@@ -41,10 +42,7 @@ class InputFiles(QWidget):
         """Box for pasted sequences, or None."""
         self.note = toned_label()
         self.warning = toned_label(tone="attention")
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(6)
-        page.addWidget(self.files)
+        page = in_column(self.files, on=self, spacing=6)
         if self.box is not None:
             page.addWidget(self.box)
             self.box.changed.connect(self._show_pasted)
@@ -116,6 +114,5 @@ class InputFiles(QWidget):
         self.note.setText("" if count is None else f"Pasted: {count_text([count], self.spec)}")
         self.note.setVisible(count is not None)
         warning = "" if count is None else nucleotide_text("The pasted text", count, self.spec)
-        self.warning.setText(warning)
-        self.warning.setVisible(bool(warning))
+        show_text(self.warning, warning)
         self.changed.emit()

@@ -11,10 +11,8 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QGridLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,7 +20,8 @@ from proteoscope.engine.chemistry.modifications import Modification, Site, parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.gui.forms.numbers import NumberBox, form_locale
 from proteoscope.gui.icons import without_icons
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import label_of, show_text, toned_label
+from proteoscope.gui.layouts import in_column
 
 __all__ = ["ModificationPicker"]
 
@@ -114,8 +113,7 @@ class ModificationPicker(QDialog):
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         without_icons(self.buttons.buttons())
         self.add_button = self.buttons.addButton("Add", QDialogButtonBox.ButtonRole.AcceptRole)
-        self._typed = QTimer(self)
-        self._typed.setSingleShot(True)
+        self._typed = QTimer(self, singleShot=True)
         self._lay_out()
         self._connect()
         self.search()
@@ -174,8 +172,7 @@ class ModificationPicker(QDialog):
             except ParameterError as error:
                 problem = str(error)
         self.table.setEnabled(not text)
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
+        show_text(self.message, problem)
         self.add_button.setEnabled(not problem and bool(text or self.table.selectionModel().hasSelection()))
 
     def _connect(self) -> None:
@@ -197,8 +194,7 @@ class ModificationPicker(QDialog):
         criteria = QGridLayout()
         fields = (("&Name", self.name, 4), ("&Site", self.site, 2), ("&Mass (Da)", self.mass, 2), ("&within", self.tolerance, 1))
         for column, (text, widget, stretch) in enumerate(fields):
-            label = QLabel(text)
-            label.setBuddy(widget)
+            label = label_of(text, widget)
             criteria.addWidget(label, 0, column)
             criteria.addWidget(widget, 1, column)
             criteria.setColumnStretch(column, stretch)
@@ -215,22 +211,12 @@ class ModificationPicker(QDialog):
         header.setHighlightSections(False)
         for column, n_characters in enumerate((24, 16, 14, 19)):
             self.table.setColumnWidth(column, self.fontMetrics().horizontalAdvance("n") * n_characters)
-        own_label = QLabel("C&ustom modification")
-        own_label.setBuddy(self.own)
+        own_label = label_of("C&ustom modification", self.own)
         custom = QGridLayout()
         custom.addWidget(own_label, 0, 0)
         custom.addWidget(self.own, 0, 1)
-        page = QVBoxLayout(self)
-        page.addLayout(criteria)
-        page.addWidget(self.table, 1)
-        page.addWidget(self._count)
-        page.addLayout(custom)
-        page.addWidget(self.message)
-        page.addWidget(self.buttons)
+        in_column(criteria, (self.table, 1), self._count, custom, self.message, self.buttons, on=self, margins=None)
 
 
 def _line(hint: str) -> QLineEdit:
-    line = QLineEdit()
-    line.setPlaceholderText(hint)
-    line.setClearButtonEnabled(True)
-    return line
+    return QLineEdit(placeholderText=hint, clearButtonEnabled=True)

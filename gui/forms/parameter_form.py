@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from proteoscope.engine.parameters import SearchParameters
 from proteoscope.gui.forms.field import Field
@@ -14,6 +14,7 @@ from proteoscope.gui.forms.problems import find_problems
 from proteoscope.gui.forms.sections import Columns, Section
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import heading
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
 __all__ = ["ParameterForm"]
 
@@ -175,16 +176,13 @@ class ParameterForm(QWidget):
         self.reset_button.setToolTip("Reset every parameter to the preset's value")
         self.reset_button.clicked.connect(self.reset_all)
         set_icon(self.reset_button, "reset")
-        top = QHBoxLayout()
-        top.addWidget(heading("Parameters", 1.25))
-        top.addStretch(1)
-        top.addWidget(self.reset_button)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(10)
-        page.addLayout(top)
-        page.addWidget(self._plain)
-        page.addWidget(self.fold_button, 0, Qt.AlignmentFlag.AlignLeft)
-        page.addWidget(self._advanced)
-        page.addStretch(1)
+        in_column(
+            in_row(heading("Parameters", 1.25), STRETCH, self.reset_button),
+            self._plain,
+            (self.fold_button, 0, Qt.AlignmentFlag.AlignLeft),
+            self._advanced,
+            STRETCH,
+            on=self,
+            spacing=10,
+        )
         self.unfold(False)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from proteoscope.engine.project import is_project
 from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.field import Outlined
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, label_of
+from proteoscope.gui.layouts import in_column, in_row
 
 __all__ = ["FileLine", "FolderLine", "OutputLine", "PathLine", "ProjectLine"]
 
@@ -26,7 +29,7 @@ class PathLine(QWidget):
     help : str
         Tooltip, written without initial capital and full stop.
     hint : str
-        Placeholder text while the line is empty.
+        Placeholder text while the line is empty; '' for the usual one.
 
     Signals
     -------
@@ -36,37 +39,29 @@ class PathLine(QWidget):
 
     changed = Signal()
 
-    icon = "open"
-    tip = "Choose a file"
+    icon, tip = "open", "Choose a file"
+    mode: Literal["file", "folder", "save"] = "file"
+    usual_hint = ""
 
-    def __init__(self, title: str, help: str, hint: str) -> None:
+    def __init__(self, title: str, help: str, hint: str = "") -> None:
         super().__init__()
         self._title = title
-        self.line = QLineEdit()
-        self.line.setPlaceholderText(hint)
+        line = QLineEdit(placeholderText=hint or self.usual_hint, clearButtonEnabled=True)
+        self.line = described(line, title, f"{help[:1].upper()}{help[1:]}")
         self.line.setAcceptDrops(False)
-        self.line.setClearButtonEnabled(True)
-        self.line.setAccessibleName(title)
-        self.line.setToolTip(f"{help[:1].upper()}{help[1:]}")
         self.frame = Outlined(self.line)
-        self.message = toned_label(tone="wrong")
-        self.message.hide()
+        self.message = self.frame.message
         self.start_folder = ""
         """Start folder of the dialog."""
-        label = QLabel(title)
-        label.setBuddy(self.line)
-        label.setToolTip(self.line.toolTip())
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.frame, 1)
-        row.addWidget(tool_button(self.icon, self.tip, self.prompt))
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 6, 0, 0)
-        page.setSpacing(2)
-        page.addWidget(label)
-        page.addLayout(row)
-        page.addWidget(self.message)
-        self.line.textChanged.connect(self._show_problem)
+        in_column(
+            described(label_of(title, self.line), tip=self.line.toolTip()),
+            in_row((self.frame, 1), tool_button(self.icon, self.tip, self.prompt)),
+            self.message,
+            on=self,
+            margins=(0, 6, 0, 0),
+            spacing=2,
+        )
+        self.line.textChanged.connect(lambda: self.frame.show_problem(self.problem()))
         self.line.textChanged.connect(lambda: self.changed.emit())
         self.setFocusProxy(self.line)
 
@@ -84,76 +79,51 @@ class PathLine(QWidget):
 
     def problem(self) -> str:
         """Return why the path cannot be used, or ''."""
-        raise NotImplementedError
+        path = self.path
+        try:
+            return "" if path is None else self._problem_of(path)
+        except (OSError, ValueError) as error:
+            noun = "folder" if self.mode == "folder" else "file"
+            return f"This {noun} cannot be used: {getattr(error, 'strerror', None) or error}"
 
     def prompt(self) -> None:
         """Open a dialog for the path."""
-        dialog = QFileDialog(self, self._title.replace("&", ""), self.line.text() or self.start_folder)
-        self._prepare(dialog)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.line.setText)
-        dialog.open()
+        folder, title = self.line.text() or self.start_folder, self._title.replace("&", "")
+        prompt_for_path(self, title, lambda path: self.line.setText(str(path)), self.mode, folder=folder, filters=self._filters())
 
-    def _prepare(self, dialog: QFileDialog) -> None:
-        """Configure the file dialog for this type of path."""
+    def _filters(self) -> list[str]:
+        """Return the types of files that the dialog lists; empty for all."""
+        return []
+
+    def _problem_of(self, path: Path) -> str:
         raise NotImplementedError
-
-    def _show_problem(self) -> None:
-        problem = self.problem()
-        self.frame.mark(bool(problem))
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
 
 
 class FolderLine(PathLine):
     """Line edit for an output folder. The program creates the folder if it is missing."""
 
-    icon = "folder"
-    tip = "Choose a folder"
+    icon, tip = "folder", "Choose a folder"
+    mode = "folder"
+    usual_hint = "No folder: no files are written"
 
-    def __init__(self, title: str, help: str, hint: str = "No folder: no files are written") -> None:
-        super().__init__(title, help, hint)
-
-    def problem(self) -> str:
-        """Return why the folder cannot be written to, or ''."""
-        folder = self.path
-        if folder is None:
-            return ""
-        try:
-            if folder.is_file():
-                return f"{folder.name} is a file; choose a folder"
-            parent = next((candidate for candidate in (folder, *folder.parents) if candidate.exists()), folder)
-        except (OSError, ValueError) as error:
-            return f"This folder cannot be used: {getattr(error, 'strerror', None) or error}"
+    def _problem_of(self, path: Path) -> str:
+        if path.is_file():
+            return f"{path.name} is a file; choose a folder"
+        parent = next((candidate for candidate in (path, *path.parents) if candidate.exists()), path)
         return "" if os.access(parent, os.W_OK) else f"No permission to write in {parent}"
-
-    def _prepare(self, dialog: QFileDialog) -> None:
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
 
 
 class FileLine(PathLine):
     """Line edit for an existing file."""
 
-    def __init__(self, title: str, help: str, hint: str = "No file") -> None:
-        super().__init__(title, help, hint)
+    usual_hint = "No file"
 
-    def problem(self) -> str:
-        """Return why the file cannot be read, or ''."""
-        path = self.path
-        if path is None:
-            return ""
-        try:
-            if path.is_dir():
-                return f"{path.name} is a folder; choose a file"
-            if not path.exists():
-                return f"File not found: {path}"
-        except (OSError, ValueError) as error:
-            return f"This file cannot be used: {getattr(error, 'strerror', None) or error}"
+    def _problem_of(self, path: Path) -> str:
+        if path.is_dir():
+            return f"{path.name} is a folder; choose a file"
+        if not path.exists():
+            return f"File not found: {path}"
         return "" if os.access(path, os.R_OK) else f"No permission to read {path.name}"
-
-    def _prepare(self, dialog: QFileDialog) -> None:
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
 
 
 class OutputLine(PathLine):
@@ -165,46 +135,31 @@ class OutputLine(PathLine):
         Valid file name extensions, such as ``.mgf``.
     """
 
-    icon = "save"
-    tip = "Choose where to write"
+    icon, tip = "save", "Choose where to write"
+    mode = "save"
 
     def __init__(self, title: str, help: str, hint: str, suffixes: tuple[str, ...]) -> None:
         self._suffixes = suffixes
         super().__init__(title, help, hint)
 
-    def problem(self) -> str:
-        """Return why the file cannot be written, or ''."""
-        path = self.path
-        if path is None:
-            return ""
-        try:
-            if path.is_dir():
-                return f"{path.name} is a folder; choose a file"
-            if not path.parent.is_dir():
-                return f"Folder not found: {path.parent}"
-        except (OSError, ValueError) as error:
-            return f"This file cannot be used: {getattr(error, 'strerror', None) or error}"
+    def _problem_of(self, path: Path) -> str:
+        if path.is_dir():
+            return f"{path.name} is a folder; choose a file"
+        if not path.parent.is_dir():
+            return f"Folder not found: {path.parent}"
         if not path.name.lower().endswith(self._suffixes):
             return f"The file name needs one of these extensions: {', '.join(self._suffixes)}"
         return "" if os.access(path.parent, os.W_OK) else f"No permission to write in {path.parent}"
 
-    def _prepare(self, dialog: QFileDialog) -> None:
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters([f"*{suffix}" for suffix in self._suffixes])
+    def _filters(self) -> list[str]:
+        return [f"*{suffix}" for suffix in self._suffixes]
 
 
 class ProjectLine(FolderLine):
     """Line edit for the folder of an existing project."""
 
     tip = "Choose a project"
+    usual_hint = "No project: the files are searched"
 
-    def __init__(self, title: str, help: str, hint: str = "No project: the files are searched") -> None:
-        super().__init__(title, help, hint)
-
-    def problem(self) -> str:
-        """Return why the folder is not a project, or ''."""
-        folder = self.path
-        try:
-            return "" if folder is None or is_project(folder) else "This folder is not a project"
-        except (OSError, ValueError) as error:
-            return f"This folder cannot be used: {getattr(error, 'strerror', None) or error}"
+    def _problem_of(self, path: Path) -> str:
+        return "" if is_project(path) else "This folder is not a project"

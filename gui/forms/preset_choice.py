@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.parameters import preset_description, preset_names, read_preset
 from proteoscope.engine.results.counts import counted
 from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.preset_files import write_preset
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.undo import Change, forget_changes, last_change, record, take_back_last
 
 __all__ = ["PresetChoice"]
@@ -162,26 +164,18 @@ class PresetChoice(QWidget):
 
     def prompt_for_file(self) -> None:
         """Open a dialog for a preset file to load."""
-        dialog = self._dialog("Load a preset")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda name: self.load_file(Path(name)))
-        dialog.open()
+        self._remember_folder_of(prompt_for_path(self, "Load a preset", self.load_file, folder=self.start_folder, filters=[_PRESET_FILTER]))
 
     def prompt_for_path(self) -> None:
         """Open a dialog for a preset file to write."""
-        dialog = self._dialog("Save as a preset")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("toml")
-        dialog.fileSelected.connect(lambda name: self.save_file(Path(name)))
-        dialog.open()
+        dialog = prompt_for_path(
+            self, "Save as a preset", self.save_file, "save", folder=self.start_folder, filters=[_PRESET_FILTER], suffix="toml"
+        )
+        self._remember_folder_of(dialog)
 
-    def _dialog(self, title: str) -> QFileDialog:
-        dialog = QFileDialog(self, title, self.start_folder)
-        dialog.setNameFilters([_PRESET_FILTER])
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    def _remember_folder_of(self, dialog: QFileDialog) -> None:
         dialog.directoryEntered.connect(self._remember_folder)
         dialog.fileSelected.connect(lambda name: self._remember_folder(str(Path(name).parent)))
-        return dialog
 
     def _remember_folder(self, folder: str) -> None:
         self.start_folder = folder
@@ -265,18 +259,16 @@ class PresetChoice(QWidget):
         self.undo_button.setToolTip("Restore the previous values (Ctrl+Z)")
         set_icon(self.undo_button, "reset")
         self.suited_text.hide()
-        row = QHBoxLayout()
-        row.addWidget(self.box, 1)
-        row.addWidget(tool_button("open", "Load a preset file", self.prompt_for_file))
-        row.addWidget(tool_button("save", "Save the parameters as a preset file", self.prompt_for_path))
-        undo = QHBoxLayout()
-        undo.addWidget(self.undo_text, 1)
-        undo.addWidget(self.undo_button)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(2)
-        page.addLayout(row)
-        page.addWidget(self.description)
-        page.addWidget(self.suited_text)
-        page.addLayout(undo)
+        in_column(
+            in_row(
+                (self.box, 1),
+                tool_button("open", "Load a preset file", self.prompt_for_file),
+                tool_button("save", "Save the parameters as a preset file", self.prompt_for_path),
+            ),
+            self.description,
+            self.suited_text,
+            in_row((self.undo_text, 1), self.undo_button),
+            on=self,
+            spacing=2,
+        )
         self._show_undo()

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from proteoscope.engine.project import is_project
 from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.labels import described, tip_text
+from proteoscope.gui.layouts import in_column, in_row
 
 __all__ = ["ProjectChoice"]
 
@@ -36,13 +38,10 @@ class ProjectChoice(QWidget):
 
     def __init__(self, start_folder: Callable[[], str]) -> None:
         super().__init__()
-        self.line = QLineEdit()
-        self.line.setPlaceholderText("A new or empty folder, or a project to add to")
+        self.line = described(QLineEdit(placeholderText="A new or empty folder, or a project to add to"), "Project folder")
         self.line.setAcceptDrops(False)
-        self.line.setAccessibleName("Project folder")
         self.frame = Outlined(self.line)
-        self.message = toned_label(tone="wrong")
-        self.message.hide()
+        self.message = self.frame.message
         self.open_button = QPushButton()
         """Button that chooses the open project."""
         self.open_button.hide()
@@ -51,15 +50,13 @@ class ProjectChoice(QWidget):
         self._open_project: Path | None = None
         self._was_suggested = False
         self._was_typed = False
-        row = QHBoxLayout()
-        row.addWidget(self.frame, 1)
-        row.addWidget(tool_button("folder", "Choose a folder", self.prompt))
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(2)
-        page.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignLeft)
-        page.addLayout(row)
-        page.addWidget(self.message)
+        in_column(
+            (self.open_button, 0, Qt.AlignmentFlag.AlignLeft),
+            in_row((self.frame, 1), tool_button("folder", "Choose a folder", self.prompt)),
+            self.message,
+            on=self,
+            spacing=2,
+        )
         self.line.textChanged.connect(lambda: self.changed.emit())
         self.line.textEdited.connect(self._mark_as_typed)
         self.open_button.clicked.connect(self._take_open)
@@ -138,10 +135,7 @@ class ProjectChoice(QWidget):
 
     def show_state(self) -> None:
         """Show the error of the folder, and whether the open project is chosen."""
-        problem = self.problem()
-        self.frame.mark(bool(problem))
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
+        self.frame.show_problem(self.problem())
         folder = self._open_project
         self.open_button.setVisible(folder is not None)
         if folder is not None:
@@ -153,12 +147,7 @@ class ProjectChoice(QWidget):
 
     def prompt(self) -> None:
         """Open a dialog for the folder."""
-        dialog = QFileDialog(self, "Project folder", self.line.text() or self._start_folder())
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.set_folder(Path(name)))
-        dialog.open()
+        prompt_for_path(self, "Project folder", self.set_folder, "folder", folder=self.line.text() or self._start_folder())
 
     def _take_open(self) -> None:
         if self._open_project is not None:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 
 from proteoscope.engine.entry import Input, Option, SampleData, Search, SearchRequest, identifying_kinds
 from proteoscope.engine.errors import ProteoscopeError
@@ -30,7 +30,8 @@ from proteoscope.gui.forms.problems import find_problems
 from proteoscope.gui.forms.project_choice import ProjectChoice
 from proteoscope.gui.forms.sections import Columns, Section
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import heading
+from proteoscope.gui.labels import heading, label_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
 from proteoscope.gui.settings import SearchSettings, sample_project
 from proteoscope.gui.tasks import SearchTask
 
@@ -121,17 +122,14 @@ class SearchForm(QWidget):
         """Advice on a preset that suits the files better."""
         self.estimate = EstimateLine(self.task)
         """Estimated run time and memory."""
-        self.reason = QPushButton()
-        self.reason.setFlat(True)
-        self.scroll_area = QScrollArea()
+        self.reason = QPushButton(flat=True)
         self.last_button = QPushButton("Use last settings")
         """Button that fills in the files and settings of the previous search."""
         self._last: FormPrefill | None = None
         self._suited: dict[str, dict[str, Any]] = {}
         """Values of dependent parameters that were last set for a parameter, by its name; see `_suit_followers`."""
         # Several changes at once, such as a preset that sets every field, lead to one check only.
-        self._checking = QTimer(self)
-        self._checking.setSingleShot(True)
+        self._checking = QTimer(self, singleShot=True)
         self._lay_out()
         self._connect()
         self.presets.choose(search.preset)
@@ -623,20 +621,14 @@ class SearchForm(QWidget):
         device_card = Section("Device")
         device_card.grid.addWidget(self.device, 0, 0, 1, 3)
         cards.add(device_card)
-        content = QWidget()
-        page = QVBoxLayout(content)
-        page.setContentsMargins(18, 14, 18, 14)
-        page.setSpacing(14)
-        title = QHBoxLayout()
-        title.addWidget(heading(f"New {self.search.name}", 1.5))
-        title.addStretch(1)
-        title.addWidget(self.last_button)
-        page.addLayout(title)
-        page.addWidget(cards)
-        page.addWidget(self.parameters, 1)
-        self.scroll_area.setWidget(content)
-        self.scroll_area.setWidgetResizable(True)
-        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
+        content = in_column(
+            in_row(heading(f"New {self.search.name}", 1.5), STRETCH, self.last_button),
+            cards,
+            (self.parameters, 1),
+            margins=(18, 14, 18, 14),
+            spacing=14,
+        )
+        self.scroll_area = scroll_of(page_of(content))
         self.last_button.setToolTip("Fill in the files and settings of the last search")
         set_icon(self.last_button, "reset")
         self.last_button.hide()
@@ -644,26 +636,17 @@ class SearchForm(QWidget):
         set_icon(self.reason, "information")
         self.run_button.setMinimumWidth(120)
         self.run_button.setToolTip("Queue this search (Ctrl+R)")
-        bottom = QHBoxLayout()
-        bottom.setContentsMargins(18, 8, 18, 10)
-        bottom.setSpacing(10)
-        texts = QVBoxLayout()
-        texts.setSpacing(4)
-        texts.addWidget(self.advice)
-        texts.addWidget(self.estimate)
-        bottom.addLayout(texts, 1)
-        bottom.addWidget(self.reason)
-        bottom.addWidget(self.run_button)
-        line = QFrame()
-        line.setFrameShape(QFrame.Shape.HLine)
-        line.setFrameShadow(QFrame.Shadow.Plain)
+        line = QFrame(frameShape=QFrame.Shape.HLine, frameShadow=QFrame.Shadow.Plain)
         line.setForegroundRole(self.palette().ColorRole.Mid)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(self.scroll_area, 1)
-        whole.addWidget(line)
-        whole.addLayout(bottom)
+        in_column(
+            (self.scroll_area, 1),
+            line,
+            in_row(
+                (in_column(self.advice, self.estimate, spacing=4), 1), self.reason, self.run_button, margins=(18, 8, 18, 10), spacing=10
+            ),
+            on=self,
+            spacing=0,
+        )
 
     def _project_card(self) -> Section:
         card = Section("Project" if self.given_project is None else "Options")
@@ -679,8 +662,7 @@ class SearchForm(QWidget):
     def _place_run(self, card: Section, option: Option) -> None:
         """Add the editor that chooses a run below the field for its project."""
         editor, row = self.runs[option.name], card.grid.rowCount()
-        label = QLabel(option.title)
-        label.setBuddy(editor)
+        label = label_of(option.title, editor)
         editor.setToolTip(f"{option.help[:1].upper()}{option.help[1:]}")
         card.grid.addWidget(label, row, 0)
         card.grid.addWidget(editor, row, 1, 1, 2)

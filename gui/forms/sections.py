@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from proteoscope.gui.labels import heading
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.surfaces import Card
 
 __all__ = ["Columns", "Section"]
@@ -22,10 +23,7 @@ class Section(Card):
         self.grid.setHorizontalSpacing(8)
         self.grid.setVerticalSpacing(2)
         self.grid.setColumnStretch(1, 1)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(14, 10, 10, 12)
-        page.addWidget(self.title)
-        page.addLayout(self.grid)
+        in_column(self.title, self.grid, on=self, margins=(14, 10, 10, 12))
 
 
 class Columns(QWidget):
@@ -42,14 +40,10 @@ class Columns(QWidget):
         self._widgets: list[QWidget] = []
         self._column_width = self.fontMetrics().horizontalAdvance("n") * characters
         self._n_columns = 0
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
+        row = in_row(on=self, spacing=12)
         self._columns = []
         for _ in range(2):
-            column = QVBoxLayout()
-            column.setSpacing(12)
-            column.addStretch(1)
+            column = in_column(STRETCH, spacing=12)
             row.addLayout(column, 1)
             self._columns.append(column)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from proteoscope.engine.formats.sequence_type import SequenceCount, count_fasta
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.forms.field import Outlined
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.layouts import in_column
 
 __all__ = ["Pasted", "SequenceBox", "read_pasted"]
 
@@ -82,16 +83,10 @@ class SequenceBox(QWidget):
         self.text.setAcceptDrops(False)
         self.text.setFixedHeight(self.text.fontMetrics().lineSpacing() * _LINES + 14)
         self.frame = Outlined(self.text)
-        self.message = toned_label(tone="wrong")
-        self.message.hide()
-        self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
-        self._later.timeout.connect(self._read)
+        self.message = self.frame.message
+        self._later = delayed(self, self._read, _TYPING_MS)
         self.text.textChanged.connect(self._later.start)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(4)
-        page.addWidget(self.frame)
-        page.addWidget(self.message)
+        in_column(self.frame, self.message, on=self, spacing=4)
         self.setFocusProxy(self.text)
 
     @property
@@ -101,8 +96,5 @@ class SequenceBox(QWidget):
 
     def _read(self) -> None:
         self.pasted = read_pasted(self.text.toPlainText())
-        problem = self.pasted.problem
-        self.frame.mark(bool(problem))
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
+        self.frame.show_problem(self.pasted.problem)
         self.changed.emit()

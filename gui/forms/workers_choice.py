@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.gui import forms
+from proteoscope.gui.buttons import push_button
 from proteoscope.gui.elided_label import ElidedLabel
-from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.labels import show_text, tip_text, toned_label
+from proteoscope.gui.layouts import in_column, in_row
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.workers_dialog import WorkersDialog
@@ -49,20 +50,11 @@ class WorkersChoice(QWidget):
         self.dialog: WorkersDialog | None = None
         """The open dialog, or None."""
         self.text = ElidedLabel()
-        self.button = QPushButton("Workers…")
-        self.button.setToolTip("Compute in other processes: on this machine, by ssh, by Slurm, or at a scheduler")
-        set_icon(self.button, "jobs")
-        self.button.clicked.connect(self.prompt)
+        self.button = push_button(
+            "Workers…", self.prompt, "jobs", "Compute in other processes: on this machine, by ssh, by Slurm, or at a scheduler"
+        )
         self.message = toned_label(tone="wrong")
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.text, 1)
-        row.addWidget(self.button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2, 0, 0)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addWidget(self.message)
+        in_column(in_row((self.text, 1), self.button), self.message, on=self, margins=(0, 2, 0, 0), spacing=2)
         self._show()
 
     @property
@@ -90,8 +82,7 @@ class WorkersChoice(QWidget):
     def show_problem(self) -> None:
         """Show or hide the error."""
         problem = self.problem()
-        self.message.setText(problem)
-        self.message.setVisible(bool(problem))
+        show_text(self.message, problem)
 
     def prompt(self) -> None:
         """Open the dialog."""

@@ -6,19 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QDialog,
-    QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QRadioButton,
-    QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -30,9 +26,11 @@ from proteoscope.engine.execution.cluster.certificates import (
     write_certificates,
 )
 from proteoscope.engine.execution.cluster.requests import checked_workers
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.forms.path_line import FileLine, FolderLine
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, label_of, show_text, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, scroll_of
 from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["Workers", "WorkersDialog"]
@@ -82,36 +80,32 @@ class WorkersDialog(QDialog):
         self._is_good = False
         self.buttons = {sort: QRadioButton(title) for sort, title, _ in _SORTS}
         """Radio buttons by type of workers."""
-        self.count = IntegerBox(1, _MOST_WORKERS)
-        self.count.setAccessibleName("Number of workers")
-        self.count.setToolTip("Number of processes, which share the threads and GPUs of this machine")
+        self.count = described(
+            IntegerBox(1, _MOST_WORKERS), "Number of workers", "Number of processes, which share the threads and GPUs of this machine"
+        )
         self.count.setValue(2)
         self.hosts = FileLine("Fi&le of hosts", "a text file with a machine on each line, for example: anna@node2 workers=2 threads=16")
         self.slurm = FileLine("Con&figuration", "a TOML file with Slurm settings: jobs, cores, memory, walltime, queue and others")
-        self.address = QLineEdit()
-        self.address.setPlaceholderText("tls://HOST:PORT")
-        self.address.setAccessibleName("Address of the scheduler")
-        self.address.setToolTip("Address of the scheduler, for example tls://head:8786")
+        self.address = described(
+            QLineEdit(placeholderText="tls://HOST:PORT"),
+            "Address of the scheduler",
+            "Address of the scheduler, for example tls://head:8786",
+        )
         self.certificates = FolderLine("C&ertificates", "the folder with the certificates of the scheduler and its workers", "No folder")
-        self.make_button = QPushButton("&Make certificates")
-        self.make_button.setToolTip(f"Write new certificates into this folder, valid for {USUAL_DAYS} days and readable only by you")
-        self.made = toned_label(tone="good")
+        self.make_button = described(
+            QPushButton("&Make certificates"),
+            tip=f"Write new certificates into this folder, valid for {USUAL_DAYS} days and readable only by you",
+        )
+        self.made = toned_label(tone="good", is_hidden=True)
         """Label with the number of certificate files that were created."""
-        self.made.hide()
-        self.commands = QPlainTextEdit()
-        self.commands.setReadOnly(True)
-        self.commands.setTabChangesFocus(True)
-        self.commands.setAccessibleName("Commands that start the scheduler and its workers")
+        self.commands = described(QPlainTextEdit(readOnly=True, tabChangesFocus=True), "Commands that start the scheduler and its workers")
         self.commands.setFixedHeight(62)
         self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.good, self.wrong, self.missing = toned_label(tone="good"), toned_label(tone="wrong"), toned_label()
         self.use_button = QPushButton("&Use")
         self.cancel_button = QPushButton("Cancel")
         self._parts: dict[str, QWidget] = {}
-        self._checking = QTimer(self)
-        self._checking.setSingleShot(True)
-        self._checking.setInterval(_MS_TO_CHECK)
-        self._checking.timeout.connect(self._check)
+        self._checking = delayed(self, self._check, _MS_TO_CHECK)
         self._lay_out()
         self._fill()
         self._connect()
@@ -227,8 +221,7 @@ class WorkersDialog(QDialog):
 
     def _show_status(self, good: str = "", wrong: str = "", missing: str = "") -> None:
         for label, text in ((self.good, good), (self.wrong, wrong), (self.missing, missing)):
-            label.setText(text)
-            label.setVisible(bool(text))
+            show_text(label, text)
         text = _HOW_TO_START.format(address=self.address.text().strip() or "tls://HOST:8786", folder=self.certificates.path or "DIR")
         if self.commands.toPlainText() != text:
             self.commands.setPlainText(text)
@@ -263,15 +256,18 @@ class WorkersDialog(QDialog):
 
     def _lay_out(self) -> None:
         group, content = QButtonGroup(self), QWidget()
-        page = QVBoxLayout(content)
-        page.setSpacing(4)
-        page.addWidget(toned_label("Workers only do the scoring, with byte-identical results. Files are read on this machine."))
+        page = in_column(
+            toned_label("Workers only do the scoring, with byte-identical results. Files are read on this machine."),
+            on=content,
+            margins=None,
+            spacing=4,
+        )
         for sort, _, words in _SORTS:
-            button = self.buttons[sort]
-            button.setToolTip(words)
-            group.addButton(button)
+            choice = self.buttons[sort]
+            choice.setToolTip(words)
+            group.addButton(choice)
             page.addSpacing(6)
-            page.addWidget(button)
+            page.addWidget(choice)
             text = toned_label(words)
             text.setContentsMargins(24, 0, 0, 0)
             page.addWidget(text)
@@ -279,58 +275,33 @@ class WorkersDialog(QDialog):
             page.addWidget(part)
             self._parts[sort] = part
         page.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidget(content)
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        line = QHBoxLayout()
-        line.addStretch(1)
-        for dialog_button in (self.use_button, self.cancel_button):
-            dialog_button.setAutoDefault(False)
-            line.addWidget(dialog_button)
-        self.make_button.setAutoDefault(False)
+        for button in (self.use_button, self.cancel_button, self.make_button):
+            button.setAutoDefault(False)
         self.use_button.setDefault(True)
-        whole = QVBoxLayout(self)
-        whole.addWidget(scroll, 1)
+        whole = in_column((scroll_of(content, is_vertical=True), 1), on=self, margins=None)
         for label in (self.good, self.wrong, self.missing):
             # A long path without break points must not widen the dialog.
             label.setMinimumWidth(1)
             whole.addWidget(label)
-        whole.addLayout(line)
+        whole.addLayout(in_row(STRETCH, self.use_button, self.cancel_button))
 
     def _part(self, sort: str) -> QWidget:
         """Create the fields that are shown below a radio button."""
         part = QWidget()
-        column = QVBoxLayout(part)
-        column.setContentsMargins(24, 0, 0, 0)
-        column.setSpacing(2)
+        column = in_column(on=part, margins=(24, 0, 0, 0), spacing=2)
         if sort == "local":
-            line = QHBoxLayout()
-            line.addWidget(_named("&Number", self.count))
-            line.addWidget(self.count)
-            line.addStretch(1)
-            column.addLayout(line)
+            column.addLayout(in_row(label_of("&Number", self.count), self.count, STRETCH))
         elif sort in ("ssh", "slurm"):
             column.addWidget(self.hosts if sort == "ssh" else self.slurm)
         elif sort == "address":
-            column.addWidget(_named("&Address", self.address))
+            column.addWidget(label_of("&Address", self.address))
             column.addWidget(self.address)
             column.addWidget(self.certificates)
-            line = QHBoxLayout()
-            line.addWidget(self.make_button)
-            line.addStretch(1)
-            column.addLayout(line)
+            column.addLayout(in_row(self.make_button, STRETCH))
             column.addWidget(self.made)
             column.addWidget(toned_label(_TRUST))
             column.addWidget(self.commands)
         return part
-
-
-def _named(title: str, widget: QWidget) -> QLabel:
-    label = QLabel(title)
-    label.setBuddy(widget)
-    return label
 
 
 def _make(folder: Path) -> int:

@@ -18,14 +18,14 @@ from PySide6.QtWidgets import (
     QTableWidgetItem,
     QTabWidget,
     QTextBrowser,
-    QVBoxLayout,
     QWidget,
 )
 
 from proteoscope.engine.views.glossary import Term, matching
 from proteoscope.gui.help.help_targets import BEGINNING, HelpTarget, manual_folder, manual_page
 from proteoscope.gui.help.shortcuts import Shortcut
-from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.labels import described, tip_text, toned_label
+from proteoscope.gui.layouts import in_column
 
 __all__ = ["HelpWindow"]
 
@@ -135,8 +135,7 @@ class HelpWindow(QDialog):
         self.keys.setTabKeyNavigation(False)
         self.keys.setAccessibleName("Keyboard shortcuts")
         self.tabs.addTab(_column(self.wanted_keys, self.keys), "&Shortcuts")
-        whole = QVBoxLayout(self)
-        whole.addWidget(self.tabs)
+        in_column(self.tabs, on=self, margins=None)
 
     def _fill_contents(self) -> None:
         names = sorted(path.stem for path in manual_folder().glob("*.md"))
@@ -245,31 +244,22 @@ class _ManualPage(QTextBrowser):
 
 def _column(*widgets: QWidget) -> QWidget:
     whole = QWidget()
-    page = QVBoxLayout(whole)
-    page.setContentsMargins(8, 8, 8, 8)
+    page = in_column(on=whole, margins=8)
     for widget in widgets:
         page.addWidget(widget, int(widget is widgets[-1]))
     return whole
 
 
 def _list(name: str) -> QListWidget:
-    made = QListWidget()
-    made.setAccessibleName(name)
+    made = described(QListWidget(), name)
     made.setTextElideMode(Qt.TextElideMode.ElideRight)
     made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return made
 
 
 def _browser(name: str) -> QTextBrowser:
-    made = QTextBrowser()
-    made.setOpenLinks(False)
-    made.setAccessibleName(name)
-    return made
+    return described(QTextBrowser(openLinks=False), name)
 
 
 def _search(name: str) -> QLineEdit:
-    made = QLineEdit()
-    made.setPlaceholderText(name)
-    made.setAccessibleName(name)
-    made.setClearButtonEnabled(True)
-    return made
+    return described(QLineEdit(placeholderText=name, clearButtonEnabled=True), name)

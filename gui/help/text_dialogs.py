@@ -7,14 +7,16 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QPlainTextEdit, QPushButton, QWidget
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.views.bug_report import bug_report
 from proteoscope.engine.views.citations import bibtex, citation_text
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.icons import set_icon, without_icons
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, toned_label
+from proteoscope.gui.layouts import in_column
 
 __all__ = ["BugReportDialog", "CitingDialog"]
 
@@ -27,18 +29,12 @@ class _TextDialog(QDialog):
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(760, 520)
-        self.text = QPlainTextEdit()
-        self.text.setReadOnly(True)
-        self.text.setAccessibleName(name)
+        self.text = described(QPlainTextEdit(readOnly=True), name)
         self.state = toned_label()
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         without_icons(self.buttons.buttons())
         self.buttons.rejected.connect(self.reject)
-        self.column = QVBoxLayout(self)
-        self.column.addWidget(toned_label(explanation))
-        self.column.addWidget(self.text, 1)
-        self.column.addWidget(self.state)
-        self.column.addWidget(self.buttons)
+        self.column = in_column(toned_label(explanation), (self.text, 1), self.state, self.buttons, on=self, margins=None)
 
     def button(self, text: str, icon: str, clicked: Callable[[], object]) -> QPushButton:
         """Add a button next to the Close button and return it."""
@@ -58,12 +54,7 @@ class _TextDialog(QDialog):
 
         `name` is the suggested file name, `kinds` the filter of the dialog, and `text` returns the text.
         """
-        dialog = QFileDialog(self, "Save", "", kinds)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.selectFile(name)
-        dialog.fileSelected.connect(lambda chosen: self.save(Path(chosen), text()))
-        dialog.open()
+        prompt_for_path(self, "Save", lambda path: self.save(path, text()), "save", filters=[kinds], name=name)
 
     def save(self, path: Path, text: str) -> None:
         """Write a text to a file, and show the path or the error in the status line."""
@@ -107,10 +98,10 @@ class BugReportDialog(_TextDialog):
         )
         super().__init__("Report a bug", explanation, "Report", parent)
         self._devices, self._log = devices, log
-        self.what = QPlainTextEdit()
-        self.what.setPlaceholderText("What did you do, what did you expect, and what happened?")
-        self.what.setAccessibleName("What happened")
-        self.what.setTabChangesFocus(True)
+        self.what = described(
+            QPlainTextEdit(placeholderText="What did you do, what did you expect, and what happened?", tabChangesFocus=True),
+            "What happened",
+        )
         self.what.setFixedHeight(90)
         self.with_paths = QCheckBox("&Include names of folders, of the user and of the machine")
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from proteoscope.gui.buttons import PrimaryButton
 from proteoscope.gui.labels import heading, toned_label
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
 
@@ -56,17 +57,11 @@ class Tour(QWidget):
         self.leave_button = QPushButton("&Leave")
         self.back_button = QPushButton("&Back")
         self.next_button = PrimaryButton("&Next")
-        row = QHBoxLayout()
-        row.addWidget(self.count, 1)
+        row = in_row((self.count, 1))
         for button in (self.leave_button, self.back_button, self.next_button):
             button.setAutoDefault(True)
             row.addWidget(button)
-        column = self._column = QVBoxLayout(self.card)
-        column.setContentsMargins(16, 14, 16, 14)
-        column.setSpacing(10)
-        column.addWidget(self.title)
-        column.addWidget(self.text)
-        column.addLayout(row)
+        self._column = in_column(self.title, self.text, row, on=self.card, margins=(16, 14, 16, 14), spacing=10)
         self.leave_button.clicked.connect(self.leave)
         self.back_button.clicked.connect(lambda: self.go(self.step - 1))
         self.next_button.clicked.connect(lambda: self.go(self.step + 1))

@@ -21,10 +21,7 @@ class GroupActions(dict[str, QAction]):
     def __init__(self, owner: QWidget, changed: Callable[[], object]) -> None:
         super().__init__()
         for group in FEATURE_GROUPS:
-            action = QAction(f"Features: {group}", owner)
-            action.setCheckable(True)
-            action.setChecked(True)
-            action.setVisible(False)
+            action = QAction(f"Features: {group}", owner, checkable=True, checked=True, visible=False)
             action.toggled.connect(lambda _: changed())
             owner.addAction(action)
             self[group] = action

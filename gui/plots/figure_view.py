@@ -25,6 +25,7 @@ from proteoscope.engine.views.figures import Figure, Mark, Panel, Picked, Scatte
 from proteoscope.engine.views.palette import Palette
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.labels import answer_tooltip, toned_label
+from proteoscope.gui.layouts import in_column
 from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.panel_items import TICK, PanelItems, localised
 from proteoscope.gui.plots.zoomable import ZOOM, Range, Ranges, Zoomable
@@ -105,8 +106,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self._label = toned_label()
         self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 8, 20, 8)
+        layout = in_column(on=self, margins=(20, 8, 20, 8))
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         layout.addWidget(self._label)
         # Connected to the scene, since marks may accept a click, which then never reaches the panel's box.

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from proteoscope.engine.views.histograms import Histogram, histogram_figure
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of
 from proteoscope.gui.plots.figure_view import FigureView
-from proteoscope.gui.scrolling_layout import fill_page
 
 __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
 
@@ -25,13 +25,7 @@ def log_counts_box(counted: str) -> QCheckBox:
 
 def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
     """Return a page with `plots` below their checkbox (see `log_counts_box`)."""
-    page = QWidget()
-    bar = QHBoxLayout()
-    bar.setContentsMargins(8, 4, 8, 2)
-    bar.addStretch(1)
-    bar.addWidget(box)
-    fill_page(page, bar, plots, filling=plots)
-    return page
+    return page_of(in_column(in_row(STRETCH, box, margins=(8, 4, 8, 2)), (plots, 1), spacing=0))
 
 
 class HistogramPlot(FigureView):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QWidget
 
 from proteoscope.engine.page_sizes import DPI, MAXIMUM_DPI, MINIMUM_DPI, PAGE_SIZES, TWO_COLUMNS, PageSize
 from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import without_icons
+from proteoscope.gui.layouts import in_column
 
 __all__ = ["FigureDialog", "PageChoice", "dpi_box", "last_choice", "size_box"]
 
@@ -60,9 +61,7 @@ class FigureDialog(QDialog):
         buttons.button(QDialogButtonBox.StandardButton.Save).setText("Save…")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        page = QVBoxLayout(self)
-        page.addLayout(form)
-        page.addWidget(buttons)
+        in_column(form, buttons, on=self, margins=None)
 
     def accept(self) -> None:
         """Store the choice for the next figure."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -16,6 +16,7 @@ from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.pileup import MAXIMUM_WIDTH, Pileup
 from proteoscope.engine.views.pileup_drawing import PileupSheet, draw_pileup, inner_region
 from proteoscope.engine.views.reads import ShownText
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.colours import palette_of, plot_colours
 from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
@@ -61,8 +62,7 @@ class PileupPlot(Zoomable, QWidget):
         self._pulled: QPointF | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self._later = QTimer(self, singleShot=True, interval=_SOON_MS)
-        self._later.timeout.connect(self._request_range)
+        self._later = delayed(self, self._request_range, _SOON_MS)
         self.setAccessibleName("Pile-up of alignments")
         self.setMinimumSize(160, scaled_pixels(self, 110))
         self.export_action = ExportAction(self, self._figure, self.message.emit)

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Signal
 from PySide6.QtGui import QIcon, QKeySequence, QPixmap, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.figures import Rule, Scatter
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_INKS, STATUS_NAMES, UNEXPLAINED, MapPoints, run_map_figure
 from proteoscope.gui.colours import palette_of, qt_colour
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.scrolling_layout import fill_page
 
 __all__ = ["RunMap"]
 
@@ -37,9 +37,7 @@ class RunMap(QWidget):
         self.canvas.message.connect(self.message)
         self.boxes = {status: QCheckBox() for status in (IDENTIFIED, EXPLAINED, UNEXPLAINED)}
         """Checkboxes by status; with their icons they are also the legend."""
-        legend = QHBoxLayout()
-        legend.setContentsMargins(8, 3, 8, 0)
-        legend.setSpacing(14)
+        legend = in_row(margins=(8, 3, 8, 0), spacing=14)
         for box in self.boxes.values():
             box.setChecked(True)
             box.toggled.connect(lambda _: self._draw())
@@ -50,7 +48,7 @@ class RunMap(QWidget):
         self._legend.setLayout(legend)
         # The legend may shrink: `_name_legend` omits the names if there is no space for them.
         self._legend.setMinimumWidth(1)
-        fill_page(self, self._legend, self.canvas, filling=self.canvas)
+        in_column(self._legend, (self.canvas, 1), on=self, spacing=0)
         self.setFocusProxy(self.canvas)
         self.export_action = self.canvas.export_action
         # No shortcut: Ctrl+E exports the spectrum next to the map.

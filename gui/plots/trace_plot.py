@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.figures import Figure
 from proteoscope.engine.views.quantity_traces import Border, IonTrace, IonTraces, trace_columns, trace_panel, traces_figure
+from proteoscope.gui.actions import action_of
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.scrolling_layout import scaled_pixels
 
@@ -46,9 +47,9 @@ class TracePlot(FigureView):
         """Selected limit, which the arrow keys move, or None."""
         self._held: tuple[int, float, float] | None = None
         """The current drag: index of the file, fixed limit and moving limit in seconds; or None."""
-        self.reset_action = QAction("&Reset integration limits", self)
-        self.reset_action.setToolTip("Reset the integration limits in the file of the selected limit")
-        self.reset_action.triggered.connect(self._request_reset)
+        self.reset_action = action_of(
+            self, "&Reset integration limits", self._request_reset, tip="Reset the integration limits in the file of the selected limit"
+        )
         self.insertAction(self.export_action, self.reset_action)
         self.show_traces(None, " ")
 

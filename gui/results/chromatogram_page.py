@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from PySide6.QtCore import QLocale, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
@@ -19,6 +19,8 @@ from proteoscope.engine.views.spectrum_list import spectrum_chromatogram
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.plots.chromatogram_plot import ChromatogramPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
@@ -56,32 +58,23 @@ class ChromatogramPage(QWidget):
             self.kind.addItem(text, name)
         self.kind.setAccessibleName("Type of chromatogram")
         self.kind.setToolTip("Signal drawn over time; MS1 spectra are read from the run's file")
-        self.file = ChoiceBox()
-        self.file.setAccessibleName("File of the chromatogram")
+        self.file = described(ChoiceBox(), "File of the chromatogram")
         self.file.setMinimumContentsLength(8)
-        self.mz = NumberBox(0, 100_000)
-        self.mz.setAccessibleName("m/z of the chromatogram")
-        self.mz.setToolTip("Peaks of the MS1 spectra at this m/z are summed; the default is the m/z of the selected spectrum")
-        self.tolerance = QLineEdit("10 ppm")
-        self.tolerance.setAccessibleName("m/z tolerance")
-        self.tolerance.setToolTip("For example 10 ppm or 0.02 Da")
+        self.mz = described(
+            NumberBox(0, 100_000),
+            "m/z of the chromatogram",
+            "Peaks of the MS1 spectra at this m/z are summed; the default is the m/z of the selected spectrum",
+        )
+        self.tolerance = described(QLineEdit("10 ppm"), "m/z tolerance", "For example 10 ppm or 0.02 Da")
         self.tolerance.setMaximumWidth(self.tolerance.fontMetrics().horizontalAdvance("0000000 ppm"))
         self._mz_label = QLabel("±")
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 1)
-        bar.setSpacing(6)
         fields: tuple[QWidget, ...] = (self.kind, self.mz, self._mz_label, self.tolerance)
-        for widget in fields:
-            bar.addWidget(widget)
-        bar.addWidget(self.file)
-        bar.addStretch(1)
-        for button in zoom_buttons(self.plot, "time"):
-            bar.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.plot, 1)
+        in_column(
+            in_row(*fields, self.file, STRETCH, *zoom_buttons(self.plot, "time"), margins=(8, 3, 6, 1), spacing=6),
+            (self.plot, 1),
+            on=self,
+            spacing=0,
+        )
         for box in (self.kind, self.file):
             box.activated.connect(lambda _: self._draw())
         self.mz.valueChanged.connect(lambda _: self._draw_extracted())

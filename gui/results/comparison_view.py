@@ -12,11 +12,9 @@ from PySide6.QtCore import QSizeF, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QDoubleSpinBox,
-    QHBoxLayout,
     QLabel,
     QStackedWidget,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,7 +30,8 @@ from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compa
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.forms.wheel_guard import ChoiceBox, WheelAfterFocus
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.panes import Pane, PaneView, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.spectrum.mirror_view import MirrorView
@@ -75,7 +74,7 @@ class ComparisonView(PaneView):
         self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
         self.curves = DrawingView("Items by q-value", _CURVES)
         self.scores = DrawingView("Scores of two runs", _SCORES)
-        self._mirror_place = QVBoxLayout()
+        self._mirror_place = in_column()
         self._mirror: MirrorView | None = None
         self._deferred = DeferredTasks(self)
         self._lay_out()
@@ -141,8 +140,7 @@ class ComparisonView(PaneView):
     def _lay_out(self) -> None:
         self.runs_label = toned_label()
         self.notes_label = toned_label(tone="attention")
-        self.level_box = ChoiceBox()
-        self.level_box.setAccessibleName("Compared items")
+        self.level_box = described(ChoiceBox(), "Compared items")
         for level in LEVELS:
             self.level_box.addItem(f"{level.plural[0].upper()}{level.plural[1:]}", level)
         self.threshold_box = _ThresholdBox()
@@ -154,22 +152,22 @@ class ComparisonView(PaneView):
         self.threshold_box.setAccessibleName("False discovery rate")
         self.threshold_box.setToolTip("Items are counted if the q-value of their best match is at most this false discovery rate")
         self.threshold_box.setKeyboardTracking(False)
-        self.differing_box = QCheckBox("Conflicting matches")
-        self.differing_box.setToolTip("Show only spectra for which two runs accept different peptides")
-        self.pair_box = ChoiceBox()
-        self.pair_box.setAccessibleName("Runs whose scores are shown")
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 4, 8, 4)
-        bar.setSpacing(8)
-        for widget in (QLabel("Compare"), self.level_box, QLabel("at FDR ≤"), self.threshold_box):
-            bar.addWidget(widget)
-        bar.addStretch(1)
-        bar.addWidget(self.differing_box)
+        self.differing_box = described(
+            QCheckBox("Conflicting matches"), tip="Show only spectra for which two runs accept different peptides"
+        )
+        self.pair_box = described(ChoiceBox(), "Runs whose scores are shown")
+        bar = in_row(
+            QLabel("Compare"),
+            self.level_box,
+            QLabel("at FDR ≤"),
+            self.threshold_box,
+            STRETCH,
+            self.differing_box,
+            margins=(8, 4, 8, 4),
+            spacing=8,
+        )
         scores = QWidget()
-        column = QVBoxLayout(scores)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.pair_box)
-        column.addWidget(self.scores, 1)
+        in_column(self.pair_box, (self.scores, 1), on=scores)
         self.tabs = QTabWidget()
         self.tabs.addTab(self.curves, "By q-value")
         self.tabs.addTab(scores, "Scores")
@@ -183,9 +181,7 @@ class ComparisonView(PaneView):
         below = split(Qt.Orientation.Horizontal, {Pane("Items", self._tables): 1, spectra: 1})
         down = split(Qt.Orientation.Vertical, {above: 1, below: 1})
         shown = QWidget()
-        layout = QVBoxLayout(shown)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        layout = in_column(on=shown, spacing=0)
         for label in (self.runs_label, self.notes_label):
             label.setContentsMargins(8, 3, 8, 0)
             layout.addWidget(label)

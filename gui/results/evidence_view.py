@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QTabWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.row_numbers import ProteinRow
@@ -40,6 +40,7 @@ from proteoscope.engine.views.traces import Trace
 from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.deferred_tasks import DeferredTasks
+from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, add_half, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
@@ -100,25 +101,24 @@ class EvidenceView(RunView):
         """The 3D panel, or None before its first use."""
         self.coverage = CoverageMap()
         self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="similar chain", entries="structures")
-        self.structures_action = QAction("Show the structures in &3D", self, checkable=True, checked=True)
-        self.structures_action.setIconText("3D")
-        self.structures_action.setShortcut(QKeySequence("Ctrl+3"))
-        self.structures_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.structures_action.setToolTip("Show the selected chain in 3D (Ctrl+3)")
+        self.structures_action = QAction(
+            "Show the structures in &3D",
+            self,
+            checkable=True,
+            checked=True,
+            iconText="3D",
+            shortcut=QKeySequence("Ctrl+3"),
+            shortcutContext=Qt.ShortcutContext.WidgetWithChildrenShortcut,
+            toolTip="Show the selected chain in 3D (Ctrl+3)",
+        )
         self.structures_action.toggled.connect(self._show_structures)
         self.alignment.add_action(self.structures_action)
         self.addAction(self.structures_action)
-        self.tabs = QTabWidget()
-        self.figures = QTabWidget()
-        for tabs in (self.tabs, self.figures):
-            tabs.setDocumentMode(True)
-        for name, (title, tip) in _TABS.items():
-            self.tabs.setTabToolTip(self.tabs.addTab(self.panels[name], title), tip)
-        for widget, title, tip in (
+        self.tabs = tabs_of(*((self.panels[name], title, tip) for name, (title, tip) in _TABS.items()))
+        self.figures = tabs_of(
             (self.coverage, "Coverage", "The protein's sequence and the peptides that cover it"),
             (self.alignment, "Alignment", "Alignment of the protein and the selected chain"),
-        ):
-            self.figures.setTabToolTip(self.figures.addTab(widget, title), tip)
+        )
         proteins, figures = Pane(self.proteins.title, self.proteins), Pane("Figures", self.figures, is_picture=True)
         left = split(Qt.Orientation.Vertical, {proteins: 3, Pane("Tables", self.tabs): 4, figures: 5})
         self._across = split(Qt.Orientation.Horizontal, {left: 1})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
@@ -25,6 +25,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
+from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.results.facts import time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
@@ -65,11 +66,8 @@ class ExplanationView(MirroredRunView):
         listed = SpectrumPanel(is_of_explanation=True)
         super().__init__(search, self.filters, parent, matches="explained", no_match=_NO_SPECTRUM, listed=listed)
         self.explained = self.panels["explained"]
-        self.tables, self.figures = QTabWidget(), QTabWidget()
-        for tabs in (self.tables, self.figures):
-            tabs.setDocumentMode(True)
-        of_explained = self.tables.addTab(self.explained, "Explained spectra")
-        self.tables.setTabToolTip(of_explained, "Spectra similar to an identified spectrum")
+        self.tables = tabs_of((self.explained, "Explained spectra", "Spectra similar to an identified spectrum"))
+        self.figures = tabs_of()
         self._add_spectra(self.tables, self.figures)
         self.figures.setCurrentWidget(self.spectra.map)
         above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 6, Pane("Figures", self.figures, is_picture=True): 5})

@@ -6,13 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QCheckBox, QComboBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
 
+from proteoscope.gui.actions import delayed
+from proteoscope.gui.buttons import push_button
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import STRETCH, in_row
 from proteoscope.gui.undo import Change, forget_changes, record
 
 __all__ = ["FilterBar", "MassFilterBar", "RatedFilterBar", "q_value_box"]
@@ -39,25 +43,14 @@ class FilterBar(QWidget):
 
     def __init__(self, searched_texts: str, text_tip: str, reset_tip: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
-        self._later.timeout.connect(self.filterChanged)
-        self._resized = QTimer(self, singleShot=True, interval=0)
-        self._resized.timeout.connect(lambda: self.updateGeometry())
-        self.text = QLineEdit()
-        self.text.setPlaceholderText(searched_texts)
-        self.text.setClearButtonEnabled(True)
-        self.text.setAccessibleName("Filter by text")
-        self.text.setToolTip(f"{text_tip} (Ctrl+F)")
+        self._later = delayed(self, self.filterChanged, _TYPING_MS)
+        self._resized = delayed(self, lambda: self.updateGeometry())
+        self.text = described(QLineEdit(placeholderText=searched_texts, clearButtonEnabled=True), "Filter by text", f"{text_tip} (Ctrl+F)")
         self.text.setMinimumWidth(80)
         self.text.textChanged.connect(self._later.start)
         self.text.returnPressed.connect(self._now)
-        self.reset_button = QPushButton("Rese&t")
-        self.reset_button.setToolTip(reset_tip)
-        self.reset_button.clicked.connect(self.reset)
-        self._row = QHBoxLayout()
-        self._row.setSpacing(6)
-        self._row.addStretch(1)
-        self._row.addWidget(self.reset_button)
+        self.reset_button = push_button("Rese&t", self.reset, tip=reset_tip)
+        self._row = in_row(STRETCH, self.reset_button, spacing=6)
         self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._lines.setContentsMargins(6, 4, 6, 4)
         self._lines.setSpacing(6)
@@ -187,17 +180,13 @@ class FilterBar(QWidget):
 
     def _choices(self, name: str, help_text: str) -> ChoiceBox:
         """Return an empty drop-down field that filters as soon as an item is chosen."""
-        box = ChoiceBox()
-        box.setAccessibleName(name)
-        box.setToolTip(help_text)
+        box = described(ChoiceBox(), name, help_text)
         box.activated.connect(self._now)
         return box
 
     def _marked_box(self) -> QCheckBox:
         """Return a checkbox that restricts the tables to marked PSMs."""
-        box = QCheckBox("&★")
-        box.setAccessibleName("Marked")
-        box.setToolTip("Show only PSMs with a star or a comment")
+        box = described(QCheckBox("&★"), "Marked", "Show only PSMs with a star or a comment")
         box.toggled.connect(self._now)
         return box
 

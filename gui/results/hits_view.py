@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QLocale, Qt, QTimer
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.jobs.progress import Progress
@@ -22,6 +22,7 @@ from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.alignment.stack_view import StackView
 from proteoscope.gui.alignment.subject_view import SubjectView
 from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from proteoscope.gui.plots.hit_bars import HitBars
@@ -51,16 +52,13 @@ class HitsView(QueryHitsView):
         self.log_axis = log_counts_box("sequences")
         bars, alignment = Pane("Hits along the query", self.bars, is_picture=True), Pane("Alignment", self.alignment, is_picture=True)
         views = split(Qt.Orientation.Vertical, {bars: 4, alignment: 6})
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
         scores = logarithmic_page(self.scores, self.log_axis)
-        for widget, title, help_text in (
+        self.tabs = tabs_of(
             (views, "Alignment", "The hits along the query, and the alignment of the selected hit"),
             (self.stack, "Stack", "The hits that pass the filter, or those selected in the table, stacked below the query"),
             (self.subject, "Subject", "The complete sequence of the selected hit, which can be the next query"),
             (scores, "Scores", "Scores of all sequences against the query, and the distribution expected by chance"),
-        ):
-            self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
+        )
         down = split(Qt.Orientation.Vertical, {Pane(self.queries.title, self.queries): 3, Pane(self.hits.title, self.hits): 7})
         across = split(Qt.Orientation.Horizontal, dict(zip((down, Pane("Figures", self.tabs, is_picture=True)), _PARTS, strict=True)))
         self._arrange({"across": across, "down": down, "views": views}, (self.bars, self.alignment, self.scores, self.stack, self.subject))

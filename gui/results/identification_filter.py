@@ -6,6 +6,7 @@ from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from proteoscope.engine.views.identification import Facets, RowFilter
+from proteoscope.gui.labels import described
 from proteoscope.gui.results.filter_bar import RatedFilterBar
 
 __all__ = ["IdentificationFilter"]
@@ -27,8 +28,7 @@ class IdentificationFilter(RatedFilterBar):
         self.modification.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.modification.setMinimumWidth(48)
         self.modification.setMaximumWidth(220)
-        self.decoys = QCheckBox("&Decoys")
-        self.decoys.setToolTip("Show decoys too, in italics")
+        self.decoys = described(QCheckBox("&Decoys"), tip="Show decoys too, in italics")
         self.decoys.toggled.connect(self._now)
         self.marked = self._marked_box()
         help_text = "Hide rows accepted only at a larger FDR; 1 shows all rows"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.identification.entry import IDENTIFICATION
@@ -38,6 +38,7 @@ from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.plots.histogram import HistogramPlot
@@ -91,19 +92,14 @@ class IdentificationView(SpectraRunView):
         self.coverage = CoverageMap()
         self.scores = HistogramPlot("Score distribution")
         self.mass_errors = HistogramPlot("Mass errors")
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        for widget, title, help_text in (
+        self.tabs = tabs_of(
             (self.pane, "Spectrum", "The spectrum of the selected PSM"),
             (self.coverage, "Coverage", "Peptides in the sequence of the selected protein"),
             (self.scores, "Scores", "Scores of targets and decoys"),
             (self.mass_errors, "Mass errors", "Errors of the precursor mass"),
-        ):
-            self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
+        )
         down = split(Qt.Orientation.Vertical, {Pane(panel.title, panel): 1 for panel in self.panels.values()})
-        self.lists = QTabWidget()
-        self.lists.setDocumentMode(True)
-        self.lists.setTabToolTip(self.lists.addTab(down, "Identifications"), "Proteins, their peptides, and their spectra")
+        self.lists = tabs_of((down, "Identifications", "Proteins, their peptides, and their spectra"))
         self._add_spectra(self.lists, self.tabs)
         parts = Pane("Tables", self.lists), Pane("Figures", self.tabs, is_picture=True)
         across = split(Qt.Orientation.Horizontal, dict(zip(parts, _PARTS, strict=True)))
@@ -144,9 +140,9 @@ class IdentificationView(SpectraRunView):
         self.coverage.peptideChosen.connect(partial(self._choose_row, self.peptides))
         self._offer_structures(self.psms, self.peptides)
         for panel, use in ((self.psms, self.show_protein_of_psm), (self.peptides, self.show_protein_of_peptide)):
-            action = QAction("Show its &protein", panel.view)
-            action.setShortcut(QKeySequence("Alt+Up"))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action = QAction(
+                "Show its &protein", panel.view, shortcut=QKeySequence("Alt+Up"), shortcutContext=Qt.ShortcutContext.WidgetShortcut
+            )
             action.triggered.connect(lambda _=False, use=use: use())
             panel.view.add_action(action)
 

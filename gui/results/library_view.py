@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -22,6 +22,7 @@ from proteoscope.engine.views.library_matches import (
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
+from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, time_facts
@@ -63,16 +64,12 @@ class LibraryView(MirroredRunView):
         super().__init__(search, self.filters, parent, matches="matches", no_match=_NO_SPECTRUM)
         self.matches = self.panels["matches"]
         self.differences = HistogramPlot("Mass differences")
-        self.tables = QTabWidget()
-        self.tables.setDocumentMode(True)
-        for name, title in (("matches", "Library matches"), ("psms", "PSMs"), ("peptides", "Peptides"), ("proteins", "Proteins")):
-            at = self.tables.addTab(self.panels[name], title)
-            if name != "matches":
-                self.tables.setTabToolTip(at, "Filtered by the text and the maximum q-value")
-        self.figures = QTabWidget()
-        self.figures.setDocumentMode(True)
-        by_mass = self.figures.addTab(self.differences, "Differences")
-        self.figures.setTabToolTip(by_mass, "Mass differences between the accepted matches and their entries")
+        tip = "Filtered by the text and the maximum q-value"
+        self.tables = tabs_of(
+            (self.matches, "Library matches", ""),
+            *((self.panels[name], title, tip) for name, title in (("psms", "PSMs"), ("peptides", "Peptides"), ("proteins", "Proteins"))),
+        )
+        self.figures = tabs_of((self.differences, "Differences", "Mass differences between the accepted matches and their entries"))
         self._add_spectra(self.tables, self.figures)
         above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, Pane("Figures", self.figures, is_picture=True): 9})
         down = split(Qt.Orientation.Vertical, {above: 1, Pane("Compared spectra", self.mirror, is_picture=True): 1})

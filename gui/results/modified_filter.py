@@ -6,6 +6,7 @@ from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from proteoscope.engine.views.modified import SURE, ModifiedFilter
+from proteoscope.gui.labels import described
 from proteoscope.gui.results.filter_bar import RatedFilterBar
 from proteoscope.gui.results.structure_filter import OptionalNumberBox
 
@@ -32,8 +33,10 @@ class ModifiedFilterBar(RatedFilterBar):
         )
         for text, kind in _KINDS:
             self.kind.addItem(text, kind)
-        self.sure = QCheckBox("&Confident sites")
-        self.sure.setToolTip(f"Show only PSMs whose shift is at its site with a probability of at least {QLocale().toString(SURE)}")
+        self.sure = described(
+            QCheckBox("&Confident sites"),
+            tip=f"Show only PSMs whose shift is at its site with a probability of at least {QLocale().toString(SURE)}",
+        )
         self.sure.toggled.connect(self._now)
         self.marked = self._marked_box()
         q_help = "Hide rows accepted only at a larger FDR; 1 shows all rows"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
@@ -37,6 +37,8 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.labels import described, label_of
+from proteoscope.gui.layouts import in_column, page_of, tabs_of
 from proteoscope.gui.panes import Pane, TitledPage, split
 from proteoscope.gui.plots.shift_plot import ShiftPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
@@ -74,9 +76,9 @@ class ModifiedView(SpectraRunView):
         self._matches: TableSource | None = None
         self._rows: tuple[ModificationRow, ...] = ()
         self.histogram = ShiftPlot()
-        self.counts_scale = ChoiceBox()
-        self.counts_scale.setAccessibleName("Scale of the counts")
-        self.counts_scale.setToolTip("Scale of the numbers of PSMs; square-root and logarithmic scales make small counts visible")
+        self.counts_scale = described(
+            ChoiceBox(), "Scale of the counts", "Scale of the numbers of PSMs; square-root and logarithmic scales make small counts visible"
+        )
         for text, scale in _SCALES:
             self.counts_scale.addItem(text, scale)
         self.range_label = ElidedLabel()
@@ -89,10 +91,10 @@ class ModifiedView(SpectraRunView):
         self.marker.refused.connect(self._refuse_mark)
         self.psms.view.add_action(self.marks.star_action)
         self._offer_structures(self.psms)
-        self.tables = self._tabs(
+        self.tables = tabs_of(
             (self.psms, "PSMs", "Matches of spectra and peptides"), (self.proteins, "Proteins", "Protein groups identified by the peptides")
         )
-        self.figures = self._tabs(
+        self.figures = tabs_of(
             (
                 self.mirror,
                 "With and without shift",
@@ -150,16 +152,8 @@ class ModifiedView(SpectraRunView):
     def _panel_with_buttons(self) -> TablePanel:
         return self.panels["modifications"]
 
-    def _tabs(self, *pages: tuple[QWidget, str, str]) -> QTabWidget:
-        tabs = QTabWidget()
-        tabs.setDocumentMode(True)
-        for widget, title, help_text in pages:
-            tabs.setTabToolTip(tabs.addTab(widget, title), help_text)
-        return tabs
-
     def _histogram_page(self) -> QWidget:
-        label = QLabel("&Counts by")
-        label.setBuddy(self.counts_scale)
+        label = label_of("&Counts by", self.counts_scale)
         buttons = zoom_buttons(self.histogram, "range of shifts")
         widgets = (self.range_label, label, self.counts_scale, *buttons)
         return TitledPage("Mass shifts", self.histogram, *widgets, stretched=self.range_label)
@@ -278,13 +272,7 @@ class ModifiedView(SpectraRunView):
             self._reader.submit("spectrum", lambda: self._match(run, row), partial(self._show_compared, row), self._fail_spectrum)
 
     def _spectra_page(self) -> QWidget:
-        page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.figures, 1)
-        layout.addWidget(self.marks)
-        return page
+        return page_of(in_column((self.figures, 1), self.marks, spacing=0))
 
     def _refuse_mark(self, row: int, why: str) -> None:
         self.message.emit(why)

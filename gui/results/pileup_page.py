@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QScrollBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QScrollBar, QWidget
 
 from proteoscope.engine.formats.tracks import Track, TrackFeature, read_track
 from proteoscope.engine.jobs.progress import Progress
@@ -16,7 +16,10 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.pileup import Pileup, read_pileup
 from proteoscope.engine.views.reads import ShownText, read_depth
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.buttons import text_button
 from proteoscope.gui.elided_label import ElidedLabel
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import hide_in_place, in_column, in_row
 from proteoscope.gui.plots.pileup_plot import PileupPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
@@ -55,37 +58,24 @@ class PileupPage(QWidget):
         self.plot.rangeRequested.connect(self._read)
         self.plot.rowChosen.connect(self.rowChosen)
         self.plot.message.connect(self.message)
-        self.lines = QScrollBar(Qt.Orientation.Vertical)
-        self.lines.setAccessibleName("Lines of alignments")
-        policy = self.lines.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.lines.setSizePolicy(policy)
-        self.lines.hide()
+        self.lines = described(QScrollBar(Qt.Orientation.Vertical), "Lines of alignments")
+        hide_in_place(self.lines)
         self.lines.valueChanged.connect(self.plot.scroll_lines)
         self.plot.linesChanged.connect(self._show_lines)
-        self.track_button = QToolButton()
-        self.track_button.setText("Add track…")
-        self.track_button.setToolTip("Show genes or other features of a GFF3 or BED file above the alignments")
-        self.track_button.setAccessibleName("Add a track of features")
-        self.track_button.clicked.connect(self.prompt_for_track)
+        self.track_button = text_button(
+            "Add track…",
+            "Show genes or other features of a GFF3 or BED file above the alignments",
+            self.prompt_for_track,
+            "Add a track of features",
+        )
         self.track_label = ElidedLabel()
         self.track_label.set_text(_NO_TRACK)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 1)
-        bar.setSpacing(6)
-        bar.addWidget(self.track_button)
-        bar.addWidget(self.track_label, 1)
-        for button in zoom_buttons(self.plot, "reference"):
-            bar.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        row = QHBoxLayout()
-        row.setSpacing(0)
-        row.addWidget(self.plot, 1)
-        row.addWidget(self.lines)
-        layout.addLayout(row, 1)
+        in_column(
+            in_row(self.track_button, (self.track_label, 1), *zoom_buttons(self.plot, "reference"), margins=(8, 3, 6, 1), spacing=6),
+            (in_row((self.plot, 1), self.lines, spacing=0), 1),
+            on=self,
+            spacing=0,
+        )
 
     @property
     def is_busy(self) -> bool:

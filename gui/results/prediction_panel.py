@@ -6,11 +6,12 @@ from math import ceil
 
 from PySide6.QtCore import QSizeF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from proteoscope.engine.views.run_prediction import RunPrediction, draw_stacks, stack_lines
-from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import heading, toned_label
+from proteoscope.gui.buttons import push_button
+from proteoscope.gui.labels import described, heading, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
 from proteoscope.gui.plots.drawing_view import DrawingView
 
 __all__ = ["PredictionPanel"]
@@ -35,39 +36,30 @@ class PredictionPanel(QWidget):
         super().__init__()
         self.bound = heading("")
         self.bars = DrawingView("Predicted and measured run time (s)", _FIGURE)
-        self.export_button = QPushButton("&Export figure…")
-        self.export_button.setToolTip("Write the bars as SVG, PDF or PNG (Ctrl+E at the bars)")
-        set_icon(self.export_button, "save")
-        self.export_button.clicked.connect(self.bars.export_action.prompt)
+        self.export_button = push_button(
+            "&Export figure…", self.bars.export_action.prompt, "save", "Write the bars as SVG, PDF or PNG (Ctrl+E at the bars)"
+        )
         self.bars.message.connect(self.message)
-        self.words = QLabel()
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
-        self.words.setWordWrap(True)
-        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
-        self.words.setAccessibleName("Predicted and measured run time as text")
-        top = QHBoxLayout()
-        top.addWidget(self.bound, 1)
-        top.addWidget(self.export_button)
-        content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(10, 8, 10, 8)
-        column.addLayout(top)
-        column.addWidget(self.bars)
-        column.addWidget(self.words)
-        column.addWidget(
+        self.words = described(
+            QLabel(
+                textFormat=Qt.TextFormat.PlainText,
+                wordWrap=True,
+                textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard,
+            ),
+            "Predicted and measured run time as text",
+        )
+        content = in_column(
+            in_row((self.bound, 1), self.export_button),
+            self.bars,
+            self.words,
             toned_label(
                 "“kernel” is computing on devices, “host” everything else. On GPUs, a run measures transfers, kernels "
                 "and waiting together, as “GPUs”."
-            )
+            ),
+            STRETCH,
+            margins=(10, 8, 10, 8),
         )
-        column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidget(content)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.addWidget(scroll)
+        in_column(scroll_of(page_of(content)), on=self)
 
     def show_prediction(self, prediction: RunPrediction | None) -> None:
         """Show the predicted and measured times of a run; None shows that there is no prediction."""

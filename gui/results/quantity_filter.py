@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.views.quantities import QuantityFilter
 from proteoscope.gui.forms.numbers import NumberBox
-from proteoscope.gui.labels import tip_text
+from proteoscope.gui.labels import described, tip_text
 from proteoscope.gui.results.filter_bar import FilterBar, q_value_box
 
 __all__ = ["QuantityFilterBar"]
@@ -36,8 +36,7 @@ class QuantityFilterBar(FilterBar):
         self.fold_change.setDecimals(2)
         self.fold_change.setSingleStep(0.5)
         self.fold_change.setFixedWidth(self.fontMetrics().horizontalAdvance("00.00") + 34)
-        self.changed = QCheckBox("&Changed only")
-        self.changed.setToolTip("Show only proteins whose q-value and change pass the thresholds")
+        self.changed = described(QCheckBox("&Changed only"), tip="Show only proteins whose q-value and change pass the thresholds")
         self.changed.toggled.connect(self._now)
         self._add(self.comparison)
         self._add_number(self.q_value, "&q-value ≤", "Maximum q-value of a change", "Changes have at most this q-value")

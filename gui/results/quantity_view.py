@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from PySide6.QtCore import QLocale, QSizeF, Qt
-from PySide6.QtWidgets import QScrollArea, QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import QScrollArea, QSplitter, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError, shortened
@@ -29,6 +29,7 @@ from proteoscope.engine.views.quantity_drawings import draw_profile
 from proteoscope.engine.views.quantity_figures import QUANTITY_FIGURES, QuantityFigure
 from proteoscope.engine.views.quantity_traces import IonTraces, RunSurveys, ion_traces, measured_between
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.plots.trace_plot import TracePlot
@@ -67,18 +68,15 @@ class QuantityView(RunView):
         self.plots = {figure.name: DrawingView(figure.title, QSizeF(*figure.size)) for figure in QUANTITY_FIGURES}
         self.profile = DrawingView("Profile over the samples", QSizeF(420, 260))
         self.traces = TracePlot()
-        self._trace_area = QScrollArea()
-        self._trace_area.setWidgetResizable(True)
+        self._trace_area = QScrollArea(widgetResizable=True)
         self._trace_area.setWidget(self.traces)
         self._lay_out()
         self._connect()
 
     def _lay_out(self) -> None:
-        self.tables = QTabWidget()
-        for panel, title in zip(self.panels.values(), ("Changes", "Proteins", "Peptides", "Ion traces", "Samples"), strict=True):
-            self.tables.addTab(panel, title)
-
-        self.figures = QTabWidget()
+        titles = ("Changes", "Proteins", "Peptides", "Ion traces", "Samples")
+        self.tables = tabs_of(*((panel, title, "") for panel, title in zip(self.panels.values(), titles, strict=True)))
+        self.figures = tabs_of()
         splitters: dict[str, QSplitter] = {}
         for tab, figures in groupby(QUANTITY_FIGURES, key=lambda figure: figure.tab):
             plots = [self.plots[figure.name] for figure in figures]
@@ -87,11 +85,7 @@ class QuantityView(RunView):
                     Qt.Orientation.Horizontal, {Pane(plot.accessibleName(), plot, is_picture=True): 1 for plot in plots}
                 )
             self.figures.addTab(splitters.get(tab.lower(), plots[0]), tab)
-        self.details = QTabWidget()
-        self.details.addTab(self.profile, "Profile")
-        self.details.addTab(self._trace_area, "Chromatograms")
-        for tabs in (self.tables, self.figures, self.details):
-            tabs.setDocumentMode(True)
+        self.details = tabs_of((self.profile, "Profile", ""), (self._trace_area, "Chromatograms", ""))
         figures_pane, details = Pane("Figures", self.figures, is_picture=True), Pane("Details", self.details, is_picture=True)
         above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, figures_pane: 9})
         down = split(Qt.Orientation.Vertical, {above: 11, details: 9})

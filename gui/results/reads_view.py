@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QLocale, QSignalBlocker, Qt
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.views.depth import Depth
@@ -30,6 +30,8 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, TitledPage, split
 from proteoscope.gui.plots.depth_plot import DepthPlot
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
@@ -62,9 +64,11 @@ class ReadsView(RunView):
         self.gaps = HistogramPlot("Distribution of gaps", can_be_clicked=True)
         self.identity = HistogramPlot("Distribution of identity", can_be_clicked=True)
         self.log_axis = log_counts_box("alignments")
-        self.texts = ChoiceBox()
-        self.texts.setAccessibleName("Reference whose depth is shown")
-        self.texts.setToolTip("The reference whose depth of coverage is shown; references with the most alignments come first")
+        self.texts = described(
+            ChoiceBox(),
+            "Reference whose depth is shown",
+            "The reference whose depth of coverage is shown; references with the most alignments come first",
+        )
         self.texts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.texts.setMinimumContentsLength(16)
         self.depth_label = ElidedLabel()
@@ -72,16 +76,13 @@ class ReadsView(RunView):
         views = split(Qt.Orientation.Vertical, {depth: 3, alignment: 5})
         gaps, identity = Pane("Gaps", self.gaps, is_picture=True), Pane("Identity", self.identity, is_picture=True)
         distributions = split(Qt.Orientation.Horizontal, {gaps: 1, identity: 1})
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
         counted = logarithmic_page(distributions, self.log_axis)
         self.pileup = PileupPage()
-        for widget, title, help_text in (
+        self.tabs = tabs_of(
             (views, "Alignment", "The depth of coverage along a reference, and the alignment of the selected row"),
             (counted, "Distributions", "Distributions of gaps and identity; click a bar to filter"),
             (self.pileup, "Pile-up", "The alignments around the selected row, with their differences from the reference"),
-        ):
-            self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
+        )
         tables, figures = Pane(self.alignments.title, self.alignments), Pane("Figures", self.tabs, is_picture=True)
         down = split(Qt.Orientation.Vertical, {tables: 4, figures: 6})
         splitters = {"down": down, "views": views, "distributions": distributions}

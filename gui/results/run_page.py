@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from PySide6.QtCore import QTimer, QUrl, Signal
+from PySide6.QtCore import QUrl, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QTextBrowser, QWidget
 
 from proteoscope.engine.project import RunNote, RunRecord
 from proteoscope.engine.project.run_notes import MAXIMUM_NOTE, MAXIMUM_TITLE
 from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.views.run_account import RunAccount
-from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.actions import delayed
+from proteoscope.gui.buttons import push_button
+from proteoscope.gui.labels import described, show_text, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, tabs_of
 from proteoscope.gui.results.prediction_panel import PredictionPanel
 from proteoscope.gui.theme import colours
 
@@ -68,24 +70,18 @@ class RunPage(QWidget):
         super().__init__()
         self.account: RunAccount | None = None
         """Details of the shown run, or None."""
-        self.title = QLineEdit()
-        self.title.setMaxLength(MAXIMUM_TITLE)
-        self.title.setAccessibleName("Title of the run")
-        self.title.setToolTip("Custom title of the run; empty restores the default")
-        self.note = QPlainTextEdit()
-        self.note.setPlaceholderText("A note on this run, stored in the project")
-        self.note.setAccessibleName("Note on the run")
-        self.note.setTabChangesFocus(True)
+        self.title = described(
+            QLineEdit(maxLength=MAXIMUM_TITLE), "Title of the run", "Custom title of the run; empty restores the default"
+        )
+        self.note = described(
+            QPlainTextEdit(placeholderText="A note on this run, stored in the project", tabChangesFocus=True), "Note on the run"
+        )
         self.note.setMaximumHeight(64)
         self.text = _Text()
         self.prediction = PredictionPanel()
         self.prediction.message.connect(self.message)
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.text, "Details")
-        self.tabs.addTab(self.prediction, "Predicted and measured")
-        self.error = toned_label(tone="wrong")
-        self.error.hide()
+        self.tabs = tabs_of((self.text, "Details", ""), (self.prediction, "Predicted and measured", ""))
+        self.error = toned_label(tone="wrong", is_hidden=True)
         self.results_button = _button("Results", "results", self.results_requested.emit, "Show the results of the run")
         self.again_button = _button(
             "Reuse settings…", "run", self.again_requested.emit, "Fill the form with the files and parameters of this run"
@@ -105,23 +101,14 @@ class RunPage(QWidget):
             (self.results_button, self.again_button, self.compare_button),
             (self.methods_button, self.report_button, self.folder_button, self.delete_button),
         )
-        page = QVBoxLayout(self)
-        page.setContentsMargins(12, 10, 12, 8)
-        page.addWidget(self.title)
+        page = in_column(self.title, on=self, margins=(12, 10, 12, 8))
         for row in buttons:
-            line = QHBoxLayout()
-            for button in row:
-                line.addWidget(button)
-            line.addStretch(1)
-            page.addLayout(line)
+            page.addLayout(in_row(*row, STRETCH))
         page.addWidget(self.note)
         page.addWidget(self.error)
         page.addWidget(self.tabs, 1)
         # Typed text is saved shortly after the last key press.
-        self._save_timer = QTimer(self)
-        self._save_timer.setSingleShot(True)
-        self._save_timer.setInterval(_MS_TO_SAVE)
-        self._save_timer.timeout.connect(self.save_note)
+        self._save_timer = delayed(self, self.save_note, _MS_TO_SAVE)
         self.title.textEdited.connect(lambda: self._save_timer.start())
         self.title.editingFinished.connect(self.save_note)
         self.note.textChanged.connect(self._note_changed)
@@ -165,8 +152,7 @@ class RunPage(QWidget):
 
     def show_problem(self, text: str) -> None:
         """Show an error message; an empty text hides it."""
-        self.error.setText(text)
-        self.error.setVisible(bool(text))
+        show_text(self.error, text)
 
     def redraw(self) -> None:
         """Render the details again, in the colours of the current theme."""
@@ -198,9 +184,7 @@ class RunPage(QWidget):
 
 
 def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton:
-    button = QPushButton(text)
-    set_icon(button, icon_name)
-    button.setToolTip(tip)
+    button = push_button(text, icon=icon_name, tip=tip)
     button.clicked.connect(lambda: clicked())  # type: ignore[operator]
     return button
 

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
+from PySide6.QtCore import QDateTime, QLocale, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from proteoscope.engine.entry import ExportRequest, Search
 from proteoscope.engine.errors import ProteoscopeError
@@ -22,9 +22,12 @@ from proteoscope.engine.views.annotation import AnnotationChoice
 from proteoscope.engine.views.dependent_runs import following_runs
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.actions import action_of
 from proteoscope.gui.dialogs import StructuresDialog
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.icons import set_icon
+from proteoscope.gui.layouts import in_column
 from proteoscope.gui.panes import PaneView
 from proteoscope.gui.results.export import ExportDialog, fitted
 from proteoscope.gui.results.filter_bar import FilterBar
@@ -232,34 +235,24 @@ class RunView(PaneView):
             self.message.emit(str(error))
             return
 
-        def export(*structures: str) -> None:
-            task = ExportTask(self.search, project.folder, replace(request, structures=tuple(map(Path, structures))))
-            self.exportRequested.emit(task)
+        def export(*structures: Path) -> None:
+            self.exportRequested.emit(ExportTask(self.search, project.folder, replace(request, structures=structures)))
 
         if not folders:
             export()  # reports that there are no structures
             return
         question = StructuresDialog(folders, self)
-        question.read_button.clicked.connect(lambda: export(*folders))
-        question.choose_button.clicked.connect(lambda: self._choose_structures(export))
+        question.read_button.clicked.connect(lambda: export(*map(Path, folders)))
+        folder = str(self._export_folder or "")
+        question.choose_button.clicked.connect(lambda: prompt_for_path(self, "Structure folder", export, "folder", folder=folder))
         question.open()
-
-    def _choose_structures(self, export: Callable[[str], None]) -> None:
-        dialog = QFileDialog(self, "Structure folder", str(self._export_folder or ""))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(export)
-        dialog.open()
 
     def show_peptide(self, peptide: str) -> None:
         """Select a peptide (in ProForma notation) once the run is open. Does nothing here; views of peptides on structures override it."""
 
     def offer_search(self, search: Search, text: str) -> None:
         """Add a follow-up search of the shown run to the context menu of every table, and as a button in the header."""
-        action = QAction(text, self)
-        action.setToolTip(f"{search.purpose}, using this run")
-        action.triggered.connect(lambda: self._request_search(search.kind))
-        set_icon(action, search.icon)
+        action = action_of(self, text, lambda: self._request_search(search.kind), tip=f"{search.purpose}, using this run", icon=search.icon)
         for panel in self.panels.values():
             panel.view.add_action(action)
         self.header.offer(action)
@@ -269,9 +262,12 @@ class RunView(PaneView):
     def _offer_structures(self, *panels: TablePanel) -> None:
         """Add an action to tables that shows the selected peptide in the newest run that maps these peptides onto structures."""
         for panel in panels:
-            action = QAction("Show on its str&ucture", panel.view)
-            action.setToolTip("Show the peptide on the structure of its protein, if a run of the project has mapped it")
-            action.triggered.connect(partial(self._request_structure, panel))
+            action = action_of(
+                panel.view,
+                "Show on its str&ucture",
+                partial(self._request_structure, panel),
+                tip="Show the peptide on the structure of its protein, if a run of the project has mapped it",
+            )
             panel.view.add_action(action)
 
     def _request_structure(self, panel: TablePanel) -> None:
@@ -358,12 +354,7 @@ class RunView(PaneView):
             Figures whose signal `message` is forwarded.
         """
         shown = QWidget()
-        layout = QVBoxLayout(shown)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.header)
-        layout.addWidget(self.filter_bar)
-        layout.addWidget(next(iter(splitters.values())), 1)
+        in_column(self.header, self.filter_bar, (next(iter(splitters.values())), 1), on=shown, spacing=0)
         # Small windows and large fonts need scrolling.
         self._add_panes(PageScroll(shown), splitters)
         self.filter_bar.filterChanged.connect(self._filter)

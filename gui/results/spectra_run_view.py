@@ -14,6 +14,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_list import plain_spectrum
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.layouts import add_tabs
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.matches import spectrum_title
 from proteoscope.gui.results.run_spectra import RunSpectra
@@ -75,12 +76,12 @@ class SpectraRunView(RunView):
     def _add_spectra(self, lists: QTabWidget, figures: QTabWidget) -> None:
         """Add tabs: the list of all spectra to `lists`, the chromatogram and the map of the run to `figures`."""
         self._lists, self._figures = lists, figures
-        for tabs, widget, title, help_text in (
-            (lists, self.spectra.panel, "All spectra", "Every spectrum of the run, identified or not"),
-            (figures, self.spectra.chromatogram, "Chromatogram", "Signal over retention time, with the selected spectrum"),
-            (figures, self.spectra.map, "LC-MS map", "All spectra by retention time and m/z"),
-        ):
-            tabs.setTabToolTip(tabs.addTab(widget, title), help_text)
+        add_tabs(lists, (self.spectra.panel, "All spectra", "Every spectrum of the run, identified or not"))
+        add_tabs(
+            figures,
+            (self.spectra.chromatogram, "Chromatogram", "Signal over retention time, with the selected spectrum"),
+            (self.spectra.map, "LC-MS map", "All spectra by retention time and m/z"),
+        )
         for tabs in (lists, figures):
             tabs.currentChanged.connect(lambda _: self._read_if_visible())
         lists.currentChanged.connect(lambda _: self._show_of_list())

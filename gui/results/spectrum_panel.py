@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.run_map import STATUS_NAMES
 from proteoscope.engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["SpectrumPanel"]
@@ -35,33 +38,22 @@ class SpectrumPanel(QWidget):
         self.table.rowChosen.connect(self.rowChosen)
         self.table.retains_selection = True
         self.table.view.set_empty_text(self._why_empty)
-        self.text = QLineEdit()
-        self.text.setPlaceholderText("Scan, m/z, peptide or name")
-        self.text.setClearButtonEnabled(True)
-        self.text.setAccessibleName("Filter of spectra by text")
-        self.text.setToolTip("Show only spectra with this scan, this m/z (with a decimal point), or this text in peptide or name")
-        self.state = ChoiceBox()
-        self.state.setAccessibleName("Status of the spectra")
+        self.text = described(
+            QLineEdit(placeholderText="Scan, m/z, peptide or name", clearButtonEnabled=True),
+            "Filter of spectra by text",
+            "Show only spectra with this scan, this m/z (with a decimal point), or this text in peptide or name",
+        )
+        self.state = described(ChoiceBox(), "Status of the spectra")
         explained = "identified, explained or unexplained" if is_of_explanation else "identified or unidentified"
         self.state.setToolTip(f"Show all spectra, or only {explained} spectra")
         for text, value in states:
             self.state.addItem(text, value)
-        self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
-        self._later.timeout.connect(self._filter)
+        self._later = delayed(self, self._filter, _TYPING_MS)
         self._text = _NOT_READ
         self.text.textChanged.connect(self._later.start)
         self.text.returnPressed.connect(self._filter)
         self.state.activated.connect(lambda _: self._filter())
-        bar = QHBoxLayout()
-        bar.setContentsMargins(6, 4, 6, 2)
-        bar.setSpacing(6)
-        bar.addWidget(self.text, 1)
-        bar.addWidget(self.state)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.table, 1)
+        in_column(in_row((self.text, 1), self.state, margins=(6, 4, 6, 2), spacing=6), (self.table, 1), on=self, spacing=0)
 
     def open_list(self, source: TableSource, wanted: SpectrumRow | None = None) -> None:
         """Show the list of spectra in `source`, and select the row `wanted` or else the first."""

@@ -33,6 +33,7 @@ from proteoscope.engine.views.structure_pair import StructurePair, structure_pai
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
 from proteoscope.gui import structure
+from proteoscope.gui.actions import action_of
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.panes import Pane, add_half, halve, split
@@ -66,18 +67,28 @@ class StructureView(QueryHitsView):
         self._last_folder = ""
         self.structures: StructurePanel | None = None
         """The 3D panel, or None before its first use."""
-        self.structures_action = QAction("Show the structures in &3D", self, checkable=True)
-        self.structures_action.setIconText("3D")
-        self.structures_action.setShortcut(QKeySequence("Ctrl+3"))
-        self.structures_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.structures_action.setToolTip("Show query and hit superposed in 3D (Ctrl+3)")
+        self.structures_action = QAction(
+            "Show the structures in &3D",
+            self,
+            checkable=True,
+            iconText="3D",
+            shortcut=QKeySequence("Ctrl+3"),
+            shortcutContext=Qt.ShortcutContext.WidgetWithChildrenShortcut,
+            toolTip="Show query and hit superposed in 3D (Ctrl+3)",
+        )
         self.structures_action.toggled.connect(self._show_structures)
-        self.superpose_selected_action = QAction("Superpose the selected hits in 3D", self)
-        self.superpose_selected_action.setToolTip("Show the selected hits superposed on their query, at most 20")
-        self.superpose_selected_action.triggered.connect(lambda: self.superpose_selected())
-        self.superpose_action = QAction("Su&perpose and save…", self)
-        self.superpose_action.setToolTip("Save both structures superposed, with the alignment and scripts for PyMOL and ChimeraX")
-        self.superpose_action.triggered.connect(lambda: self.prompt_for_superposition())
+        self.superpose_selected_action = action_of(
+            self,
+            "Superpose the selected hits in 3D",
+            self.superpose_selected,
+            tip="Show the selected hits superposed on their query, at most 20",
+        )
+        self.superpose_action = action_of(
+            self,
+            "Su&perpose and save…",
+            self.prompt_for_superposition,
+            tip="Save both structures superposed, with the alignment and scripts for PyMOL and ChimeraX",
+        )
         # Set explicitly, since Qt removes the ellipsis when it derives the text of a button from the text of its action.
         self.superpose_action.setIconText("Superpose and save…")
         set_icon(self.superpose_action, "save")

@@ -8,12 +8,13 @@ from html import escape
 
 from PySide6.QtCore import QLocale, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolBar, QToolButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QToolBar, QToolTip, QWidget
 
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.surfaces import Card
 
 __all__ = ["Chip", "SummaryHeader", "SummaryNumber"]
@@ -53,16 +54,14 @@ class SummaryHeader(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._counts = QLabel()
-        self._counts.setTextFormat(Qt.TextFormat.RichText)
-        self._counts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._counts.setWordWrap(True)
+        self._counts = QLabel(
+            textFormat=Qt.TextFormat.RichText, textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse, wordWrap=True
+        )
         self._counts.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.chip = Chip()
         self._run, self._sentence, self._facts, self._notes = (_wrapped_label() for _ in range(4))
         self._message = ElidedLabel(role=QPalette.ColorRole.WindowText)
-        self.about_button = QToolButton()
-        self.about_button.setText("About this run")
+        self.about_button = text_button("About this run", "")
         self.about_button.setCheckable(True)
         self.about_button.setAutoRaise(True)
         self.about_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -94,12 +93,15 @@ class SummaryHeader(QWidget):
         self._steps.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._steps.setIconSize(QSize(_ICON, _ICON))
         self._steps.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 2, 8, 2)
-        layout.setSpacing(2)
-        layout.addLayout(line)
-        for widget in (self._about, self._message, self._steps):
-            layout.addWidget(widget)
+        in_column(
+            in_row((self._counts, 1), self.chip, self.about_button, spacing=10),
+            self._about,
+            self._message,
+            self._steps,
+            on=self,
+            margins=(8, 2, 8, 2),
+            spacing=2,
+        )
         self._show_about(False)
         self.show_nothing()
 

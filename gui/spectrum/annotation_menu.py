@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QMenu, QPushButton, QVBoxLayout, QWidget, QWidgetAction
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QMenu, QWidget, QWidgetAction
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, WIDEST_TOLERANCE, AnnotationChoice, IonSettings
+from proteoscope.gui.buttons import push_button
 from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
 __all__ = ["AnnotationMenu"]
 
@@ -42,10 +44,10 @@ class AnnotationMenu(QMenu):
         self.losses = {loss: self._box(title, f"Match ions after loss of {lost}") for loss, (title, lost) in _LOSSES.items()}
         self.precursor = self._box("&Precursor", "Match the remaining precursor")
         self.immonium = self._box("&Immonium ions", "Match immonium ions of the residues, with their modifications")
-        self.tolerance = QLineEdit()
-        self.tolerance.setAccessibleName("Tolerance of fragments")
-        self.tolerance.setToolTip(
-            "Maximum distance of a peak from an ion, for example 20 ppm or 0.5 Da; empty for the tolerance of the search"
+        self.tolerance = described(
+            QLineEdit(),
+            "Tolerance of fragments",
+            "Maximum distance of a peak from an ion, for example 20 ppm or 0.5 Da; empty for the tolerance of the search",
         )
         self.tolerance.editingFinished.connect(self._take)
         self.least_labelled = NumberBox(0, 100, "%")
@@ -53,11 +55,10 @@ class AnnotationMenu(QMenu):
         self.least_labelled.setAccessibleName("Minimum height of a labelled peak")
         self.least_labelled.setToolTip("Peaks below this share of the highest peak have no label; high peaks are labelled first")
         self.least_labelled.valueChanged.connect(lambda _: self._take())
-        self.problem = toned_label(tone="wrong")
-        self.problem.hide()
-        self.reset_button = QPushButton("Same as &search")
-        self.reset_button.setToolTip("Match the same ions as the search, with all losses")
-        self.reset_button.clicked.connect(lambda: self._change(AnnotationChoice()))
+        self.problem = toned_label(tone="wrong", is_hidden=True)
+        self.reset_button = push_button(
+            "Same as &search", lambda: self._change(AnnotationChoice()), tip="Match the same ions as the search, with all losses"
+        )
         body = QWidget()
         rows = QFormLayout()
         rows.addRow("Series", self._row(*self.series.values()))
@@ -66,10 +67,7 @@ class AnnotationMenu(QMenu):
         rows.addRow("&Tolerance", self.tolerance)
         rows.addRow("&Label peaks above", self.least_labelled)
         rows.addRow("Err&ors in", self.unit)
-        layout = QVBoxLayout(body)
-        layout.addLayout(rows)
-        layout.addWidget(self.problem)
-        layout.addWidget(self.reset_button, 0, Qt.AlignmentFlag.AlignLeft)
+        in_column(rows, self.problem, (self.reset_button, 0, Qt.AlignmentFlag.AlignLeft), on=body, margins=None)
         action = QWidgetAction(self)
         action.setDefaultWidget(body)
         self.addAction(action)
@@ -93,19 +91,13 @@ class AnnotationMenu(QMenu):
         self._is_filled_in = True
 
     def _box(self, text: str, tip: str) -> QCheckBox:
-        box = QCheckBox(text)
-        box.setToolTip(tip)
-        box.setAccessibleName(tip)
+        box = described(QCheckBox(text), tip, tip)
         box.toggled.connect(lambda _: self._take())
         return box
 
     @staticmethod
     def _row(*widgets: QWidget) -> QHBoxLayout:
-        row = QHBoxLayout()
-        for widget in widgets:
-            row.addWidget(widget)
-        row.addStretch(1)
-        return row
+        return in_row(*widgets, STRETCH)
 
     def _take(self) -> None:
         """Apply the values of the fields."""

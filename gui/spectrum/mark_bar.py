@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QToolButton, QWidget
 
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.project.row_marks import MAXIMUM_COMMENT
 from proteoscope.engine.results.columns import STAR
+from proteoscope.gui.actions import action_of
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import in_row
 
 __all__ = ["MarkBar"]
 
@@ -31,21 +33,21 @@ class MarkBar(QWidget):
         self.star_button.setAccessibleName("Star of the PSM")
         self.star_button.setToolTip("Add or remove the star of the PSM (Ctrl+D)")
         self.star_button.clicked.connect(lambda: self._take())
-        self.star_action = QAction("&Star", self)
-        self.star_action.setShortcut(QKeySequence("Ctrl+D"))
-        self.star_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        self.star_action.setToolTip("Add or remove the star of the selected PSM")
-        self.star_action.triggered.connect(self.star_button.click)
-        self.comment = QLineEdit()
-        self.comment.setMaxLength(MAXIMUM_COMMENT)
-        self.comment.setPlaceholderText("Comment on this PSM")
-        self.comment.setAccessibleName("Comment on the PSM")
-        self.comment.setToolTip("Stored in the project, shown in the PSM table and included when the table is saved")
+        self.star_action = action_of(
+            self,
+            "&Star",
+            self.star_button.click,
+            "Ctrl+D",
+            context=Qt.ShortcutContext.WindowShortcut,
+            tip="Add or remove the star of the selected PSM",
+        )
+        self.comment = described(
+            QLineEdit(maxLength=MAXIMUM_COMMENT, placeholderText="Comment on this PSM"),
+            "Comment on the PSM",
+            "Stored in the project, shown in the PSM table and included when the table is saved",
+        )
         self.comment.editingFinished.connect(self._take)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(8, 0, 8, 4)
-        layout.addWidget(self.star_button)
-        layout.addWidget(self.comment, 1)
+        in_row(self.star_button, (self.comment, 1), on=self, margins=(8, 0, 8, 4))
         self.show_mark(None)
 
     @property

@@ -14,7 +14,8 @@ from proteoscope.engine.project import RowMark
 from proteoscope.engine.views.annotation import IonSettings
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.gui.scrolling_layout import fill_page
+from proteoscope.gui.buttons import menu_button
+from proteoscope.gui.layouts import in_column
 from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
@@ -83,8 +84,7 @@ class MatchPane(QWidget):
         self._shown: ShownMatch | None = None
         self.marks = MarkBar()
         self._below = QActionGroup(self)
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        menu = QMenu(self, toolTipsVisible=True)
         self.below_actions: dict[Below, QAction] = {below: self._add_choice(menu, below) for below in get_args(Below)}
         self.below_actions["nothing"].setChecked(True)
         self.below_actions["reference"].setEnabled(False)
@@ -94,19 +94,14 @@ class MatchPane(QWidget):
         self.reference_action.triggered.connect(lambda: self.set_reference())
         self._below_buttons: list[QToolButton] = []
         for view in (self.spectrum, self.mirror):
-            button = QToolButton()
+            button = menu_button("Mirror", "Mirror the spectrum with a prediction or another spectrum", menu, "Mirrored spectrum")
             self._below_buttons.append(button)
-            button.setText("Mirror")
-            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-            button.setMenu(menu)
-            button.setToolTip("Mirror the spectrum with a prediction or another spectrum")
-            button.setAccessibleName("Mirrored spectrum")
             view.add_to_bar(button)
             view.message.connect(self.message)
         self._views = QStackedWidget()
         self._views.addWidget(self.spectrum)
         self._views.addWidget(self.mirror)
-        fill_page(self, self._views, self.marks, filling=self._views)
+        in_column((self._views, 1), self.marks, on=self, spacing=0)
         self.spectrum.choiceChanged.connect(lambda: self.match_requested.emit() if self.below != "nothing" else None)
         self.show_text("")
 

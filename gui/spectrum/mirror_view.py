@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
+from proteoscope.gui.layouts import bar_of, in_column
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 from proteoscope.gui.spectrum.spectrum_view import RING
 
@@ -24,7 +24,7 @@ class MirrorView(SpectrumPage):
         self.spectra: MirroredSpectra | None = None
         self._text.setMinimumWidth(1)
         self._bar = bar_of(self._title, self.export_button, spacing=6)
-        fill_page(self._shown, self._bar, self.plot, self.readout, filling=self.plot)
+        in_column(self._bar, (self.plot, 1), self.readout, on=self._shown, spacing=0)
         self.show_text("")
 
     def show_text(self, text: str) -> None:

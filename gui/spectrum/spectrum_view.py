@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QSplitter, QToolButton, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, AnnotationChoice, IonSettings, annotate_match
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
+from proteoscope.gui.buttons import menu_button, text_button
+from proteoscope.gui.layouts import bar_of, in_column
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
 from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
@@ -50,14 +51,10 @@ class SpectrumView(SpectrumPage):
         self.annotation.choiceChanged.connect(self.choiceChanged)
         self.unit = self.annotation.unit
         self.unit.currentTextChanged.connect(self._change_unit)
-        self.annotation_button = QToolButton()
-        self.annotation_button.setText("Annotation")
-        self.annotation_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.annotation_button.setMenu(self.annotation)
-        self.annotation_button.setToolTip("Matched ions, their tolerance, and labelled peaks")
-        self.annotation_button.setAccessibleName("Annotation of ions")
-        self.ions_button = QToolButton()
-        self.ions_button.setText("Ions")
+        self.annotation_button = menu_button(
+            "Annotation", "Matched ions, their tolerance, and labelled peaks", self.annotation, "Annotation of ions"
+        )
+        self.ions_button = text_button("Ions", "")
         self.ions_button.setCheckable(True)
         self.ions_button.setToolTip("Show the table of fragment ions (Ctrl+I)")
         self.ions_button.setShortcut(QKeySequence("Ctrl+I"))
@@ -72,14 +69,14 @@ class SpectrumView(SpectrumPage):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.reset_action = self._action("Show the &whole spectrum", QKeySequence(), self.plot.reset_range)
         left = QWidget()
-        fill_page(left, self.ladder, self.plot, self.readout, filling=self.plot)
+        in_column(self.ladder, (self.plot, 1), self.readout, on=left, spacing=0)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.addWidget(left)
         self._splitter.addWidget(self.ion_table)
         self._splitter.setStretchFactor(0, 1)
         self._splitter.setCollapsible(0, False)
         self._bar = bar_of(self._title, self.annotation_button, self.ions_button, self.export_button, spacing=6)
-        fill_page(self._shown, self._bar, self._splitter, filling=self._splitter)
+        in_column(self._bar, (self._splitter, 1), on=self._shown, spacing=0)
         self.show_text("")
 
     def show_choice(self, choice: AnnotationChoice) -> None:
@@ -131,9 +128,7 @@ class SpectrumView(SpectrumPage):
         return "Da" if self.unit.currentText() == "Da" else "ppm"
 
     def _action(self, text: str, shortcut: QKeySequence, use: Any) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(shortcut)
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action = QAction(text, self, shortcut=shortcut, shortcutContext=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         action.triggered.connect(lambda: use())
         self.addAction(action)
         self.plot.addAction(action)

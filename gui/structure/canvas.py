@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QHideEvent,
@@ -26,6 +26,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.structures.colouring import Legend
 from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.gui.actions import delayed, repeated
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.scrolling_layout import scaled_pixels
@@ -122,11 +123,9 @@ class StructureCanvas(QWidget):
         self._pressed: QPoint | None = None
         self._last = QPoint()
         self._is_dragged = False
-        self._smooth_soon = QTimer(self, singleShot=True, interval=_SMOOTH_AFTER_MS)
-        self._smooth_soon.timeout.connect(self._smooth)
+        self._smooth_soon = delayed(self, self._smooth, _SMOOTH_AFTER_MS)
         self._deferred = DeferredTasks(self)
-        self._spin = QTimer(self, interval=_SPIN_MS)
-        self._spin.timeout.connect(lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)))
+        self._spin = repeated(self, lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)), _SPIN_MS)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(160, scaled_pixels(self, 120))

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
-from proteoscope.gui.labels import tip_text
+from proteoscope.gui.labels import set_bold, tip_text
 from proteoscope.gui.structure.scene import Scene, ShownHit, hit_colour
 
 __all__ = ["HitList"]
@@ -59,9 +59,7 @@ class HitList(QListWidget):
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable)
             item.setCheckState(Qt.CheckState.Checked if hit.is_shown else Qt.CheckState.Unchecked)
         if is_chosen:
-            font = item.font()
-            font.setBold(True)
-            item.setFont(font)
+            set_bold(item)
         self._hits.append(hit)
         self.addItem(item)
 

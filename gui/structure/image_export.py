@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 from PySide6.QtCore import QBuffer, QIODevice, QLocale, QSignalBlocker, QSize
 from PySide6.QtGui import QFont, QFontInfo, QImage, QPainter
-from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFormLayout, QWidget
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.execution.precompile import compile_kernels
@@ -19,9 +19,11 @@ from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.page_sizes import DPI, MINIMUM_FONT
 from proteoscope.engine.structures.meshes import MAXIMUM_TRIANGLES
+from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.icons import without_icons
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.layouts import in_column
 from proteoscope.gui.plots.page_choice import dpi_box, size_box
 from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
@@ -221,10 +223,7 @@ class PictureDialog(QDialog):
         self.save_button.setText("Save…")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        page = QVBoxLayout(self)
-        page.addLayout(form)
-        page.addWidget(self.problem)
-        page.addWidget(buttons)
+        in_column(form, self.problem, buttons, on=self, margins=None)
         if not is_turntable:
             self._fit_page()
             self.size_box.activated.connect(lambda _: self._fit_page())
@@ -285,16 +284,8 @@ def _readable_height(snapshot: SceneSnapshot, size: QSize, dpi: int) -> int:
 def prompt_for_picture(parent: QWidget, dialog: PictureDialog, name: str, on_selected: Callable[[Path], None]) -> None:
     """Prompt for the file of a picture with the suggested `name`, and pass its path to `on_selected`."""
     ending, title = (".gif", "Animated GIF (*.gif)") if dialog.is_turntable else (".png", "Portable Network Graphics (*.png)")
-    files = QFileDialog(parent, dialog.windowTitle())
-    files.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    files.setNameFilter(title)
-    files.setDefaultSuffix(ending)
-    files.selectFile(
-        "".join(character if character.isalnum() or character in "-." else "_" for character in name[:_MAXIMUM_NAME_CHARACTERS]) + ending
-    )
-    files.fileSelected.connect(lambda chosen: on_selected(Path(chosen)))
-    files.finished.connect(lambda _: files.deleteLater())
-    files.open()
+    name = "".join(character if character.isalnum() or character in "-." else "_" for character in name[:_MAXIMUM_NAME_CHARACTERS]) + ending
+    prompt_for_path(parent, dialog.windowTitle(), on_selected, "save", filters=[title], name=name, suffix=ending)
 
 
 def _drawn(snapshot: SceneSnapshot, size: QSize, camera: Camera | None, path: Path) -> QImage:

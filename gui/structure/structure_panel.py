@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QKeySequence, QResizeEvent
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QMenu,
     QSplitter,
-    QTabWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -30,10 +26,12 @@ from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.engine.structures.residue_atoms import NO_ATOMS, Atoms, b_factors
 from proteoscope.engine.structures.scripts import Style
 from proteoscope.engine.views.traces import Trace
-from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.actions import add_choices
+from proteoscope.gui.buttons import action_button, menu_button, tool_button
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import described, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, tabs_of
 from proteoscope.gui.scrolling_layout import FoldingBar, PaneBar
 from proteoscope.gui.structure.canvas import BACKGROUNDS, StructureCanvas
 from proteoscope.gui.structure.hit_list import HitList
@@ -118,8 +116,7 @@ class StructurePanel(QWidget):
         self.canvas = StructureCanvas(self.scene)
         self.hit_list = HitList()
         self.pair_table = PairTable()
-        self.note = toned_label("", "attention")
-        self.note.hide()
+        self.note = toned_label("", "attention", is_hidden=True)
         self.style_box = self._box("Style of the chains", STYLES, self.scene.style, self._choose_style)
         self.colour_box = self._box(
             "Colours of the residues", {scheme.name: scheme.title for scheme in schemes}, self.scene.scheme, self._choose_scheme
@@ -328,13 +325,7 @@ class StructurePanel(QWidget):
         self._write_actions += [self.ligand_action, self.clear_action]
         self._save_actions = [self.copy_action, self.picture_action, self.turntable_action, self.files_action]
         self._background_menu = QMenu("&Background", self)
-        group = QActionGroup(self)
-        for name, title in BACKGROUNDS.items():
-            action = self._background_menu.addAction(title)
-            action.setCheckable(True)
-            action.setChecked(name == canvas.background)
-            action.triggered.connect(partial(canvas.set_background, name))
-            group.addAction(action)
+        add_choices(self._background_menu, BACKGROUNDS, canvas.background, canvas.set_background)
 
     def _action(
         self,
@@ -346,9 +337,7 @@ class StructurePanel(QWidget):
         *,
         is_checked: bool | None = None,
     ) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(QKeySequence(shortcut))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action = QAction(text, self, shortcut=QKeySequence(shortcut), shortcutContext=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         description = tip or text.replace("&", "").rstrip("…")
         action.setToolTip(f"{description} ({key})" if key and key not in description else description)
@@ -369,7 +358,7 @@ class StructurePanel(QWidget):
             bar.first.addWidget(box, part)
         bar.want(3 * (self.fontMetrics().horizontalAdvance("n" * _CHOICE_CHARACTERS) + _ARROW))
         bar.second.addStretch(1)
-        bar.second.addWidget(_button(self.reset_action))
+        bar.second.addWidget(action_button(self.reset_action))
         bar.second.addWidget(
             self._menu_button(
                 "View",
@@ -379,27 +368,14 @@ class StructurePanel(QWidget):
             )
         )
         bar.second.addWidget(self._menu_button("Save", "Pictures, structures and scripts", self._save_actions))
-        bar.second.addWidget(_button(self.lists_action))
-        in_pane = QHBoxLayout()
-        in_pane.setSpacing(2)
+        bar.second.addWidget(action_button(self.lists_action))
+        in_pane = in_row(spacing=2)
         bar.second.addLayout(in_pane)
         bar.second.addWidget(tool_button("close", "Close the structures", self.closeRequested.emit))
         self.pane_bar = PaneBar(bar.first, in_pane, None)
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        row = QHBoxLayout()
-        row.setContentsMargins(6, 2, 6, 2)
-        row.addStretch(1)
-        for action in (self.pin_action, self.selected_action, self.unpin_action):
-            row.addWidget(_button(action))
-        column.addLayout(row)
-        column.addWidget(self.hit_list, 1)
-        self.tabs.addTab(shown, "Shown")
-        self.tabs.addTab(self.pair_table, "Pairs")
+        buttons = map(action_button, (self.pin_action, self.selected_action, self.unpin_action))
+        shown = page_of(in_column(in_row(STRETCH, *buttons, margins=(6, 2, 6, 2)), (self.hit_list, 1), spacing=0))
+        self.tabs = tabs_of((shown, "Shown", ""), (self.pair_table, "Pairs", ""))
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.addWidget(self.canvas)
         self.splitter.addWidget(self.tabs)
@@ -408,38 +384,25 @@ class StructurePanel(QWidget):
         self.splitter.setSizes([600, _SIDE_WIDTH])
         self.splitter.setChildrenCollapsible(False)
         self.tabs.setMinimumWidth(150)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(0)
-        page.addWidget(bar)
         self.note.setContentsMargins(8, 2, 8, 2)
-        page.addWidget(self.note)
-        page.addWidget(self.splitter, 1)
+        in_column(bar, self.note, (self.splitter, 1), on=self, spacing=0)
 
     def _box(self, name: str, choices: dict[str, str], chosen: str, choose: Callable[[Any], None]) -> ChoiceBox:
-        box = ChoiceBox()
+        box = described(ChoiceBox(), name, name)
         for key, title in choices.items():
             box.addItem(title, key)
         box.setCurrentIndex(list(choices).index(chosen))
-        box.setToolTip(name)
-        box.setAccessibleName(name)
         box.setMinimumContentsLength(4)
         box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.currentIndexChanged.connect(lambda _: choose(box.currentData()))
         return box
 
     def _menu_button(self, text: str, tip: str, actions: Sequence[QAction], submenu: QMenu | None = None) -> QToolButton:
-        button = QToolButton()
-        button.setText(text)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        menu = QMenu(button)
+        menu = QMenu(self)
         menu.addActions(list(actions))
         if submenu is not None:
             menu.addMenu(submenu)
-        button.setMenu(menu)
-        return button
+        return menu_button(text, tip, menu, tip)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Show the lists if there is space, unless the user has opened or closed them."""
@@ -730,13 +693,3 @@ class StructurePanel(QWidget):
             self.note.setText(f"Drawn without OpenGL: {why}.")
             self.note.setToolTip("Large scenes rotate more slowly; everything else is identical.")
         self.note.setVisible(bool(why))
-
-
-def _button(action: QAction) -> QToolButton:
-    button = QToolButton()
-    button.setDefaultAction(action)
-    button.setAutoRaise(True)
-    button.setIconSize(QSize(16, 16))
-    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-    button.setAccessibleName(action.text().replace("&", ""))
-    return button

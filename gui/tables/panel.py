@@ -6,14 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, QTimer, Signal
+from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.actions import delayed
+from proteoscope.gui.buttons import action_button, text_button
 from proteoscope.gui.elided_label import ElidedLabel, TitleLabel
+from proteoscope.gui.labels import described
+from proteoscope.gui.layouts import hide_in_place, in_column, in_row
 from proteoscope.gui.scrolling_layout import PaneBar
 from proteoscope.gui.tables.model import ParquetTableModel
 from proteoscope.gui.tables.view import TableView
@@ -83,44 +87,27 @@ class TablePanel(QWidget):
 
         heading = TitleLabel(title)
         self._scope_label = ElidedLabel()
-        self.all_button = QToolButton()
-        self.all_button.setText("Show all")
-        self.all_button.setAutoRaise(True)
-        self.all_button.setToolTip(f"Show all {self.plural}, regardless of selections in other tables")
-        self.all_button.setAccessibleName(f"Show all {title}")
-        self.all_button.clicked.connect(self.allRequested)
+        self.all_button = text_button(
+            "Show all",
+            f"Show all {self.plural}, regardless of selections in other tables",
+            self.allRequested.emit,
+            f"Show all {title}",
+            is_flat=True,
+        )
         self.all_button.hide()
-        self.count_label = QLabel()
-        self.count_label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._busy = QProgressBar()
+        self.count_label = QLabel(alignment=Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._busy = described(QProgressBar(textVisible=False), f"{title} are being sorted or filtered")
         self._busy.setRange(0, 0)
-        self._busy.setTextVisible(False)
         self._busy.setFixedSize(60, 8)
-        self._busy.setAccessibleName(f"{title} are being sorted or filtered")
-        policy = QSizePolicy(self._busy.sizePolicy())
-        policy.setRetainSizeWhenHidden(True)
-        self._busy.setSizePolicy(policy)
-        self._busy.hide()
-        self._busy_soon = QTimer(self, singleShot=True, interval=_BUSY_AFTER_MS)
-        self._busy_soon.timeout.connect(self._busy.show)
+        hide_in_place(self._busy)
+        self._busy_soon = delayed(self, self._busy.show, _BUSY_AFTER_MS)
 
-        row = QHBoxLayout()
-        row.setContentsMargins(4, 0, 6, 0)
-        row.setSpacing(6)
-        row.addWidget(heading)
-        row.addWidget(self._scope_label, 1)
-        row.addWidget(self.all_button)
-        row.addWidget(self._busy)
-        row.addWidget(self.count_label)
-        self._buttons = QHBoxLayout()
-        self._buttons.setSpacing(0)
-        row.addLayout(self._buttons)
+        self._buttons = in_row(spacing=0)
+        row = in_row(
+            heading, (self._scope_label, 1), self.all_button, self._busy, self.count_label, self._buttons, margins=(4, 0, 6, 0), spacing=6
+        )
         self.pane_bar = PaneBar(row, row, heading)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(row)
-        layout.addWidget(self.view, 1)
+        in_column(row, (self.view, 1), on=self, spacing=0)
         self.model.busyChanged.connect(self._show_busy)
         self.model.orderChanged.connect(self._show_count)
         self.model.failed.connect(self._show_error)
@@ -143,12 +130,7 @@ class TablePanel(QWidget):
     def add_action(self, action: QAction) -> None:
         """Add an action on the rows to the context menu and as a button above the table."""
         self.view.add_action(action)
-        button = QToolButton()
-        button.setDefaultAction(action)
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-        button.setAutoRaise(True)
-        button.setAccessibleName(action.text().replace("&", ""))
-        self._buttons.addWidget(button)
+        self._buttons.addWidget(action_button(action))
 
     def open_table(self, source: TableSource) -> None:
         """Set the source of the table, without scope and filter; it has no rows until the next `show_rows`."""

@@ -285,8 +285,7 @@ class TableView(QTableView):
 
     def columns_menu(self) -> QMenu:
         """Return a menu with a checkbox for each column, and a submenu for sorting by a visible column."""
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        menu = QMenu(self, toolTipsVisible=True)
         menu.aboutToHide.connect(menu.deleteLater)
         sort_menu = menu.addMenu("&Sort by")
         order = dict(self._model.order)
@@ -320,8 +319,7 @@ class TableView(QTableView):
 
     def row_menu(self) -> QMenu:
         """Return the context menu of the current row."""
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        menu = QMenu(self, toolTipsVisible=True)
         menu.addActions(self.actions())
         menu.aboutToHide.connect(menu.deleteLater)
         if links := self.links():
@@ -349,9 +347,7 @@ class TableView(QTableView):
             painter.end()
 
     def _action(self, text: str, shortcut: QKeySequence, use: Callable[[], Any]) -> QAction:
-        action = QAction(text, self)
-        action.setShortcut(shortcut)
-        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action = QAction(text, self, shortcut=shortcut, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
         action.triggered.connect(lambda: use())
         self.addAction(action)
         return action

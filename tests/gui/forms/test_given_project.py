@@ -56,7 +56,7 @@ def test_project_field_of_the_form_accepts_only_a_project_folder(form: SearchFor
 
 
 def test_results_of_a_search_are_stored_in_the_selected_project(form: SearchForm, project: Project, qtbot: QtBot) -> None:
-    form.file_lists["project"]._take_folder([str(project.folder)])
+    form.file_lists["project"]._take_folder(project.folder)
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
     assert task is not None and task.project_folder == project.folder and task.title == f"Explain spectra of {project.folder.name}"
@@ -68,7 +68,7 @@ def test_results_of_a_search_are_stored_in_the_selected_project(form: SearchForm
 def test_another_project_replaces_the_first_in_the_project_field(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     other, _ = project_with_results(tmp_path / "other")
     for folder in (project, other):
-        form.file_lists["project"]._take_folder([str(folder.folder)])
+        form.file_lists["project"]._take_folder(folder.folder)
     assert form.file_lists["project"].paths == [other.folder]
 
 
@@ -149,7 +149,7 @@ def test_project_dropped_on_form_is_selected_and_elsewhere_is_opened(
 
 
 def test_saved_preset_does_not_contain_the_selected_run(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
-    form.file_lists["project"]._take_folder([str(project.folder)])
+    form.file_lists["project"]._take_folder(project.folder)
     qtbot.waitUntil(form.run_button.isEnabled)
     form.go_on_from(project.folder, "identify-0001")
     parameters = form.parameters.parameters

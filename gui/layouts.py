@@ -1,0 +1,104 @@
+"""Rows and columns of widgets, described in one call."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QScrollArea, QTabWidget, QVBoxLayout, QWidget
+
+__all__ = ["STRETCH", "add_tabs", "bar_of", "hide_in_place", "in_column", "in_row", "page_of", "scroll_of", "tabs_of"]
+
+STRETCH = 1
+"""Item that takes the space that is left; a multiple takes more of it."""
+Item = QWidget | QLayout | int | tuple
+"""A widget, a layout, or a stretch. A tuple has the stretch factor and the alignment of a widget or layout as further values."""
+_Layout = TypeVar("_Layout", bound=QBoxLayout)
+
+
+def in_row(
+    *items: Item, on: QWidget | None = None, margins: int | tuple[int, int, int, int] | None = 0, spacing: int | None = None
+) -> QHBoxLayout:
+    """Lay out items from left to right.
+
+    Parameters
+    ----------
+    *items : Item
+        The items in their order.
+    on : QWidget or None
+        The widget whose layout this is; None for a layout to be put into another one.
+    margins : int, (int, int, int, int) or None
+        Margins on all sides, or left, top, right and bottom, pixels; None for those of the style.
+    spacing : int or None
+        Space between items, pixels; None for that of the style.
+
+    Returns
+    -------
+    QHBoxLayout
+    """
+    return _filled(QHBoxLayout() if on is None else QHBoxLayout(on), items, margins, spacing)
+
+
+def in_column(
+    *items: Item, on: QWidget | None = None, margins: int | tuple[int, int, int, int] | None = 0, spacing: int | None = None
+) -> QVBoxLayout:
+    """Lay out items from top to bottom; see `in_row`."""
+    return _filled(QVBoxLayout() if on is None else QVBoxLayout(on), items, margins, spacing)
+
+
+def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
+    """Return a row of widgets for the top of a view; the first takes the space that is left."""
+    return in_row((widgets[0], 1), *widgets[1:], margins=(8, 3, 6, 3), spacing=spacing)
+
+
+def page_of(layout: QLayout) -> QWidget:
+    """Return a new widget with a layout."""
+    page = QWidget()
+    page.setLayout(layout)
+    return page
+
+
+def scroll_of(content: QWidget, *, is_vertical: bool = False) -> QScrollArea:
+    """Return a scroll area without a frame that fits its content to its size; it scrolls only up and down if `is_vertical`."""
+    area = QScrollArea(widgetResizable=True)
+    area.setWidget(content)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    if is_vertical:
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return area
+
+
+def add_tabs(tabs: QTabWidget, *pages: tuple[QWidget, str, str]) -> None:
+    """Add pages, each with its title and tooltip."""
+    for page, title, tip in pages:
+        tabs.setTabToolTip(tabs.addTab(page, title), tip)
+
+
+def tabs_of(*pages: tuple[QWidget, str, str]) -> QTabWidget:
+    """Return tabs without a frame, each with its page, title and tooltip."""
+    tabs = QTabWidget(documentMode=True)
+    add_tabs(tabs, *pages)
+    return tabs
+
+
+def hide_in_place(widget: QWidget) -> None:
+    """Hide a widget, whose space in the layout stays free."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+    widget.hide()
+
+
+def _filled(layout: _Layout, items: tuple[Item, ...], margins: int | tuple[int, int, int, int] | None, spacing: int | None) -> _Layout:
+    if margins is not None:
+        layout.setContentsMargins(*((margins,) * 4 if isinstance(margins, int) else margins))
+    if spacing is not None:
+        layout.setSpacing(spacing)
+    for item in items:
+        if isinstance(item, int):
+            layout.addStretch(item)
+            continue
+        widget, *options = item if isinstance(item, tuple) else (item,)
+        add = layout.addLayout if isinstance(widget, QLayout) else layout.addWidget
+        add(widget, *options)
+    return layout
