@@ -86,8 +86,6 @@ class ClusterView(RunView):
         self.filters = ClusterFilterBar()
         super().__init__(search, self.filters, parent)
         self.clusters, self.members = (self.panels[name] for name in ("clusters", "members"))
-        self._run: FinishedRun | None = None
-        self._details: TableSource | None = None
         self._followed: int | None = None
         self.mirror = MirrorView()
         tables = split(Qt.Orientation.Horizontal, {Pane(panel.title, panel): 1 for panel in (self.clusters, self.members)})
@@ -100,13 +98,10 @@ class ClusterView(RunView):
         self.members.choiceLost.connect(self._show_no_spectra)
 
     def _forget(self) -> None:
-        if self._details is not None:
-            self._details.close()
-        self._run = self._details = self._followed = None
+        self._followed = None
         self.mirror.show_text("")
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        self._run = run
         self.filters.open()
         self.mirror.show_text(_NO_SPECTRUM)
         # Unclustered spectra are shown if there are no clusters.
@@ -160,7 +155,7 @@ class ClusterView(RunView):
             self.members.view.hide_columns(hidden if are_shown else [*hidden, "cluster"])
 
     def _show_spectra(self, row: int, values: Mapping[str, Any]) -> None:
-        run = self._run
+        run = self._finished
         if run is not None:
             self._reader.submit("spectra", lambda: self._compared(run, row), self._show_compared, self._fail_spectra)
 
@@ -178,10 +173,8 @@ class ClusterView(RunView):
         self.mirror.show_text(str(error))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, int | None]:
-        """Return the mirrored spectra and the cluster's row, or None. Runs in the reader thread, the only one that uses `_details`."""
-        if self._details is None:
-            self._details = run.tables.source("members")
-        result = compared_member(self._details, row, run)
+        """Return the mirrored spectra and the cluster's row, or None. Runs in the reader thread, the only one that uses these tables."""
+        result = compared_member(self._table(run, "members"), row, run)
         member, consensus, lower = result.member, result.consensus, result.spectra.lower
         if consensus is None or lower is None:
             return replace(result.spectra, title=f"{_title(member)}, not clustered"), None

@@ -85,7 +85,6 @@ class EvidenceView(RunView):
         super().__init__(search, _ProteinFilter(), parent)
         self.proteins = self.panels["proteins"]
         self.peptides, self.sites, self.missed, self.contacts, _, self.chains, _ = (self.panels[name] for name in _OF_PROTEIN)
-        self._source: TableSource | None = None
         self._quantities: LinkedQuantities | None = None
         self._protein: ProteinEvidence | None = None
         self._fold: ShownStructure | None = None
@@ -157,10 +156,7 @@ class EvidenceView(RunView):
 
     def _forget(self) -> None:
         self._deferred.drop()
-        self._protein = self._fold = None
-        if self._source is not None:
-            self._source.close()
-            self._source = self._quantities = None
+        self._protein = self._fold = self._quantities = None
         self.coverage.show_coverage(None)
         self.alignment.show_pair(None)
         if self.structures is not None:
@@ -226,10 +222,9 @@ class EvidenceView(RunView):
             return
 
         def read() -> tuple[ProteinEvidence, ShownStructure | None]:
-            if self._source is None or self._quantities is None:
-                self._source = run.tables.source("proteins")
+            if self._quantities is None:
                 self._quantities = link_quantities(run)
-            protein = protein_evidence(self._source, row, self._quantities.newest())
+            protein = protein_evidence(self._table(run, "proteins"), row, self._quantities.newest())
             return protein, read_shown_structure(run, protein, protein.folds[0]) if protein.folds else None
 
         # Otherwise a pending chain of the previous protein would replace the structure of the new one.

@@ -91,7 +91,7 @@ class ExplanationView(MirroredRunView):
         self._statistician.submit("counts", lambda: explanation_counts(source, run.fdr), self._show_counts, self._fail_softly)
 
     def _show_counts(self, counts: Mapping[str, int]) -> None:
-        run, locale = self._run, QLocale()
+        run, locale = self._finished, QLocale()
         assert run is not None
         note = _modified(counts["modified"], locale)
         if not counts["explained"] and counts["at_5_percent"]:
@@ -111,7 +111,7 @@ class ExplanationView(MirroredRunView):
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
-        result = compared_explanation(self._source(run), row, run)
+        result = compared_explanation(self._table(run, "explained"), row, run)
         details, locale = result.details, QLocale()
         parts = [result.spectra.title]
         if details["precursor_mz"] is not None:
@@ -122,7 +122,7 @@ class ExplanationView(MirroredRunView):
 
     def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
         """Return an unexplained spectrum, with the ions of its peptide if it is identified."""
-        result, name = spectrum_alone(self._source(run), spectrum, run), spectrum_title(values)
+        result, name = spectrum_alone(self._table(run, "explained"), spectrum, run), spectrum_title(values)
         title = f"{name}, {result.title}" if name else result.title
         return replace(result, title=title, upper=replace(result.upper, name=name))
 

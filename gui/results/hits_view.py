@@ -159,12 +159,10 @@ class HitsView(QueryHitsView):
             return
 
         def read() -> SubjectSequence:
-            # Only the reader thread uses the source and the database.
-            if self._reads is None:
-                self._reads = run.tables.source("hits")
+            # Only the reader thread uses the database.
             if self._database is None:
                 self._database = open_subjects(run, Progress())
-            return read_subject(self._reads, row, self._database)
+            return read_subject(self._table(run, "hits"), row, self._database)
 
         self._reader.submit("subject", read, self.subject.show_subject, lambda error: self.subject.show_subject(None, str(error)))
 

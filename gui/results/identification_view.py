@@ -81,7 +81,6 @@ class IdentificationView(SpectraRunView):
         self.filters = IdentificationFilter()
         super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM)
         self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
-        self._matches: TableSource | None = None
         self._fixed: list[FixedModifications] = []
         self._quantities: LinkedQuantities | None = None
         """Peptide quantities of the newest quantification based on this run; None if no run is open."""
@@ -152,9 +151,6 @@ class IdentificationView(SpectraRunView):
         # This also stores the last comment.
         self.pane.forget()
         self.marker.close()
-        if self._matches is not None:
-            self._matches.close()
-        self._matches = None
         self.coverage.show_coverage(None)
         self.scores.show_histogram(None)
         self.mass_errors.show_histogram(None)
@@ -184,8 +180,8 @@ class IdentificationView(SpectraRunView):
         self._statistician.submit("overview", read_overview, self._show_overview, self._fail_overview)
 
     def _show_overview(self, overview: _Overview) -> None:
-        assert self._run is not None
-        self._show_summary(overview.summary, self._run.fdr)
+        assert self._finished is not None
+        self._show_summary(overview.summary, self._finished.fdr)
         chosen = self.filters.chosen
         self.filters.offer(overview.facets)
         if self.filters.chosen != chosen:
@@ -197,7 +193,7 @@ class IdentificationView(SpectraRunView):
         show_summary(self.header, overview, fdr)
 
     def _fail_overview(self, error: Exception) -> None:
-        self.header.show_run(self._run.run.id if self._run is not None else "", (str(error),), 1)
+        self.header.show_run(self._finished.run.id if self._finished is not None else "", (str(error),), 1)
         for plot in (self.scores, self.mass_errors):
             plot.show_histogram(None, str(error))
 
@@ -246,23 +242,21 @@ class IdentificationView(SpectraRunView):
         )
 
     def _show_match(self, row: int) -> None:
-        run = self._run
+        run = self._finished
         if run is None:
             return
         choice, below, reference = self.spectrum.annotation.choice, self.pane.below, self.pane.reference
 
         def read() -> ShownMatch:
-            """Read the match. Runs in the reader thread, the only one that uses `_matches`."""
-            if self._matches is None:
-                self._matches = run.tables.source("psms")
-            details, peaks = read_psm_row(self._matches, row, run)
+            matches = self._table(run, "psms")
+            details, peaks = read_psm_row(matches, row, run)
             run_ions = ions_to_show(run.parameters)
             shown = ShownMatch(row, details, peaks, run_ions, spectrum_title(details))
             ions = choice.settings(run_ions)
             if below == "prediction":
                 return replace(shown, mirrored=mirrored_with_prediction(details, peaks, ions))
             if below == "other":
-                return replace(shown, mirrored=mirrored_with_other(self._matches, row, details, peaks, run, ions))
+                return replace(shown, mirrored=mirrored_with_other(matches, row, details, peaks, run, ions))
             if below == "reference" and reference is not None and reference.row != row:
                 return replace(shown, mirrored=mirrored_with_psm((details, peaks), (reference.details, reference.peaks), ions))
             return shown
@@ -284,7 +278,7 @@ class IdentificationView(SpectraRunView):
             self._show_again()
 
     def _cover(self, row: int) -> None:
-        source, run, fixed, peptide_quantities = self._statistics, self._run, self._fixed, self._quantities
+        source, run, fixed, peptide_quantities = self._statistics, self._finished, self._fixed, self._quantities
         if source is None or run is None or peptide_quantities is None:
             return
 

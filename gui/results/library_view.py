@@ -88,7 +88,7 @@ class LibraryView(MirroredRunView):
         self._statistician.submit("overview", lambda: library_overview(source, run.fdr), self._show_overview, self._fail_overview)
 
     def _show_overview(self, overview: LibraryOverview) -> None:
-        run = self._run
+        run = self._finished
         assert run is not None
         counts, locale = overview.counts, QLocale()
         shifted = f"{locale.toString(counts['shifted'])} of another mass" if counts["shifted"] else ""
@@ -117,7 +117,7 @@ class LibraryView(MirroredRunView):
                 panel.show_rows(filter=list_conditions(chosen, panel.model.columns))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
-        source = self._source(run)
+        source = self._table(run, "matches")
         return compared_match(source, row, run), matched_spectrum(source, row)
 
 

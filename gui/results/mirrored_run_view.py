@@ -38,13 +38,8 @@ class MirroredRunView(SpectraRunView):
     ) -> None:
         super().__init__(search, filter_bar, parent, matches=matches, no_match=no_match, listed=listed)
         self.mirror = MirrorView()
-        self._matches = matches
-        self._details: TableSource | None = None
 
     def _forget(self) -> None:
-        if self._details is not None:
-            self._details.close()
-        self._details = None
         super()._forget()
         self.mirror.show_text("")
 
@@ -52,18 +47,12 @@ class MirroredRunView(SpectraRunView):
         super()._begin(run, source)
         self.mirror.show_text(self._no_match)
 
-    def _source(self, run: FinishedRun) -> TableSource:
-        """Return the source of the table of matches, opened on first use. Called only in the reader thread."""
-        if self._details is None:
-            self._details = run.tables.source(self._matches)
-        return self._details
-
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
         """Return the spectra of a match, and its values, which include the row of its spectrum. Called in the reader thread."""
         raise NotImplementedError
 
     def _show_match(self, row: int) -> None:
-        run = self._run
+        run = self._finished
         if run is not None:
             self._reader.submit("spectrum", lambda: self._compared(run, row), self._show_compared, self._fail_spectrum)
 

@@ -73,7 +73,6 @@ class ModifiedView(SpectraRunView):
         self.filters = ModifiedFilterBar()
         super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM)
         self.modifications, self.psms, self.proteins = (self.panels[name] for name in ("modifications", "psms", "proteins"))
-        self._matches: TableSource | None = None
         self._rows: tuple[ModificationRow, ...] = ()
         self.histogram = ShiftPlot()
         self.counts_scale = described(
@@ -125,7 +124,7 @@ class ModifiedView(SpectraRunView):
 
     def show_shifts(self, low: float, high: float) -> None:
         """Show only the accepted PSMs with a mass shift of at least `low` and less than `high` (Da)."""
-        run = self._run
+        run = self._finished
         if run is None:
             return
         self._clear_choices()
@@ -162,9 +161,6 @@ class ModifiedView(SpectraRunView):
         # This also stores the last comment.
         self.marks.show_mark(None)
         self.marker.close()
-        if self._matches is not None:
-            self._matches.close()
-        self._matches = None
         super()._forget()
         self._rows = ()
         self.range_label.set_text("")
@@ -194,7 +190,7 @@ class ModifiedView(SpectraRunView):
         return (*files_facts(run), *passes_facts(run), *time_facts(run))
 
     def _show_overview(self, results: _Found) -> None:
-        run = self._run
+        run = self._finished
         assert run is not None
         self._rows = results.overview.modifications
         counts, locale = results.overview.counts, QLocale()
@@ -267,7 +263,7 @@ class ModifiedView(SpectraRunView):
             view.show_text(text)
 
     def _show_match(self, row: int) -> None:
-        run = self._run
+        run = self._finished
         if run is not None:
             self._reader.submit("spectrum", lambda: self._match(run, row), partial(self._show_compared, row), self._fail_spectrum)
 
@@ -285,7 +281,7 @@ class ModifiedView(SpectraRunView):
         return super().is_busy or self.marker.is_busy
 
     def _show_compared(self, row: int, match: ComparedMatch) -> None:
-        run = self._run
+        run = self._finished
         assert run is not None
         self.marks.show_mark(row, self.marker.mark_of(row))
         self.mirror.show_spectra(replace(match.spectra, title=_title(match.match)))
@@ -293,13 +289,11 @@ class ModifiedView(SpectraRunView):
         self.spectra.mark(SpectrumRow(int(match.match["spectrum"])), match.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
-        """Return the compared match. Runs in the reader thread, the only one that uses `_matches`."""
-        if self._matches is None:
-            self._matches = run.tables.source("psms")
-        return compared_match(self._matches, row, run)
+        """Return the compared match. Runs in the reader thread."""
+        return compared_match(self._table(run, "psms"), row, run)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:
-        run = self._run
+        run = self._finished
         if run is None:
             return None
         if kind != "identify":

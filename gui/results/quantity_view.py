@@ -59,8 +59,6 @@ class QuantityView(RunView):
         self.changes, self.proteins, self.peptides, self.ions, self.samples = self.panels.values()
         self._overviews: dict[str, QuantityOverview] = {}
         self._overview: QuantityOverview | None = None
-        self._run: FinishedRun | None = None
-        self._details: TableSource | None = None
         self._ms1_spectra: RunSurveys | None = None
         self._protein: str | None = None
         self._leader: TablePanel | None = None
@@ -135,9 +133,7 @@ class QuantityView(RunView):
         return result
 
     def _forget(self) -> None:
-        if self._details is not None:
-            self._details.close()
-        self._run = self._details = self._ms1_spectra = self._overview = self._protein = self._leader = self._trace_row = None
+        self._ms1_spectra = self._overview = self._protein = self._leader = self._trace_row = None
         self._overviews = {}
         for drawing in self._drawings:
             drawing.show_drawing(None)
@@ -146,7 +142,7 @@ class QuantityView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         overview = self._overviews[run.run.id]
-        self._run, self._overview, self._ms1_spectra = run, overview, RunSurveys(run)
+        self._overview, self._ms1_spectra = overview, RunSurveys(run)
         self.filters.open([volcano.comparison for volcano in overview.volcanos], float(run.parameters["change_fdr"]))
         self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
         self.figures.setTabVisible(self.figures.indexOf(self.volcano), bool(overview.volcanos))
@@ -162,7 +158,7 @@ class QuantityView(RunView):
         self._show_header()
 
     def _show_header(self) -> None:
-        run, overview = self._run, self._overview
+        run, overview = self._finished, self._overview
         assert run is not None and overview is not None
         n_manual = len(run.project.row_corrections(run.run.id, ION_TRACES.name))
         by_hand = (f"{counted(n_manual, 'trace')} with manual integration limits",) if n_manual else ()
@@ -293,7 +289,7 @@ class QuantityView(RunView):
                 self.plots[figure.name].mark(row)
 
     def _show_trace(self, row: int, values: Mapping[str, Any]) -> None:
-        run, surveys = self._run, self._ms1_spectra
+        run, surveys = self._finished, self._ms1_spectra
         if run is None or surveys is None:
             return
         self._trace_row = row
@@ -308,10 +304,8 @@ class QuantityView(RunView):
         self.traces.show_traces(None, _NO_TRACE if self.ions.total else _NOT_LABEL_FREE)
 
     def _ion(self, run: FinishedRun, surveys: RunSurveys, row: int) -> IonTraces:
-        """Return the traces of an ion. Runs in the reader thread, the only one that uses `_details` and the MS1 spectra."""
-        if self._details is None:
-            self._details = run.tables.source(ION_TRACES.name)
-        return ion_traces(self._details, row, run, surveys)
+        """Return the traces of an ion. Runs in the reader thread, the only one that uses the MS1 spectra."""
+        return ion_traces(self._table(run, ION_TRACES.name), row, run, surveys)
 
     def _fail_traces(self, error: Exception) -> None:
         self.traces.show_traces(None, str(error))
@@ -327,7 +321,7 @@ class QuantityView(RunView):
         self._change(place, lambda _: {})
 
     def _change(self, place: int, numbers: Any) -> None:
-        run, surveys, ion, shown = self._run, self._ms1_spectra, self.traces.traces, self._trace_row
+        run, surveys, ion, shown = self._finished, self._ms1_spectra, self.traces.traces, self._trace_row
         if run is None or surveys is None or ion is None or shown is None:
             return
         trace = ion.traces[place]

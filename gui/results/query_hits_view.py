@@ -50,7 +50,6 @@ class QueryHitsView(RunView):
         self.queries, self.hits = (self.panels[name] for name in ("queries", "hits"))
         self.alignment = alignment
         self._query: ShownQuery | None = None
-        self._reads: TableSource | None = None
         self._followed: int | None = None
         self.queries.rowChosen.connect(self._show_hits)
         self.queries.choiceLost.connect(lambda: self.show_all("hits"))
@@ -80,9 +79,7 @@ class QueryHitsView(RunView):
         """Mark the selected hit in the figures."""
 
     def _forget(self) -> None:
-        if self._reads is not None:
-            self._reads.close()
-        self._query = self._reads = self._followed = None
+        self._query = self._followed = None
         self._mark(None)
         self._show_pair(None)
 
@@ -158,14 +155,12 @@ class QueryHitsView(RunView):
             self._followed = self._query.number
             self._choose_row(self.queries, self._query.number)
         self._mark(row)
-
-        def read() -> AlignedPair:
-            # Only the reader thread uses this source.
-            if self._reads is None:
-                self._reads = run.tables.source("hits")
-            return self._pair(run, self._reads, row)
-
-        self._reader.submit("pair", read, self._show_pair, lambda error: self._show_pair(None, str(error)))
+        self._reader.submit(
+            "pair",
+            lambda: self._pair(run, self._table(run, "hits"), row),
+            self._show_pair,
+            lambda error: self._show_pair(None, str(error)),
+        )
 
 
 def files_text(inputs: Sequence[tuple[str, Any]]) -> str:

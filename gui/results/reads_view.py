@@ -55,7 +55,6 @@ class ReadsView(RunView):
         self.filters = ReadFilterBar()
         super().__init__(search, self.filters, parent)
         self.alignments = self.panels["alignments"]
-        self._source: TableSource | None = None
         self._row: ReadRow | None = None
         self._drawn: ShownText | None = None
         self._place: tuple[ShownText, int, int] | None = None
@@ -120,9 +119,7 @@ class ReadsView(RunView):
         return TitledPage("Depth of", self.coverage, *widgets, stretched=self.depth_label)
 
     def _forget(self) -> None:
-        if self._source is not None:
-            self._source.close()
-        self._source = self._row = self._drawn = self._place = None
+        self._row = self._drawn = self._place = None
         self.pileup.close_run()
         self.texts.clear()
         self.depth_label.set_text("")
@@ -214,10 +211,8 @@ class ReadsView(RunView):
             self._reader.submit("row", lambda: self._read_row(run, row), partial(self._show_read, row), self._fail_row)
 
     def _read_row(self, run: FinishedRun, row: int) -> ReadRow:
-        """Return a row with its alignment. Runs in the reader thread, the only one that uses `_source`."""
-        if self._source is None:
-            self._source = run.tables.source("alignments")
-        return with_facts(read_row(self._source, row, read_run_matrix(run)))
+        """Return a row with its alignment. Runs in the reader thread."""
+        return with_facts(read_row(self._table(run, "alignments"), row, read_run_matrix(run)))
 
     def _show_read(self, row: int, read: ReadRow) -> None:
         self._row = read

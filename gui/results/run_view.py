@@ -90,6 +90,7 @@ class RunView(PaneView):
         self.setAccessibleName(f"Results of {search.name}")
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
+        self._details: dict[str, TableSource] = {}
         self._project: Project | None = None
         self._export_folder: Path | None = None
         """Folder of the last export, or None to start in the folder that contains the project."""
@@ -150,11 +151,13 @@ class RunView(PaneView):
             worker.close()
         for panel in self.panels.values():
             panel.close_table()
+        finished, self._finished = self._finished, None
         self._forget()
-        for held in (self._statistics, self._finished):
+        for held in (*self._details.values(), self._statistics, finished):
             if held is not None:
                 held.close()
-        self._finished = self._statistics = self._project = None
+        self._details.clear()
+        self._statistics = self._project = None
         self._enable_actions(False)
         self.header.show_nothing()
         self.filter_bar.begin_history()
@@ -373,6 +376,12 @@ class RunView(PaneView):
 
     def _fail(self, error: Exception) -> None:
         self._show_text(str(error))
+
+    def _table(self, run: FinishedRun, name: str) -> TableSource:
+        """Return a table of the shown run for the thread of `_reader`; it is opened once and closed with the run."""
+        if name not in self._details:
+            self._details[name] = run.tables.source(name)
+        return self._details[name]
 
     def _fail_softly(self, error: Exception) -> None:
         self.failed.emit(str(error))

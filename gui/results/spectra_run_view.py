@@ -63,7 +63,6 @@ class SpectraRunView(RunView):
     ) -> None:
         super().__init__(search, filter_bar, parent)
         self.spectra = RunSpectra(self, panel=listed)
-        self._run: FinishedRun | None = None
         self._match_panel = self.panels[matches]
         self._match_panel.retains_selection = True
         self._no_match = no_match
@@ -95,12 +94,10 @@ class SpectraRunView(RunView):
         self.spectra.message.connect(self.message)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        self._run = run
         self.spectra.open(run)
         self._read_if_visible()
 
     def _forget(self) -> None:
-        self._run = None
         self.spectra.close()
 
     def _show_match(self, row: int) -> None:
@@ -141,7 +138,7 @@ class SpectraRunView(RunView):
 
     def _show_listed(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
         """Show a spectrum of the list of all spectra; if it is identified, show its match."""
-        run = self._run
+        run = self._finished
         if run is None or not self._is_of_list:
             return
         self.spectra.mark(spectrum, values)
@@ -167,7 +164,7 @@ class SpectraRunView(RunView):
 
     def _check_matches(self, is_busy: bool) -> None:
         """Show the text for a missing spectrum if the table of matches is empty."""
-        if not (is_busy or self._is_of_list or self._run is None or self._match_panel.model.rowCount()):
+        if not (is_busy or self._is_of_list or self._finished is None or self._match_panel.model.rowCount()):
             self._show_no_spectrum()
 
     def _fail_spectrum(self, error: Exception) -> None:

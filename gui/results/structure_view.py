@@ -135,11 +135,10 @@ class StructureView(QueryHitsView):
             rows = self.hits.model.rows[:_MAXIMUM_SUPERPOSED]
 
         def read() -> tuple[list[Trace], list[str]]:
-            if self._reads is None:
-                self._reads = run.tables.source("hits")
+            hits = self._table(run, "hits")
             traces, notes = [], []
             for row in rows[:_MAXIMUM_SUPERPOSED].tolist():
-                pair = self._pair(run, self._reads, row)
+                pair = self._pair(run, hits, row)
                 if pair.hit["query_index"] != query.number:
                     notes.append(f"{pair.subject_name} is a hit of another query")
                 elif pair.chains is None:

@@ -73,25 +73,16 @@ class SummaryHeader(QWidget):
         )
         self.details_button.clicked.connect(self.details_requested)
         self._about = Card()
-        in_about = QVBoxLayout(self._about)
-        in_about.setContentsMargins(10, 6, 10, 6)
-        in_about.setSpacing(2)
-        first = QHBoxLayout()
-        first.addWidget(self._run, 1)
-        first.addWidget(self.details_button, 0, Qt.AlignmentFlag.AlignTop)
-        in_about.addLayout(first)
-        in_about.addWidget(self._sentence)
-        in_about.addWidget(self._facts)
-        in_about.addWidget(self._notes)
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(10)
-        line.addWidget(self._counts, 1)
-        line.addWidget(self.chip)
-        line.addWidget(self.about_button)
-        self._steps = QToolBar()
-        self._steps.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._steps.setIconSize(QSize(_ICON, _ICON))
+        in_column(
+            in_row((self._run, 1), (self.details_button, 0, Qt.AlignmentFlag.AlignTop)),
+            self._sentence,
+            self._facts,
+            self._notes,
+            on=self._about,
+            margins=(10, 6, 10, 6),
+            spacing=2,
+        )
+        self._steps = QToolBar(toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextBesideIcon, iconSize=QSize(_ICON, _ICON))
         self._steps.hide()
         in_column(
             in_row((self._counts, 1), self.chip, self.about_button, spacing=10),

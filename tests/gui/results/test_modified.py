@@ -250,9 +250,9 @@ def test_selected_modifications_are_passed_to_an_identification(own_view: Modifi
     view._request_search("identify")
     assert not prefills and said[-1].startswith("Select modifications with a Unimod name")
     choose_modification(view, "Oxidation", qtbot)
-    assert view._run is not None
+    assert view._finished is not None
     before = ("Deamidated (N)", "Phospho (S)")
-    view._run.parameters["variable_modifications"] = before
+    view._finished.parameters["variable_modifications"] = before
     view._request_search("identify")
     kind, run_id, given = prefills[0]
     assert (kind, run_id) == ("identify", "modified-0001")
