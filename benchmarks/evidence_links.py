@@ -84,7 +84,7 @@ class Links:
         self.settle()
         assert view.structures is not None and view._fold is not None and view._fold.trace is not None
         self.panel, self.fold = view.structures, view._fold
-        view._superpose()
+        view.superpose_selected()
         self.settle()
 
     def settle(self) -> None:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.row_numbers import ProteinRow
@@ -37,16 +35,16 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace
-from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.layouts import tabs_of
-from proteoscope.gui.panes import Pane, add_half, split
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.results.with_structures import WithStructures
 from proteoscope.gui.structure.scene import Pick
 
 if TYPE_CHECKING:
@@ -78,7 +76,7 @@ class _ProteinFilter(FilterBar):
         """Do nothing: there are no other fields to reset."""
 
 
-class EvidenceView(RunView):
+class EvidenceView(WithStructures, RunView):
     """Shows a finished run of evidence on structures."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
@@ -95,24 +93,9 @@ class EvidenceView(RunView):
         """Index of the last picked residue while the table shows the peptides that cover it; otherwise None."""
         self._is_picking = False
         self._deferred = DeferredTasks(self)
-        self._last_folder = ""
-        self.structures: StructurePanel | None = None
-        """The 3D panel, or None before its first use."""
         self.coverage = CoverageMap()
         self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="similar chain", entries="structures")
-        self.structures_action = QAction(
-            "Show the structures in &3D",
-            self,
-            checkable=True,
-            checked=True,
-            iconText="3D",
-            shortcut=QKeySequence("Ctrl+3"),
-            shortcutContext=Qt.ShortcutContext.WidgetWithChildrenShortcut,
-            toolTip="Show the selected chain in 3D (Ctrl+3)",
-        )
-        self.structures_action.toggled.connect(self._show_structures)
-        self.alignment.add_action(self.structures_action)
-        self.addAction(self.structures_action)
+        self._offer_structures_panel("Show the selected chain in 3D", is_shown=True)
         self.tabs = tabs_of(*((self.panels[name], title, tip) for name, (title, tip) in _TABS.items()))
         self.figures = tabs_of(
             (self.coverage, "Coverage", "The protein's sequence and the peptides that cover it"),
@@ -403,20 +386,9 @@ class EvidenceView(RunView):
 
     # ------------------------------------------------------------------------------------------------------------ the structures
 
-    def _show_structures(self, are_shown: bool) -> None:
-        if are_shown and self.structures is None:
-            self.structures = self._make_structures()
-        panel = self.structures
-        if panel is not None:
-            pane = self._pane_of(panel)
-            pane.restore()
-            pane.attach()
-            pane.setVisible(are_shown)
-            if not are_shown:
-                panel.close_renderer()
-            else:
-                self._show_fold(self._fold, self._no_fold_text)
-        self.stateChanged.emit()
+    def _structures_shown(self, are_shown: bool) -> None:
+        if are_shown:
+            self._show_fold(self._fold, self._no_fold_text)
 
     def _make_wanted_structures(self) -> None:
         if self.structures is None and self.structures_action.isChecked():
@@ -425,21 +397,13 @@ class EvidenceView(RunView):
     def _show_wanted_structures(self) -> None:
         self._show_structures(self.structures_action.isChecked())
 
-    def _make_structures(self) -> structure.structure_panel.StructurePanel:
-        # The first access to this lazy module imports the 3D modules.
-        panel = structure.structure_panel.StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
-        panel.message.connect(self.message)
-        panel.taskRequested.connect(self.exportRequested)
-        panel.filesRequested.connect(self._prompt_for_files)
-        panel.hitsRequested.connect(self._superpose)
-        panel.picksChanged.connect(self._take_picks)
-        panel.closeRequested.connect(lambda: self.structures_action.setChecked(False))
+    def _make_structures(self, **options: Any) -> StructurePanel:
+        panel = super()._make_structures(schemes=EVIDENCE_SCHEMES, has_lists=False)
         panel.selected_action.setText("&Superpose the other similar chains")
         panel.selected_action.setToolTip("Superpose the other similar chains of the protein, at most 20 (S)")
-        add_half(self._across, Pane("3D", panel, is_picture=True))
         return panel
 
-    def _superpose(self) -> None:
+    def superpose_selected(self) -> None:
         """Superpose the other similar chains on the shown chain."""
         run, protein, fold = self._finished, self._protein, self._fold
         if run is not None and protein is not None and fold is not None:
@@ -453,24 +417,6 @@ class EvidenceView(RunView):
             self.message.emit(f"{notes[0]}{f', and {len(notes) - 1} more' if len(notes) > 1 else ''}.")
         elif not traces:
             self.message.emit("The protein has no other similar chain.")
-
-    def _prompt_for_files(self) -> None:
-        panel = self.structures
-        if panel is None or panel.scene.query is None:
-            return
-        dialog = QFileDialog(self, "Save structures and scripts: new folder", self._last_folder)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
-
-        def on_selected(chosen: str) -> None:
-            self._last_folder = str(Path(chosen).parent)
-            task = panel.files_task(Path(chosen))
-            if task is not None:
-                self.exportRequested.emit(task)
-
-        dialog.fileSelected.connect(on_selected)
-        dialog.open()
 
     def _no_rows_text(self, panel: Any) -> str:
         return f"No {panel.plural} of {QLocale().toString(panel.total)} contain this text. Reset the filter to see them."

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.structure_search.entry import STRUCTURE_SEARCH
@@ -32,22 +30,18 @@ from proteoscope.engine.views.structure_hits import (
 from proteoscope.engine.views.structure_pair import StructurePair, structure_pair
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
-from proteoscope.gui import structure
 from proteoscope.gui.actions import action_of
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.panes import Pane, add_half, halve, split
+from proteoscope.gui.panes import Pane, halve, split
 from proteoscope.gui.results.query_hits_view import QueryHitsView
 from proteoscope.gui.results.structure_filter import StructureFilterBar
 from proteoscope.gui.results.structure_hits import chance_fact, structure_facts, with_facts
-from proteoscope.gui.tasks import SuperpositionTask, WritingTask
-
-if TYPE_CHECKING:
-    from proteoscope.gui.structure.structure_panel import StructurePanel
+from proteoscope.gui.results.with_structures import WithStructures
+from proteoscope.gui.tasks import SuperpositionTask
 
 __all__ = ["StructureView"]
 
-_MAXIMUM_NAME_CHARACTERS = 40
 _MAXIMUM_CACHED_HITS = 64
 """Maximum number of cached hits with their chains; the least recently shown hits are dropped first."""
 _RANKS = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}
@@ -55,8 +49,10 @@ _RANKS = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}
 _MAXIMUM_SUPERPOSED = 20
 
 
-class StructureView(QueryHitsView):
+class StructureView(WithStructures, QueryHitsView):
     """Shows a finished structure search."""
+
+    _scene_suffix = "_hits"
 
     def __init__(self, search: Search = STRUCTURE_SEARCH, parent: QWidget | None = None) -> None:
         self.filters = StructureFilterBar()
@@ -64,19 +60,7 @@ class StructureView(QueryHitsView):
         super().__init__(search, self.filters, alignment, parent)
         self._chains: HitChains | None = None
         self._pairs: OrderedDict[int, StructurePair] = OrderedDict()
-        self._last_folder = ""
-        self.structures: StructurePanel | None = None
-        """The 3D panel, or None before its first use."""
-        self.structures_action = QAction(
-            "Show the structures in &3D",
-            self,
-            checkable=True,
-            iconText="3D",
-            shortcut=QKeySequence("Ctrl+3"),
-            shortcutContext=Qt.ShortcutContext.WidgetWithChildrenShortcut,
-            toolTip="Show query and hit superposed in 3D (Ctrl+3)",
-        )
-        self.structures_action.toggled.connect(self._show_structures)
+        self._offer_structures_panel("Show query and hit superposed in 3D", is_shown=False)
         self.superpose_selected_action = action_of(
             self,
             "Superpose the selected hits in 3D",
@@ -92,7 +76,6 @@ class StructureView(QueryHitsView):
         # Set explicitly, since Qt removes the ellipsis when it derives the text of a button from the text of its action.
         self.superpose_action.setIconText("Superpose and save…")
         set_icon(self.superpose_action, "save")
-        self.alignment.add_action(self.structures_action)
         self.alignment.add_action(self.superpose_action)
         self.hits.view.add_action(self.superpose_selected_action)
         self.hits.view.add_action(self.superpose_action)
@@ -103,8 +86,6 @@ class StructureView(QueryHitsView):
         self._arrange({"across": self._across, "down": down, "tables": tables}, (self.alignment,))
         self.alignment.plot.columnPicked.connect(self._pick_column)
         self._show_pair(None)
-        # Added to the view too, so that the shortcut also works while no row is shown.
-        self.addAction(self.structures_action)
 
     def state(self) -> str:
         """Return the state of the base class with a flag for the visibility of the 3D panel, as JSON."""
@@ -157,29 +138,6 @@ class StructureView(QueryHitsView):
         if isinstance(pair, StructurePair):
             name = f"{pair.query_name}_{pair.subject_name}"
             self._prompt_for_folder("Superpose and save: new folder", name, lambda folder: self.superposition(folder, pair))
-
-    def prompt_for_scene(self) -> None:
-        """Prompt for a new folder and request that the content of the 3D panel is written into it."""
-        panel = self.structures
-        if panel is not None and panel.scene.query is not None:
-            self._prompt_for_folder("Save structures and scripts: new folder", f"{panel.scene.query.name}_hits", panel.files_task)
-
-    def _prompt_for_folder(self, title: str, name: str, task_of: Callable[[Path], WritingTask | None]) -> None:
-        dialog = QFileDialog(self, title, self._last_folder)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(["Folder with coordinates, alignment and scripts (*)"])
-        dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
-        dialog.selectFile(_file_name(name))
-
-        def on_selected(chosen: str) -> None:
-            self._last_folder = str(Path(chosen).parent)
-            task = task_of(Path(chosen))
-            if task is not None:
-                self.exportRequested.emit(task)
-
-        dialog.fileSelected.connect(on_selected)
-        dialog.open()
 
     def superposition(self, folder: Path, pair: StructurePair) -> SuperpositionTask | None:
         """Return the task that writes a superposed hit of the shown run into a folder, or None if no run is shown."""
@@ -251,33 +209,11 @@ class StructureView(QueryHitsView):
         else:
             panel.show_hit(create_query_trace(pair.chains[0]), superpose_hit(pair.hit, *pair.chains))
 
-    def _show_structures(self, are_shown: bool) -> None:
-        if are_shown and self.structures is None:
-            self.structures = self._make_structures()
-        panel = self.structures
-        if panel is not None:
-            pane = self._pane_of(panel)
-            pane.restore()
-            pane.attach()
-            pane.setVisible(are_shown)
-            if not are_shown:
-                panel.close_renderer()
-                self.alignment.plot.mark({})
+    def _structures_shown(self, are_shown: bool) -> None:
+        if not are_shown and self.structures is not None:
+            self.alignment.plot.mark({})
         self._arrange_panes()
         self._superpose()
-        self.stateChanged.emit()
-
-    def _make_structures(self) -> structure.structure_panel.StructurePanel:
-        # The first access to this lazy module imports the 3D modules.
-        panel = structure.structure_panel.StructurePanel(self._reader.submit)
-        panel.message.connect(self.message)
-        panel.taskRequested.connect(self.exportRequested)
-        panel.filesRequested.connect(self.prompt_for_scene)
-        panel.hitsRequested.connect(self.superpose_selected)
-        panel.picksChanged.connect(self._mark_picks)
-        panel.closeRequested.connect(lambda: self.structures_action.setChecked(False))
-        add_half(self._across, Pane("3D", panel, is_picture=True))
-        return panel
 
     def _arrange_panes(self) -> None:
         """Place the 3D panel next to or below tables and alignment; hide the alignment if there is space for neither."""
@@ -307,7 +243,7 @@ class StructureView(QueryHitsView):
         if notes:
             self.message.emit("; ".join(notes[:3]) + (f", and {len(notes) - 3} more" if len(notes) > 3 else "") + ".")
 
-    def _mark_picks(self) -> None:
+    def _take_picks(self) -> None:
         """Mark the residues that are picked in 3D in the alignment."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not isinstance(pair, StructurePair):
@@ -335,8 +271,3 @@ class StructureView(QueryHitsView):
             panel.clear_picks()
         else:
             panel.pick_pair(int(pair.of_query[column]), int(pair.of_target[column]))
-
-
-def _file_name(name: str) -> str:
-    # Chain names may contain characters that are invalid in file names.
-    return "".join(character if character.isalnum() or character in "-." else "_" for character in name[: 2 * _MAXIMUM_NAME_CHARACTERS])
