@@ -28,9 +28,17 @@ def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButt
     return button
 
 
-def text_button(text: str, tip: str, clicked: Callable[[], object] | None = None, name: str = "", *, is_flat: bool = False) -> QToolButton:
+def text_button(
+    text: str,
+    tip: str,
+    clicked: Callable[[], object] | None = None,
+    name: str = "",
+    *,
+    is_flat: bool = False,
+    is_checkable: bool = False,
+) -> QToolButton:
     """Return a button with a text and an optional accessible name."""
-    button = described(QToolButton(autoRaise=is_flat), name, tip)
+    button = described(QToolButton(autoRaise=is_flat, checkable=is_checkable), name, tip)
     button.setText(text)
     if clicked is not None:
         button.clicked.connect(lambda: clicked())

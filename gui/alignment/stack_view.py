@@ -48,11 +48,9 @@ class StackView(QWidget):
         self.found: StackedHits | None = None
         self._worker = TableWorker(None, self)
         self._title = ElidedLabel()
-        self.scheme = described(ChoiceBox(), "Colours")
-        self.scheme.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.scheme.setMinimumContentsLength(5)  # for the smallest window; the list itself is as wide as its texts
+        # As narrow as the smallest window needs.
+        self.scheme = described(ChoiceBox(((scheme.title, scheme.name) for scheme in SCHEMES), n_characters=5), "Colours")
         for place, scheme in enumerate(SCHEMES):
-            self.scheme.addItem(scheme.title, scheme.name)
             self.scheme.setItemData(place, scheme.help, Qt.ItemDataRole.ToolTipRole)
         self.insertions = described(
             QCheckBox("Insertions"), tip="Show columns opened by insertions; otherwise a mark shows where an insertion is hidden"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.gui.devices import DeviceDetector, device_title, state_text
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
@@ -39,9 +39,7 @@ class DeviceChoice(QWidget):
         super().__init__()
         self._detector = detector
         self._choice = _USUAL
-        self.box = described(ChoiceBox(), "Device", "Device that runs the search; for details, open View > Devices")
-        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.box.setMinimumContentsLength(18)
+        self.box = described(ChoiceBox(n_characters=18), "Device", "Device that runs the search; for details, open View > Devices")
         self.box.activated.connect(lambda: self.choose(self.box.currentData()))
         self.workers = WorkersChoice()
         self.note = toned_label()

@@ -203,10 +203,7 @@ class RunEditor(Editor):
     def __init__(self, description: ParameterDescription | None = None) -> None:
         super().__init__()
         self._offered: dict[str, str] | None = None
-        self._combo = ChoiceBox()
-        self._combo.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self._combo.setMinimumContentsLength(16)
-        self._combo.addItem("Newest run", "")
+        self._combo = ChoiceBox([("Newest run", "")], n_characters=16)
         self._combo.currentIndexChanged.connect(self.changed)
         self._hold(self._combo, stretch=0)
 

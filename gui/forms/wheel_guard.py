@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
@@ -58,9 +59,22 @@ class WheelAfterFocus(_Widget):
 
 
 class ChoiceBox(WheelAfterFocus, QComboBox):
-    """Combo box that is protected from accidental use of the wheel."""
+    """Combo box that is protected from accidental use of the wheel.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    Parameters
+    ----------
+    choices : iterable of (str, object)
+        Texts of the items, each with its value (`currentData`).
+    n_characters : int
+        Width of the box, in characters; 0 for that of its items. The list is always as wide as its texts.
+    """
+
+    def __init__(self, choices: Iterable[tuple[str, Any]] = (), *, n_characters: int = 0) -> None:
+        super().__init__()
         # With Qt's default policy, the wheel would focus the box.
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        if n_characters:
+            self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            self.setMinimumContentsLength(n_characters)
+        for text, value in choices:
+            self.addItem(text, value)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from proteoscope.engine.views.histograms import Histogram, histogram_figure
+from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of
 from proteoscope.gui.plots.figure_view import FigureView
 
@@ -17,10 +18,8 @@ __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
 
 def log_counts_box(counted: str) -> QCheckBox:
     """Return a checkbox, initially checked, for logarithmic counts. `counted` names the counted items, such as ``sequences``."""
-    box = QCheckBox("&Logarithmic counts")
-    box.setChecked(True)
-    box.setToolTip(f"Draw the numbers of {counted} on a logarithmic axis, which makes small numbers visible")
-    return box
+    tip = f"Draw the numbers of {counted} on a logarithmic axis, which makes small numbers visible"
+    return described(QCheckBox("&Logarithmic counts", checked=True), tip=tip)
 
 
 def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:

@@ -28,9 +28,7 @@ last_choice = PageChoice()
 
 def size_box(free: str) -> ChoiceBox:
     """Return a field with the widths of journal columns and the figure's own width, named `free`; the last choice is selected."""
-    box = ChoiceBox()
-    for size in PAGE_SIZES:
-        box.addItem(size.title if size.width is not None else free, size)
+    box = ChoiceBox((size.title if size.width is not None else free, size) for size in PAGE_SIZES)
     box.setCurrentIndex(PAGE_SIZES.index(last_choice.size))
     box.setAccessibleName("Width")
     return box

@@ -53,11 +53,7 @@ class ChromatogramPage(QWidget):
         self.plot = ChromatogramPlot()
         self.plot.message.connect(self.message)
         self.plot.spectrumChosen.connect(self.spectrumChosen)
-        self.kind = ChoiceBox()
-        for text, name in _KINDS:
-            self.kind.addItem(text, name)
-        self.kind.setAccessibleName("Type of chromatogram")
-        self.kind.setToolTip("Signal drawn over time; MS1 spectra are read from the run's file")
+        self.kind = described(ChoiceBox(_KINDS), "Type of chromatogram", "Signal drawn over time; MS1 spectra are read from the run's file")
         self.file = described(ChoiceBox(), "File of the chromatogram")
         self.file.setMinimumContentsLength(8)
         self.mz = described(

@@ -31,7 +31,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.forms.wheel_guard import ChoiceBox, WheelAfterFocus
 from proteoscope.gui.labels import described, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of
 from proteoscope.gui.panes import Pane, PaneView, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.spectrum.mirror_view import MirrorView
@@ -140,18 +140,13 @@ class ComparisonView(PaneView):
     def _lay_out(self) -> None:
         self.runs_label = toned_label()
         self.notes_label = toned_label(tone="attention")
-        self.level_box = described(ChoiceBox(), "Compared items")
-        for level in LEVELS:
-            self.level_box.addItem(f"{level.plural[0].upper()}{level.plural[1:]}", level)
-        self.threshold_box = _ThresholdBox()
-        self.threshold_box.setRange(0.0, 100.0)
-        self.threshold_box.setDecimals(2)
-        self.threshold_box.setSingleStep(0.5)
-        self.threshold_box.setSuffix(" %")
-        self.threshold_box.setValue(1.0)
-        self.threshold_box.setAccessibleName("False discovery rate")
-        self.threshold_box.setToolTip("Items are counted if the q-value of their best match is at most this false discovery rate")
-        self.threshold_box.setKeyboardTracking(False)
+        levels = ((f"{level.plural[0].upper()}{level.plural[1:]}", level) for level in LEVELS)
+        self.level_box = described(ChoiceBox(levels), "Compared items")
+        self.threshold_box = described(
+            _ThresholdBox(minimum=0.0, maximum=100.0, decimals=2, singleStep=0.5, suffix=" %", value=1.0, keyboardTracking=False),
+            "False discovery rate",
+            "Items are counted if the q-value of their best match is at most this false discovery rate",
+        )
         self.differing_box = described(
             QCheckBox("Conflicting matches"), tip="Show only spectra for which two runs accept different peptides"
         )
@@ -166,15 +161,12 @@ class ComparisonView(PaneView):
             margins=(8, 4, 8, 4),
             spacing=8,
         )
-        scores = QWidget()
-        in_column(self.pair_box, (self.scores, 1), on=scores)
+        scores = page_of(in_column(self.pair_box, (self.scores, 1)))
         self.tabs = QTabWidget()
         self.tabs.addTab(self.curves, "By q-value")
         self.tabs.addTab(scores, "Scores")
         self._tables = QStackedWidget()
-        mirror_place = QWidget()
-        mirror_place.setLayout(self._mirror_place)
-        self._mirror_place.setContentsMargins(0, 0, 0, 0)
+        mirror_place = page_of(self._mirror_place)
         overlaps, figures = Pane("Overlaps", self.overlaps, is_picture=True), Pane("Figures", self.tabs, is_picture=True)
         above = split(Qt.Orientation.Horizontal, {overlaps: 1, figures: 1})
         spectra = Pane("Compared spectra", mirror_place, is_picture=True)

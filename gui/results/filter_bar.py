@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -178,9 +178,9 @@ class FilterBar(QWidget):
             self._row.setAlignment(self.reset_button, Qt.AlignmentFlag.AlignBottom)
         return self._cells[-1]
 
-    def _choices(self, name: str, help_text: str) -> ChoiceBox:
-        """Return an empty drop-down field that filters as soon as an item is chosen."""
-        box = described(ChoiceBox(), name, help_text)
+    def _choices(self, name: str, help_text: str, choices: Iterable[tuple[str, Any]] = ()) -> ChoiceBox:
+        """Return a drop-down field that filters as soon as an item is chosen; each item is a text with its value."""
+        box = described(ChoiceBox(choices), name, help_text)
         box.activated.connect(self._now)
         return box
 
@@ -318,9 +318,7 @@ class MassFilterBar(RatedFilterBar):
 
     def __init__(self, searched_texts: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:
         super().__init__(searched_texts, text_tip, parent)
-        self.kind = self._choices("Mass", kind_tip)
-        for text, kind in (("any mass", None), ("same mass", "same"), (other, other)):
-            self.kind.addItem(text, kind)
+        self.kind = self._choices("Mass", kind_tip, (("any mass", None), ("same mass", "same"), (other, other)))
         self._add_number(self.q_value, "&q-value ≤", "Maximum q-value", f"Hide {hidden}; 1 shows all rows")
         self._add(self.kind, "&Mass")
         self.open(0.01)

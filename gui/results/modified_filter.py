@@ -30,9 +30,8 @@ class ModifiedFilterBar(RatedFilterBar):
         self.kind = self._choices(
             "Type of shift",
             "Show only matches with a known shift (named), another peptide end, an unknown shift (unnamed), or without shift",
+            _KINDS,
         )
-        for text, kind in _KINDS:
-            self.kind.addItem(text, kind)
         self.sure = described(
             QCheckBox("&Confident sites"),
             tip=f"Show only PSMs whose shift is at its site with a probability of at least {QLocale().toString(SURE)}",

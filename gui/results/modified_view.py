@@ -76,10 +76,10 @@ class ModifiedView(SpectraRunView):
         self._rows: tuple[ModificationRow, ...] = ()
         self.histogram = ShiftPlot()
         self.counts_scale = described(
-            ChoiceBox(), "Scale of the counts", "Scale of the numbers of PSMs; square-root and logarithmic scales make small counts visible"
+            ChoiceBox(_SCALES),
+            "Scale of the counts",
+            "Scale of the numbers of PSMs; square-root and logarithmic scales make small counts visible",
         )
-        for text, scale in _SCALES:
-            self.counts_scale.addItem(text, scale)
         self.range_label = ElidedLabel()
         self.mirror = mirror or MirrorView()
         self.spectrum = spectrum or SpectrumView()

@@ -26,9 +26,7 @@ class ReadFilterBar(FilterBar):
         self.score = self._number(1.0, 100.0, "00000")
         self.minimum_gaps, self.maximum_gaps = (self._number(1.0, first, "00") for first in (1.0, 0.0))
         self.minimum_identity, self.below_identity = (self._number(1.0, first, "00.0") for first in (95.0, 100.0))
-        self.rows = self._choices("Rows", "Show only reads aligned on one or both strands, or reads without an alignment")
-        for text, rows in _ROWS:
-            self.rows.addItem(text, rows)
+        self.rows = self._choices("Rows", "Show only reads aligned on one or both strands, or reads without an alignment", _ROWS)
         for box, label, name, help_text in (
             (self.score, "S&core ≥", "Minimum score", "Hide alignments with a lower score"),
             (self.minimum_gaps, "&Gaps ≥", "Minimum number of gaps", "Hide alignments with fewer gaps"),

@@ -64,12 +64,10 @@ class ReadsView(RunView):
         self.identity = HistogramPlot("Distribution of identity", can_be_clicked=True)
         self.log_axis = log_counts_box("alignments")
         self.texts = described(
-            ChoiceBox(),
+            ChoiceBox(n_characters=16),
             "Reference whose depth is shown",
             "The reference whose depth of coverage is shown; references with the most alignments come first",
         )
-        self.texts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.texts.setMinimumContentsLength(16)
         self.depth_label = ElidedLabel()
         depth, alignment = Pane("Depth", self._depth_page(), is_picture=True), Pane("Alignment", self.alignment, is_picture=True)
         views = split(Qt.Orientation.Vertical, {depth: 3, alignment: 5})

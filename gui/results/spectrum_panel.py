@@ -43,11 +43,8 @@ class SpectrumPanel(QWidget):
             "Filter of spectra by text",
             "Show only spectra with this scan, this m/z (with a decimal point), or this text in peptide or name",
         )
-        self.state = described(ChoiceBox(), "Status of the spectra")
         explained = "identified, explained or unexplained" if is_of_explanation else "identified or unidentified"
-        self.state.setToolTip(f"Show all spectra, or only {explained} spectra")
-        for text, value in states:
-            self.state.addItem(text, value)
+        self.state = described(ChoiceBox(states), "Status of the spectra", f"Show all spectra, or only {explained} spectra")
         self._later = delayed(self, self._filter, _TYPING_MS)
         self._text = _NOT_READ
         self.text.textChanged.connect(self._later.start)

@@ -61,17 +61,15 @@ class SummaryHeader(QWidget):
         self.chip = Chip()
         self._run, self._sentence, self._facts, self._notes = (_wrapped_label() for _ in range(4))
         self._message = ElidedLabel(role=QPalette.ColorRole.WindowText)
-        self.about_button = text_button("About this run", "")
-        self.about_button.setCheckable(True)
-        self.about_button.setAutoRaise(True)
+        self.about_button = text_button(
+            "About this run", "Show or hide files, settings, all counts and times of this run", is_flat=True, is_checkable=True
+        )
         self.about_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.about_button.setToolTip("Show or hide files, settings, all counts and times of this run")
         self.about_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.about_button.toggled.connect(self._show_about)
         self.details_button = text_button(
-            "Details…", "Open the page of this run: files, parameters, messages, methods and notes", lambda: None
+            "Details…", "Open the page of this run: files, parameters, messages, methods and notes", self.details_requested.emit
         )
-        self.details_button.clicked.connect(self.details_requested)
         self._about = Card()
         in_column(
             in_row((self._run, 1), (self.details_button, 0, Qt.AlignmentFlag.AlignTop)),

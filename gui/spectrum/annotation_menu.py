@@ -36,10 +36,8 @@ class AnnotationMenu(QMenu):
         self.choice = AnnotationChoice()
         self._run_settings = _UNUSUAL
         self._is_filled_in = False
-        self.unit = ChoiceBox()
-        self.unit.addItems(["ppm", "Da"])
-        self.unit.setAccessibleName("Unit of m/z errors")
-        self.unit.setToolTip("Unit of the errors below the spectrum")
+        units = (("ppm", "ppm"), ("Da", "Da"))
+        self.unit = described(ChoiceBox(units), "Unit of m/z errors", "Unit of the errors below the spectrum")
         self.series = {series: self._box(series, f"Match {series} ions") for series in SHOWN_SERIES}
         self.losses = {loss: self._box(title, f"Match ions after loss of {lost}") for loss, (title, lost) in _LOSSES.items()}
         self.precursor = self._box("&Precursor", "Match the remaining precursor")
@@ -50,10 +48,12 @@ class AnnotationMenu(QMenu):
             "Maximum distance of a peak from an ion, for example 20 ppm or 0.5 Da; empty for the tolerance of the search",
         )
         self.tolerance.editingFinished.connect(self._take)
-        self.least_labelled = NumberBox(0, 100, "%")
+        self.least_labelled = described(
+            NumberBox(0, 100, "%"),
+            "Minimum height of a labelled peak",
+            "Peaks below this share of the highest peak have no label; high peaks are labelled first",
+        )
         self.least_labelled.setRange(0, 100)
-        self.least_labelled.setAccessibleName("Minimum height of a labelled peak")
-        self.least_labelled.setToolTip("Peaks below this share of the highest peak have no label; high peaks are labelled first")
         self.least_labelled.valueChanged.connect(lambda _: self._take())
         self.problem = toned_label(tone="wrong", is_hidden=True)
         self.reset_button = push_button(

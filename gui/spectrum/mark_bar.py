@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.project.row_marks import MAXIMUM_COMMENT
 from proteoscope.engine.results.columns import STAR
 from proteoscope.gui.actions import action_of
+from proteoscope.gui.buttons import text_button
 from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import in_row
 
@@ -27,12 +28,9 @@ class MarkBar(QWidget):
         super().__init__(parent)
         self.mark = RowMark()
         self._row: int | None = None
-        self.star_button = QToolButton()
-        self.star_button.setCheckable(True)
-        self.star_button.setText(_NO_STAR)
-        self.star_button.setAccessibleName("Star of the PSM")
-        self.star_button.setToolTip("Add or remove the star of the PSM (Ctrl+D)")
-        self.star_button.clicked.connect(lambda: self._take())
+        self.star_button = text_button(
+            _NO_STAR, "Add or remove the star of the PSM (Ctrl+D)", self._take, "Star of the PSM", is_checkable=True
+        )
         self.star_action = action_of(
             self,
             "&Star",

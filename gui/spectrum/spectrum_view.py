@@ -54,11 +54,10 @@ class SpectrumView(SpectrumPage):
         self.annotation_button = menu_button(
             "Annotation", "Matched ions, their tolerance, and labelled peaks", self.annotation, "Annotation of ions"
         )
-        self.ions_button = text_button("Ions", "")
-        self.ions_button.setCheckable(True)
-        self.ions_button.setToolTip("Show the table of fragment ions (Ctrl+I)")
+        self.ions_button = text_button(
+            "Ions", "Show the table of fragment ions (Ctrl+I)", name="Show the table of fragment ions", is_checkable=True
+        )
         self.ions_button.setShortcut(QKeySequence("Ctrl+I"))
-        self.ions_button.setAccessibleName("Show the table of fragment ions")
         self.ions_button.clicked.connect(self._choose_ion_table)
         self.ladder = PeptideLadder()
         self.ion_table = IonTableView()

@@ -388,12 +388,8 @@ class StructurePanel(QWidget):
         in_column(bar, self.note, (self.splitter, 1), on=self, spacing=0)
 
     def _box(self, name: str, choices: dict[str, str], chosen: str, choose: Callable[[Any], None]) -> ChoiceBox:
-        box = described(ChoiceBox(), name, name)
-        for key, title in choices.items():
-            box.addItem(title, key)
+        box = described(ChoiceBox(((title, key) for key, title in choices.items()), n_characters=4), name, name)
         box.setCurrentIndex(list(choices).index(chosen))
-        box.setMinimumContentsLength(4)
-        box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.currentIndexChanged.connect(lambda _: choose(box.currentData()))
         return box
 
