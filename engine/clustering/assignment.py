@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import clustering
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import Columns, GpuShape, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import Columns, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.k_means_layouts import (
     IN_PARTS,
@@ -180,7 +180,7 @@ def _sums(is_sparse: bool, rows: Rows) -> PointSums | VectorSums:
     return VectorSums(rows["keys"], rows["sums"], rows["counts"]) if is_sparse else PointSums(rows["sums"], rows["counts"])
 
 
-class _Kind:
+class _Kind(PredictableWorkloadType):
     """Workload type whose items are segments of points, or single vectors; the state of a round contains the centroids."""
 
     is_sparse: ClassVar[bool]
@@ -210,10 +210,6 @@ class _Kind:
 
     def _operations(self, workload: Workload) -> NDArray[np.float64]:
         raise NotImplementedError
-
-    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the estimated number of operations (see `PredictableWorkloadType`), the sum of the costs."""
-        return float(self.costs(workload, state).sum())
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import clustering as clustering_package
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.kernels.clustering_layouts import Linkage, islands, window_pairs
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.vector_layouts import VectorArrays
@@ -52,10 +52,8 @@ def grouped(session: Session, linkage: Linkage) -> NDArray[np.int64]:
     return session.run(linkage.checked()._asdict(), step_cost=STEP_PRODUCTS)["labels"]
 
 
-class VectorGroups:
+class VectorGroups(PredictableWorkloadType):
     """Workload type whose items are islands: ranges of vectors that no comparison window leaves. The state of a round is the linkage."""
-
-    parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -68,10 +66,6 @@ class VectorGroups:
             return np.zeros(0)
         elements = max(1.0, len(workload.sources["vectors"]["bins"]) / len(ends))
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
-
-    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the total number of products of elements (see `PredictableWorkloadType`)."""
-        return float(self.costs(workload, state).sum())
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

@@ -31,7 +31,6 @@ __all__ = [
     "Sample",
     "Workload",
     "WorkloadType",
-    "by_item",
     "count_bytes",
 ]
 
@@ -108,7 +107,7 @@ class WorkloadType(Protocol):
     `parts_of_worker` limits the number of partitions per worker, for types with a high cost per partition; 0 means no limit.
     """
 
-    parts_of_worker: int
+    parts_of_worker: int = 0
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Return the relative cost of each item in operations, (n_items,)."""
@@ -129,7 +128,9 @@ class WorkloadType(Protocol):
         """Return the rows of `n` items that have no results."""
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy `rows`, the rows of the items `first:end`, into the rows `into` of all items; each item is merged once, in any order."""
+        """Copy `rows`, the rows of the items `first:end`, into the rows of all items, `into`. Each item is merged once, in any order."""
+        for name, column in rows.items():
+            into[name][first:end] = column
 
 
 class GpuShape(NamedTuple):
@@ -187,9 +188,10 @@ class PredictableWorkloadType(WorkloadType, Protocol):
         Returns
         -------
         float
-            Number of operations in the unit of this workload type and device, such as cells of alignment matrices. Calibrations relate the
-            number to the seconds of samples.
+            Number of operations in the unit of this workload type and device, such as cells of alignment matrices. Calibrations relate it
+            to the seconds of samples. The sum of the costs unless a type overrides this.
         """
+        return float(self.costs(workload, state).sum())
 
 
 def count_bytes(value: Any) -> int:
@@ -202,9 +204,3 @@ def count_bytes(value: Any) -> int:
         case list() | tuple():
             return sum(map(count_bytes, value))
     return 0
-
-
-def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:
-    """Copy the columns of `rows` to the positions `first:end` of the columns of `into`; used as `WorkloadType.merge`."""
-    for name, column in rows.items():
-        into[name][first:end] = column

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.library_search.queries import SearchPlan
 from proteoscope.engine.library_search.references import References
 from proteoscope.kernels.cpu.library_search import search_costs
@@ -104,10 +104,8 @@ def score(plan: SearchPlan, references: References, resources: Resources) -> Mat
     )
 
 
-class SpectraAgainstReferences:
+class SpectraAgainstReferences(PredictableWorkloadType):
     """Workload type whose items are queries, compared with references."""
-
-    parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return synthetic queries, each compared with references of neighbouring mass, for measuring the speed of devices."""
@@ -141,10 +139,6 @@ class SpectraAgainstReferences:
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
-
-    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the results `rows` to the queries `first:end` of `into`."""
-        by_item(into, first, end, rows)
 
 
 class _Computation:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import matches
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.counts import fragment_index_building
 from proteoscope.kernels.cpu.processor import Processor
@@ -97,8 +97,8 @@ def create_workload(
     )
 
 
-class SpectraAgainstFragments:
-    """Workload type with one item per query; a result row contains the best candidates of a query."""
+class SpectraAgainstFragments(PredictableWorkloadType):
+    """Workload type whose items are queries; each result row holds a query's best candidates."""
 
     parts_of_worker = 2  # each part builds an index of the peptidoforms within reach of its queries
 
@@ -124,10 +124,6 @@ class SpectraAgainstFragments:
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return a copy of the best candidates found so far."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
-
-    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the result rows `rows` to the queries `first:end` of `into`."""
-        by_item(into, first, end, rows)
 
 
 class _Computation:

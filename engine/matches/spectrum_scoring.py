@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import matches
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
@@ -76,10 +76,8 @@ def view_hits(rows: Rows, histogram_width: float) -> HitArrays:
     return HitArrays(**rows, histogram_width=histogram_width)
 
 
-class SpectraAgainstPeptides:
-    """Workload type with one item per query; a result row is a candidate count, or contains the best candidates."""
-
-    parts_of_worker = 0
+class SpectraAgainstPeptides(PredictableWorkloadType):
+    """Workload type whose items are queries; result rows are candidate counts, or best candidates."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -90,10 +88,6 @@ class SpectraAgainstPeptides:
         n = len(workload.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
-    def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the estimated number of operations, which is the sum of the costs (see `PredictableWorkloadType`)."""
-        return float(self.costs(workload, state).sum())
-
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Load the peptides to the device."""
@@ -102,10 +96,6 @@ class SpectraAgainstPeptides:
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return n empty rows of counts or candidates."""
         return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(workload, n)
-
-    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the result rows `rows` to the queries `first:end` of `into`."""
-        by_item(into, first, end, rows)
 
 
 def _no_hits(workload: Workload, n: int) -> dict[str, NDArray]:

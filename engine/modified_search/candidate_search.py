@@ -20,7 +20,7 @@ from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
 from proteoscope.kernels.device import Device, backend_module
@@ -195,10 +195,8 @@ def _merge_candidates(first: Candidates, second: Candidates) -> Candidates:
     return Candidates(np.take_along_axis(peptide, order, 1), np.take_along_axis(matches, order, 1))
 
 
-class SpectraAgainstMassLists:
+class SpectraAgainstMassLists(PredictableWorkloadType):
     """Workload type whose items are queries; result rows are candidates."""
-
-    parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -227,10 +225,6 @@ class SpectraAgainstMassLists:
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return _no_rows(workload, n)
-
-    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the results `rows` to the queries `first:end` of `into`."""
-        by_item(into, first, end, rows)
 
 
 def _no_rows(workload: Workload, n: int) -> dict[str, NDArray]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
@@ -102,10 +102,8 @@ def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules
     return np.where(at_once, _TRACED * scored, scored + _TRACED * rows * np.minimum(texts + 1.0, _WINDOW * patterns + 1.0))
 
 
-class TextsAgainstPatterns:
+class TextsAgainstPatterns(PredictableWorkloadType):
     """Workload type whose items are the pairs of a round, which are its state."""
-
-    parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload, to measure the speed of devices.
@@ -161,10 +159,6 @@ class TextsAgainstPatterns:
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return `n` missing alignments."""
         return Alignments.none(n, work.settings["maximum_gaps"])._asdict()
-
-    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the alignments `rows` to the pairs `first:end` of `into`."""
-        by_item(into, first, end, rows)
 
 
 class _Computation:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.matrices import read_matrix
@@ -125,13 +125,11 @@ def score_all(
         return score_queries(session, queries)
 
 
-class SequencesAgainstSequences:
-    """Workload type with one item per subject; the state of a round consists of the queries.
+class SequencesAgainstSequences(PredictableWorkloadType):
+    """Workload type whose items are the subjects and whose state of a round are the queries.
 
     Each row of results has one score per subject.
     """
-
-    parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""

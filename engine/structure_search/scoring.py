@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.engine.execution.workload import PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 
@@ -72,10 +72,8 @@ def score_query(session: Session, query: StructureArrays, rewards: Rewards, leas
     return Scores(rows["scores"], rows["element_scores"])
 
 
-class StructureAgainstStructures:
-    """Workload type with one item per database chain; the state of a round consists of the query and its rewards."""
-
-    parts_of_worker = 0
+class StructureAgainstStructures(PredictableWorkloadType):
+    """Workload type whose items are the database chains and whose state of a round is the query with its rewards."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -84,10 +82,6 @@ class StructureAgainstStructures:
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return the number of matrix cells of each chain with the query."""
         return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
-
-    def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the number of matrix cells (see `PredictableWorkloadType`)."""
-        return float(self.costs(work, state).sum())
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
@@ -98,10 +92,6 @@ class StructureAgainstStructures:
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return missing scores for `n` chains."""
         return {"scores": np.full(n, -1, np.int32), "element_scores": np.full(n, -1, np.int32)}
-
-    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the scores `rows` to the chains `first:end` of `into`."""
-        by_item(into, first, end, rows)
 
 
 class _Computation:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.workload import GpuShape, PartialResult, Rows, Sample, Workload
+from proteoscope.engine.execution.workload import PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.structures.superposition import Effort
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
@@ -40,10 +40,8 @@ def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
     return FoundSuperpositions(**session.run(pairs._asdict()))
 
 
-class ChainsOnChains:
-    """Workload type with one item per pair of chains; the pairs are the state of a round."""
-
-    parts_of_worker = 0
+class ChainsOnChains(PredictableWorkloadType):
+    """Workload type whose items are the pairs of chains of a round, which are its state."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -53,10 +51,6 @@ class ChainsOnChains:
         """Return the number of matrix cells of one alignment, for each pair."""
         shorter, longer = ChainPairs(**state).lengths
         return (shorter * longer).astype(np.float64)
-
-    def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the number of matrix cells of one alignment of all pairs (see `PredictableWorkloadType`)."""
-        return float(self.costs(work, state).sum())
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

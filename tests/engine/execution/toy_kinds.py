@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.kinds import RegisteredWorkload
-from proteoscope.engine.execution.workload import PartialResult, Rows, Workload, by_item
+from proteoscope.engine.execution.workload import PartialResult, Rows, Workload, WorkloadType
 from proteoscope.kernels.device import Device, DeviceError
 
 KINDS: tuple[RegisteredWorkload, ...] = (
@@ -59,9 +59,8 @@ class _Computation:
             yield PartialResult(end, self.rows(items))
 
 
-class _Kind:
+class _Kind(WorkloadType):
     opens: ClassVar[type[_Computation]]
-    parts_of_worker = 0
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         return np.ones(len(work.sources["points"]["x"]))
@@ -72,9 +71,6 @@ class _Kind:
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
         return {"found": np.full(n, -1)}
-
-    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        by_item(into, first, end, rows)
 
 
 class _Nearest(_Computation):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.workload import PartialResult, Rows, Workload, by_item
+from proteoscope.engine.execution.workload import PartialResult, Rows, Workload, WorkloadType
 from proteoscope.kernels.device import Device
 
 NAME = "slow squares"
@@ -35,10 +35,8 @@ def squares(
     return Workload(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, **files})
 
 
-class SlowSquares:
+class SlowSquares(WorkloadType):
     """Squares of numbers: items are the numbers; the state of a round is added to each square."""
-
-    parts_of_worker = 0
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         return np.ones(len(work.sources["numbers"]["x"]))
@@ -59,7 +57,7 @@ class SlowSquares:
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         assert (into["found"][first:end] == -1).all(), "each item is merged once"
-        by_item(into, first, end, rows)
+        super().merge(into, first, end, rows)
 
 
 def _note(path: str, line: str) -> None:
