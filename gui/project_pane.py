@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -231,8 +231,24 @@ class ProjectPane(QWidget):
         for i in range(self.runs.count()):
             item = self.runs.item(i)
             if item.data(_RUN).id == run_id:
-                self.runs.setCurrentItem(item, QItemSelectionModel.SelectionFlag.ClearAndSelect)
                 self.runs.scrollToItem(item)
+                # This may leave a title that is being edited; as soon as it is saved, the list has new items.
+                self.runs.setCurrentItem(item, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+                return
+
+    def mark(self, run_ids: Collection[str]) -> None:
+        """Select exactly the given runs, whose results or details are already shown, without choosing them again."""
+        if {record.id for record in self.selected_runs} == set(run_ids):
+            return
+        self.runs.blockSignals(True)
+        self.runs.clearSelection()
+        for item in (self.runs.item(row) for row in range(self.runs.count())):
+            if item.data(_RUN).id in run_ids:
+                if not self.runs.selectedItems():
+                    self.runs.setCurrentItem(item, QItemSelectionModel.SelectionFlag.NoUpdate)
+                item.setSelected(True)
+        self.runs.blockSignals(False)
+        self._offer_actions()
 
     def _offer_actions(self) -> None:
         """Enable the actions that can be applied to the selected runs."""

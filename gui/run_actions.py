@@ -111,6 +111,23 @@ class RunActions(QObject):
         """True while a run is being read."""
         return self._reader.is_busy
 
+    @property
+    def shown_run(self) -> RunRecord | None:
+        """The run on the page of run details, or None."""
+        page = self.made_page
+        return None if page is None or page.account is None else page.account.run
+
+    def stop_reading(self) -> None:
+        """Do not show the details that are being read, since another page or run is shown meanwhile."""
+        self._reader.cancel()
+
+    def leave_project(self) -> None:
+        """Store edits of the shown run and empty the page, before another project is opened."""
+        self.save_note()
+        self.stop_reading()
+        if self.made_page is not None:
+            self.made_page.account = None
+
     def show_page(self, run: RunRecord) -> None:
         """Show the details of a run."""
         project = self._pane.project
@@ -131,6 +148,7 @@ class RunActions(QObject):
 
     def _show(self, read: tuple[RunAccount, list[RunRecord], bool]) -> None:
         account, others, can_write = read
+        self.save_note()
         self.page.show_account(account, [(other, self._pane.title_of(other)) for other in others], can_write=can_write)
         self.page.again_button.setEnabled(account.run.kind in self._searches)
         self.page_shown.emit()

@@ -103,7 +103,11 @@ class MainWindow(WindowFrame):
         if run.status != "done" or search is None:
             if self.search.made_results is not None:
                 self.search.made_results.clear()
+            self.run_actions.stop_reading()
             self.run_actions.show_no_results(run)
+            if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view):
+                # These pages would go on showing other runs.
+                self.run_actions.show_page(run)
             return
         self.message_bar.clear_complaint()
         self._clear_outdated(search.results)
@@ -134,11 +138,11 @@ class MainWindow(WindowFrame):
     def _let_go(self, run: RunRecord) -> None:
         """Clear the views of a deleted run."""
         for results in self.made_results():
-            if results.run is not None and results.run.id == run.id:
+            if results.run_id == run.id:
                 results.clear()
-        self.comparisons.close()
-        if self.pages.currentWidget() is self.run_actions.made_page:
+        if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view):
             self.show_page(self.form)
+        self.comparisons.close()
 
     # Searches
 
@@ -226,13 +230,26 @@ class MainWindow(WindowFrame):
     # Pages and jobs
 
     def _reflect_page(self) -> None:
-        """Update the menus for the current page."""
+        """Update the menus for the current page, and select the runs that it shows."""
         page = self.pages.currentWidget()
+        if page is not self.run_actions.made_page:
+            self.run_actions.stop_reading()
+        self._mark_shown(page)
         self.menus.form.setChecked(page is self.search.made_form)
         self.menus.results.setChecked(page is self.search.made_results)
         self.menus.devices.setChecked(page is self.device_page)
         self.menus.run.setEnabled(page is self.search.made_form)
         self._enable_export()
+
+    def _mark_shown(self, page: QWidget) -> None:
+        """Select the runs of a page in the project pane, since the page may be shown by other means than their selection."""
+        results = next((results for results in self.made_results() if results is page), None)
+        if results is not None and results.run_id is not None:
+            self.project_pane.mark([results.run_id])
+        elif page is self.comparisons.view is not None:
+            self.project_pane.mark(self.comparisons.view.run_ids)
+        elif page is self.run_actions.made_page and self.run_actions.shown_run is not None:
+            self.project_pane.mark([self.run_actions.shown_run.id])
 
     def _enable_export(self) -> None:
         shown = self.search.made_results
@@ -326,6 +343,7 @@ class MainWindow(WindowFrame):
             self.project_pane.refresh()
         else:
             self.deferred.finish()
+            self.run_actions.leave_project()
             self.project_pane.show_project(project)
             # Undo steps and error messages belong to the previous project.
             self.undo_stack.clear()

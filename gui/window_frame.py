@@ -144,6 +144,8 @@ class WindowFrame(QMainWindow):
 
     def show_results(self) -> None:
         """Show the results of the current search, or the results view shown last if the search has no results."""
+        # Otherwise results of the previous project could be shown.
+        self.deferred.finish()
         made = self.search.made_results
         is_empty = made is None or not (made.is_busy or made.run is not None)
         self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)

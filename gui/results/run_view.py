@@ -92,6 +92,7 @@ class RunView(PaneView):
         self._statistics: TableSource | None = None
         self._details: dict[str, TableSource] = {}
         self._project: Project | None = None
+        self._opening: str | None = None
         self._export_folder: Path | None = None
         """Folder of the last export, or None to start in the folder that contains the project."""
         self._opener = TableWorker(None, self)
@@ -131,11 +132,16 @@ class RunView(PaneView):
         """The shown run, or None."""
         return None if self._finished is None else self._finished.run
 
+    @property
+    def run_id(self) -> str | None:
+        """Id of the run that is shown or being opened, or None."""
+        return self._opening if self.run is None else self.run.id
+
     def show_run(self, project: Project, run_id: str | None) -> None:
         """Show a finished run in place of the previous one; `run_id` None shows the last finished run of this search."""
         if self.is_used:
             self.clear()
-        self._project = project
+        self._project, self._opening = project, run_id
         self._show_text("Opening the results…")
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)
 
@@ -156,8 +162,7 @@ class RunView(PaneView):
         for held in (*self._details.values(), self._statistics, finished):
             if held is not None:
                 held.close()
-        self._details.clear()
-        self._statistics = self._project = None
+        self._finished = self._statistics = self._project = self._opening = None
         self._enable_actions(False)
         self.header.show_nothing()
         self.filter_bar.begin_history()

@@ -1,0 +1,126 @@
+"""Tests that the project pane selects the runs that are shown: each is an error found by random use of a window with two projects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from proteoscope.engine.project import Project
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.results.comparison_view import ComparisonView
+from proteoscope.gui.results.run_page import RunPage
+from proteoscope.gui.window import MainWindow
+from tests.gui.two_projects import ALIGNED, FAILED, NEWEST, OLDEST, made, projects, settle, stored_runs
+
+__all__ = ["made", "projects"]
+
+
+@pytest.fixture
+def opened(window: MainWindow, projects: list[Path], qtbot: QtBot) -> MainWindow:
+    """Return a window that shows the newest run of the first project."""
+    window.open_project(projects[0])
+    settle(window, qtbot)
+    assert selected_runs(window) == [NEWEST]
+    return window
+
+
+def selected_runs(window: MainWindow) -> list[str]:
+    return [run.id for run in window.project_pane.selected_runs]
+
+
+def select(window: MainWindow, run: str, qtbot: QtBot) -> None:
+    window.project_pane.select(run)
+    settle(window, qtbot)
+
+
+def show_details(window: MainWindow, qtbot: QtBot) -> RunPage:
+    """Show the details of the selected run."""
+    window.project_pane.about_action.trigger()
+    settle(window, qtbot)
+    page = window.pages.currentWidget()
+    assert isinstance(page, RunPage)
+    return page
+
+
+def compare(window: MainWindow, runs: set[str], qtbot: QtBot) -> ComparisonView:
+    """Show the comparison of two runs."""
+    window.compare_runs([run for run in reversed(window.project_pane.records) if run.id in runs])
+    settle(window, qtbot)
+    page = window.pages.currentWidget()
+    assert isinstance(page, ComparisonView)
+    return page
+
+
+def test_results_shown_by_key_select_their_run(opened: MainWindow, qtbot: QtBot) -> None:
+    select(opened, ALIGNED, qtbot)
+    select(opened, NEWEST, qtbot)
+    select(opened, FAILED, qtbot)
+    assert opened.results.run is None, "a failed run has no results"
+    opened.show_results()
+    assert opened.results.run is not None and selected_runs(opened) == [opened.results.run.id] == [ALIGNED]
+
+
+def test_comparison_selects_its_runs(opened: MainWindow, qtbot: QtBot) -> None:
+    show_details(opened, qtbot)
+    compare(opened, {OLDEST, NEWEST}, qtbot)
+    assert selected_runs(opened) == [OLDEST, NEWEST]
+
+
+def test_details_are_not_shown_after_another_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
+    opened.project_pane.about_action.trigger()
+    select(opened, ALIGNED, qtbot)
+    assert opened.results.run is not None and opened.pages.currentWidget() is opened.results and opened.results.run.id == ALIGNED
+
+
+def test_details_of_failed_run_replace_those_of_another_run(opened: MainWindow, qtbot: QtBot) -> None:
+    show_details(opened, qtbot)
+    select(opened, FAILED, qtbot)
+    page = opened.pages.currentWidget()
+    assert isinstance(page, RunPage) and page.account is not None and page.account.run.id == FAILED
+
+
+def test_run_deleted_while_its_results_open_is_not_shown(opened: MainWindow, qtbot: QtBot) -> None:
+    opened.project_pane.select(ALIGNED)
+    assert opened.results.is_busy and opened.results.run is None
+    opened.project_pane.discard_action.trigger()
+    settle(opened, qtbot)
+    assert opened.searches["align"].results.run is None
+
+
+def test_form_replaces_comparison_with_deleted_run(opened: MainWindow, qtbot: QtBot) -> None:
+    opened.project_pane.discard_action.trigger()
+    opened.menus.undo.trigger()
+    settle(opened, qtbot)
+    compare(opened, {OLDEST, NEWEST}, qtbot)
+    opened.menus.redo.trigger()
+    settle(opened, qtbot)
+    assert isinstance(opened.pages.currentWidget(), SearchForm) and opened.menus.form.isChecked()
+
+
+def test_title_is_saved_to_its_own_project(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+    page = show_details(opened, qtbot)
+    page.title.setText("control")
+    opened.open_project(projects[1])
+    opened.run_actions.save_note()
+    titles = [{run.id: run.title for run in stored_runs(folder)}[NEWEST] for folder in projects]
+    assert titles == ["control", ""]
+
+
+def test_run_is_selected_while_a_title_is_edited(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+    """The list of runs is made again as soon as the title is saved, that is when its field loses the focus."""
+    page = show_details(opened, qtbot)
+    page.title.setFocus()
+    page.title.setText("control")
+    select(opened, ALIGNED, qtbot)
+    assert opened.results.run is not None and selected_runs(opened) == [opened.results.run.id] == [ALIGNED]
+    assert {run.id: run.title for run in stored_runs(projects[0])}[NEWEST] == "control"
+
+
+def test_results_of_previous_project_are_not_shown_by_key(opened: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    select(opened, ALIGNED, qtbot)
+    Project.create_or_open(tmp_path / "empty")
+    opened.open_project(tmp_path / "empty")
+    opened.show_results()
+    assert all(results.run is None for results in opened.made_results())
