@@ -44,6 +44,14 @@ def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
 
 
+def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
+    """Return the position to click for a visible row."""
+    view = panel.view
+    at = view.visualRect(view.model().index(row, view.horizontalHeader().logicalIndexAt(5))).center()
+    assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not visible"
+    return view.viewport(), QPoint(20, at.y())
+
+
 def corner_texts(plot: FigureView) -> list[str]:
     """Return the texts in the corners of a plot."""
     panels = () if plot.figure is None else plot.figure.panels

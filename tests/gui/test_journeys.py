@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.gui.results.filter_bar import FilterBar
@@ -20,22 +20,17 @@ from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.read_projects import read_files
 from tests.gui.result_views import cut_off, overlapping, settle
-from tests.gui.test_ten_tasks import named_in_dialog
 from tests.gui.test_window import SEARCH_MS
-from tests.gui.x_events import Hand, wait_until_still_in_form
+from tests.gui.x_events import Hand, has_file_dialog, named_in_dialog, wait_until_still_in_form
 
 
 def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     """Add a file to an input of the form with its button and the dialog."""
     files = window.form.file_lists[name]
 
-    def is_up() -> bool:
-        dialog = QApplication.activeModalWidget()
-        return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and QApplication.focusWidget() is not None
-
     wait_until_still_in_form(files.add_button, window, qtbot)
     hand.click(files.add_button)
-    qtbot.waitUntil(is_up)
+    qtbot.waitUntil(has_file_dialog)
     hand.type(str(path))
     hand.press("enter")
     qtbot.waitUntil(lambda: path in files.paths)
@@ -91,7 +86,7 @@ def test_filter_without_results_export_comparison_and_undo_work_in_sequence(
     qtbot.waitUntil(lambda: all(panel.model.rowCount() == 0 for panel in results.panels.values()))
     settle(results, qtbot)
     assert results.spectrum.spectrum is None and results.psms.view.chosen is None
-    named_in_dialog(hand, tmp_path / "all.pin", qtbot)
+    named_in_dialog(hand, tmp_path / "all.pin")
     hand.press("ctrl", "shift", "e")
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "all.pin").exists())
     assert len((tmp_path / "all.pin").read_text(encoding="utf-8").splitlines()) > results.psms.total / 2, "the whole run is exported"

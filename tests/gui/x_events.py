@@ -6,12 +6,13 @@ import ctypes
 import ctypes.util
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from PySide6.QtCore import QPoint, QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 Place = TypeVar("Place")
 
-__all__ = ["Hand", "at_hand", "wait_until_still", "wait_until_still_in_form", "why_no_hand"]
+__all__ = ["Hand", "at_hand", "has_file_dialog", "named_in_dialog", "wait_until_still", "wait_until_still_in_form", "why_no_hand"]
 
-_LEFT = 1
+_LEFT, _RIGHT = 1, 3
 _KEYS = {
     "ctrl": 0xFFE3,
     "alt": 0xFFE9,
@@ -84,6 +85,22 @@ def wait_until_still_in_form(widget: QWidget, window: MainWindow, qtbot: QtBot) 
     wait_until_still(place, qtbot)
 
 
+def has_file_dialog() -> bool:
+    """Return True if a file dialog takes keys."""
+    dialog = QApplication.activeModalWidget()
+    return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and isinstance(QApplication.focusWidget(), QWidget)
+
+
+def named_in_dialog(hand: Hand, path: Path) -> None:
+    """Enter a name in the next file dialog, and accept it."""
+
+    def give() -> None:
+        hand.type(str(path))
+        hand.press("enter")
+
+    hand.when(has_file_dialog, give)
+
+
 class Hand:
     """Mouse and keyboard with a count of actions: a click, a key combination and a typed text are one action each."""
 
@@ -103,15 +120,15 @@ class Hand:
         """Close the connection to the display."""
         self._x.XCloseDisplay(self._display)
 
-    def click(self, widget: QWidget, at: QPoint | None = None, holding: Sequence[str] = ()) -> None:
-        """Press and release the left button on a position of a widget, by default its middle, while keys are pressed."""
+    def click(self, widget: QWidget, at: QPoint | None = None, holding: Sequence[str] = (), *, is_right: bool = False) -> None:
+        """Press and release the left or right button on a position of a widget, by default its middle, while keys are pressed."""
         self.n_actions += 1
         place = widget.mapToGlobal(widget.rect().center() if at is None else at)
         self._test.XTestFakeMotionEvent(self._display, -1, place.x(), place.y(), 0)
         for name in holding:
             self._key(_KEYS[name], True)
         for is_down in (True, False):
-            self._test.XTestFakeButtonEvent(self._display, _LEFT, is_down, 0)
+            self._test.XTestFakeButtonEvent(self._display, _RIGHT if is_right else _LEFT, is_down, 0)
         for name in holding:
             self._key(_KEYS[name], False)
         self._done()

@@ -2,20 +2,17 @@
 
 1. View the second-best protein.
 2. View its best spectrum.
-3. Save that spectrum as a figure.
-4. View the positions of the peptides in the protein.
-5. View the mass errors.
-6. Find a peptide.
-7. Copy a match to a spreadsheet.
-8. Export all results for another program.
-9. View the worst accepted matches.
-10. View another run and its results.
-11. Compare two runs.
-12. Continue with the unidentified spectra.
-13. View the parameters of another run.
-14. Mark a match with a star.
-15. View all spectra, identified or not.
-16. Quantify the proteins.
+3. View the positions of the peptides in the protein.
+4. View the mass errors.
+5. Find a peptide.
+6. Copy a match to a spreadsheet.
+7. View the worst accepted matches.
+8. View another run and its results.
+9. Continue with the unidentified spectra.
+10. View the parameters of another run.
+11. Mark a match with a star.
+12. View all spectra, identified or not.
+13. Quantify the proteins.
 """
 
 from __future__ import annotations
@@ -28,18 +25,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
-from proteoscope.gui.plots.page_choice import FigureDialog
 from proteoscope.gui.results.identification_view import IdentificationView
 from proteoscope.gui.settings import SettingsFile
-from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
-from tests.gui.result_views import SharedView, settle, shown
+from tests.gui.result_views import SharedView, place_of, settle, shown
 from tests.gui.x_events import Hand, at_hand
 
 _MAXIMUM_ACTIONS = 3
@@ -105,33 +100,7 @@ def hand(qtbot: QtBot) -> Iterator[Hand]:
     assert 0 < hand.n_actions <= _MAXIMUM_ACTIONS
 
 
-def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
-    """Return the position to click for a visible row."""
-    view = panel.view
-    at = view.visualRect(view.model().index(row, view.horizontalHeader().logicalIndexAt(5))).center()
-    assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not visible"
-    return view.viewport(), QPoint(20, at.y())
-
-
-def has_file_dialog() -> bool:
-    """Return True if a file dialog takes keys."""
-    dialog = QApplication.activeModalWidget()
-    return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and isinstance(QApplication.focusWidget(), QWidget)
-
-
-def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
-    """Enter a name in the next file dialog, and accept it."""
-
-    def give() -> None:
-        hand.type(str(path))
-        hand.press("enter")
-
-    hand.when(has_file_dialog, give)
-
-
-def test_best_spectrum_of_the_second_protein_is_shown_in_three_actions(
-    shared_results: IdentificationView, hand: Hand, qtbot: QtBot
-) -> None:
+def test_best_spectrum_of_second_protein_is_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     second = shown(results.proteins, "group")[1]
     hand.click(*place_of(results.proteins, 1))
@@ -144,21 +113,7 @@ def test_best_spectrum_of_the_second_protein_is_shown_in_three_actions(
     assert results.spectrum.isVisible() and results.spectrum.text == ""
 
 
-def test_spectrum_is_saved_as_a_figure_in_three_actions(
-    results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Width and file name are offered: opening, width and file are three actions."""
-    monkeypatch.chdir(tmp_path)
-    hand.press("ctrl", "e")
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeWindow(), FigureDialog))
-    hand.when(has_file_dialog, lambda: hand.press("enter"))
-    hand.press("enter")
-    qtbot.waitUntil(lambda: bool(list(tmp_path.glob("*.svg"))))
-    (figure,) = tmp_path.glob("*.svg")
-    assert figure.read_text(encoding="utf-8").startswith("<svg ")
-
-
-def test_coverage_and_mass_errors_are_shown_in_three_actions(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_coverage_and_mass_errors_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     tabs = results.tabs
     for title, page in (("Coverage", results.coverage), ("Mass errors", results.mass_errors)):
@@ -193,16 +148,7 @@ def test_psm_is_copied_and_starred_in_three_actions(results: IdentificationView,
     qtbot.waitUntil(lambda: any(shown(results.psms, "starred")))
 
 
-def test_results_are_exported_for_percolator_in_three_actions(
-    window: MainWindow, results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot
-) -> None:
-    hand.press("ctrl", "shift", "e")
-    named_in_dialog(hand, tmp_path / "results.pin", qtbot)
-    qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "results.pin").exists())
-    qtbot.waitUntil(lambda: "results.pin written" in window.message_bar.label.text())
-
-
-def test_worst_accepted_psms_are_shown_in_three_actions(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
     section = names.index("score")
@@ -219,16 +165,7 @@ def test_worst_accepted_psms_are_shown_in_three_actions(shared_results: Identifi
     assert scores == sorted(scores)
 
 
-def test_two_runs_are_compared_in_three_actions(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
-    runs, pane = window.project_pane.runs, window.project_pane
-    other = next(i for i in range(runs.count()) if not runs.item(i).isSelected())
-    hand.click(runs.viewport(), runs.visualItemRect(runs.item(other)).center(), holding=("ctrl",))
-    qtbot.waitUntil(pane.compare_button.isVisible)
-    hand.click(pane.compare_button)
-    qtbot.waitUntil(lambda: window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view)
-
-
-def test_results_are_continued_by_another_search_in_three_actions(
+def test_results_are_continued_by_another_search(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     for kind in ("explain", "quantify"):
