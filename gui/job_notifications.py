@@ -56,7 +56,16 @@ class JobNotifications(QObject):
     def _notify_search(self, job: Job, task: SearchTask) -> None:
         """Show the results of a search, or only offer them if the user has started something else."""
         window, show = self._window, partial(self.results_requested.emit, task.project_folder, job.result.run_id)
-        if self.is_awaited and window.pages.currentWidget() not in window.made_results() and window.queue.is_idle:
+        page, pane = window.pages.currentWidget(), window.project_pane
+        results = next((results for results in window.made_results() if results is page), None)
+        is_selected = (
+            pane.project is not None
+            and pane.project.folder == task.project_folder
+            and pane.selected_run is not None
+            and pane.selected_run.id == job.result.run_id
+        )
+        # A page of results is left only if it is empty because the selected run had no results until now.
+        if self.is_awaited and (results is None or (results.run is None and is_selected)) and window.queue.is_idle:
             show()
         else:
             window.message_bar.show_message(self._outcome(job), "good", "Show results", show)

@@ -49,6 +49,8 @@ class RunActions(QObject):
         Runs to compare.
     form_shown
         Search kind of the form that is to be shown.
+    resumed
+        A stopped run is being resumed.
     deleted
         A deleted run. Its results are still open.
     failed
@@ -62,6 +64,7 @@ class RunActions(QObject):
     results_requested = Signal(RunRecord)
     comparison_requested = Signal(list)
     form_shown = Signal(str)
+    resumed = Signal()
     deleted = Signal(RunRecord)
     failed = Signal(str)
     message = Signal(str)
@@ -211,6 +214,7 @@ class RunActions(QObject):
         self._bar.clear()
         if lost:
             self._bar.show_message(lost, "attention")
+        self.resumed.emit()
         self._tasks.add(task)
         self._pane.refresh()
 

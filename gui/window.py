@@ -185,8 +185,12 @@ class MainWindow(WindowFrame):
         self.message_bar.clear()
         self._take_project(project)
         self.form.set_project_folder(project.folder)
-        self.notifications.is_awaited = True
+        self._await_results()
         self.tasks.add(task)
+
+    def _await_results(self) -> None:
+        """Show the results of a queued or resumed search as soon as it ends, unless the user does something else meanwhile."""
+        self.notifications.is_awaited = True
 
     def _knows_project(self, folder: Path) -> bool:
         return self.recent_projects.knows(folder) or self._project_folder() == folder
@@ -423,6 +427,7 @@ class MainWindow(WindowFrame):
         self.run_actions.results_requested.connect(self.show_run)
         self.run_actions.comparison_requested.connect(self.compare_runs)
         self.run_actions.form_shown.connect(self.show_search_form)
+        self.run_actions.resumed.connect(self._await_results)
         self.run_actions.deleted.connect(self._let_go)
         self.run_actions.failed.connect(self.show_error)
         self.run_actions.message.connect(self.show_briefly)

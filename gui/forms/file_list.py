@@ -106,7 +106,9 @@ class FileList(QWidget):
         self._showing = delayed(self, self._show_state)
         self._counting = delayed(self, self._show_learned, _COUNTING_MS)
         self.start_folder = ""
-        """Start folder of the file dialog."""
+        """Start folder of the file dialog; '' to start where the form has other files."""
+        self.folder_of_others: Callable[[], str] = lambda: ""
+        """Returns the folder of the files of the other inputs, or ''."""
         self._takes_project = spec.content == "project"
         self._open_project: Path | None = None
         self._last_files: tuple[Path, ...] = ()
@@ -289,12 +291,21 @@ class FileList(QWidget):
 
     def prompt_for_files(self) -> None:
         """Open a file dialog."""
-        filters = [*self._name_filters(), "All files (*)"]
-        prompt_for_paths(self, "Choose files", self._take_chosen, folder=self.start_folder, filters=filters)
+        dialog = QFileDialog(self, "Choose files", self.start_folder or self.folder_of_others())
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters([*self._name_filters(), "All files (*)"])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._take_chosen)
+        dialog.open()
 
     def prompt_for_folder(self) -> None:
         """Open a dialog for a folder whose matching files are added, or for a project."""
-        prompt_for_path(self, "Choose a folder", self._take_folder, "folder", folder=self.start_folder)
+        dialog = QFileDialog(self, "Choose a folder", self.start_folder or self.folder_of_others())
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._take_folder)
+        dialog.open()
 
     def _name_filters(self) -> list[str]:
         """Return the file dialog filters: one for all files of this input and, if there are several file types, one for each."""

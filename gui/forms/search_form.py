@@ -88,6 +88,8 @@ class SearchForm(QWidget):
         }
         """Widgets of the inputs by name."""
         self.file_lists = {name: field.files for name, field in self.inputs.items()}
+        for files in self.file_lists.values():
+            files.folder_of_others = self._folder_of_files
         self.options = {option.name: QCheckBox(option.title) for option in search.options if option.title and not option.metavar}
         self.folders = {
             option.name: FolderLine(option.title, option.help) for option in search.options if option.title and option.is_folder
@@ -224,6 +226,12 @@ class SearchForm(QWidget):
         files.clear()
         files.structure_counts.pop(folder, None)
         files.add([folder])
+
+    def _folder_of_files(self) -> str:
+        """Return the folder of the first file of the form, or ''."""
+        files = (path for field in self.inputs.values() if field.spec.content != "project" for path in field.files.paths)
+        first = next(files, None)
+        return "" if first is None else str(first.parent)
 
     def _first_file(self) -> Path | None:
         """Return the file next to which a project is suggested: the first file of the first input that needs files."""

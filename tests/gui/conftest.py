@@ -174,7 +174,12 @@ def old_objects(old_timers: OldTimers) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that leaves threads, top-level widgets or running timers."""
+    """Fail a test that leaves threads, top-level widgets or running timers. A module whose tests share a window is checked as a whole."""
+    yield from check_leaks(qapp, old_timers, request.node.funcargs)
+
+
+def check_leaks(qapp: QApplication, old_timers: OldTimers, fixtures: dict[str, object]) -> Iterator[None]:
+    """Fail if threads, top-level widgets or running timers are left after the `yield`; the values of fixtures are released first."""
     from PySide6.QtCore import QEvent
 
     def widgets() -> list[str]:
@@ -186,7 +191,7 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
     threads, n_widgets, running = set(threading.enumerate()), len(widgets()), old_timers.active()
     yield
     # pytest would retain the windows made by fixtures, and everything that they own.
-    request.node.funcargs.clear()
+    fixtures.clear()
     deadline = time.monotonic() + _SECONDS_TO_END
     while True:
         qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)

@@ -28,7 +28,7 @@ from tests.gui.two_projects import StoredRun, made, projects, settle, stored_run
 __all__ = ["made", "projects"]
 
 STEPS = 100
-SEEDS = range(10)
+SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(10, 40))]
 KINDS = ("identify", "align", "cluster")
 MINIMUM_RUNS = 3
 """Number of runs below which none is deleted."""

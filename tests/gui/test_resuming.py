@@ -52,6 +52,8 @@ def test_resume_button_resumes_a_stopped_run(shown: MainWindow, project: Path, s
         assert not pane.resume_action.isEnabled(), "it is already resumed"
         assert ", running, resuming" in spoken(shown)[0] or shown.queue.is_idle
         assert "failed" not in spoken(shown)[0]
+        # The user begins another search, so that the results are only offered.
+        shown.form.parameters.set_values({"missed_cleavages": 1})
     job = finished.args[0]
     assert (job.state, job.title) == ("done", f"Resume {stopped}"), job.error_report or job.error
     assert not shown.queue.waiting and not shown.queue.all_running
