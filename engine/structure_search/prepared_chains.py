@@ -34,7 +34,7 @@ FEWEST_FILES = 20
 """Minimum number of files for caching; fewer files are read faster than the cache is opened."""
 
 _NAME = "structures"
-_FORMAT = 2  # to increase whenever the same files would give other chains or messages
+_FORMAT = 3  # to increase whenever the same files would give other chains or messages
 _MAXIMUM_MESSAGES = 1 << 20  # bytes
 
 

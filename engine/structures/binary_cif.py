@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.structures.chain_copies import models_note
+from proteoscope.engine.structures.molecules import MOLECULE_CATEGORIES
 from proteoscope.engine.unfolding import CIF_CHARACTERS, CIF_ROWS, CIF_VALUES, Unfolding
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _WANTED = {
         "pdbx_PDB_model_num",
     ),
     "_entity": ("id", "type", "pdbx_description"),
+    **MOLECULE_CATEGORIES,
     "_entity_poly": ("entity_id", "type"),
     "_struct_asym": ("id", "entity_id"),
     "_struct": ("title",),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,6 +33,7 @@ from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chain_copies import copy_name, models_note
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 from proteoscope.engine.structures.mmcif_text import without_broken_rows
+from proteoscope.engine.structures.molecules import described, mmcif_molecules, pdb_molecules
 from proteoscope.engine.structures.pdb_text import plain_pdb
 from proteoscope.engine.structures.residue_names import residue_kind
 from proteoscope.engine.unfolding import ATOMS, WORDS, Unfolding
@@ -344,13 +345,15 @@ class _Facts:
     title : str
         Title of the entry.
     descriptions : dict of str to str
-        Names of entities.
+        Names of entities, with their sources.
     is_predicted : bool or None
         True if B-factors are pLDDT values; None if the file does not state it.
     quality : dict of (str, int) to float
         pLDDT by mmCIF chain (label_asym_id) and residue (label_seq_id).
     notes : tuple of str
         Messages about omissions and deviations.
+    sources : dict of str to str
+        Sources of chains in a format without entities, by the author name of the chain.
     """
 
     title: str
@@ -358,6 +361,11 @@ class _Facts:
     is_predicted: bool | None
     quality: dict[tuple[str, int], float]
     notes: tuple[str, ...] = ()
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def description(self, entity: str, chain: str) -> str:
+        """Return the description of a chain."""
+        return self.descriptions.get(entity) or described(self.title, self.sources.get(chain, ""))
 
 
 def _read_pdb(text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
@@ -375,7 +383,8 @@ def _read_pdb(text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
     is_predicted: bool | None = bool(_PREDICTED.search(head) or _PREDICTED.search(text[-500:]))
     if not is_predicted and (b"THEORETICAL MODEL" in head or not _PDB_HEADER.search(head)):
         is_predicted = None
-    return structure, _Facts(title, {}, is_predicted, {}, tuple(notes))
+    sources = {chain: _tidy(source) for chain, source in pdb_molecules(head).items()}
+    return structure, _Facts(title, {}, is_predicted, {}, tuple(notes), sources)
 
 
 def _read_mmcif(path: Path, text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
@@ -427,6 +436,8 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
     descriptions = {
         string(row[0]): _tidy(string(row[1])) for row in block.find("_entity.", ["id", "pdbx_description"]) if row[1] not in ("?", ".")
     }
+    for entity, source in mmcif_molecules(block).items():
+        descriptions[entity] = _tidy(described(descriptions.get(entity, title), source))
     metrics = {row[0]: string(row[1]).lower() for row in block.find("_ma_qa_metric.", ["id", "mode"]) if string(row[1]).lower() == "local"}
     quality: dict[tuple[str, int], float] = {}
     for row in block.find("_ma_qa_metric_local.", ["label_asym_id", "label_seq_id", "metric_id", "metric_value"]):
@@ -664,9 +675,7 @@ class _StructureReader:
                 skipped.append(SkippedChain(chain_name, limit))
                 continue
             entity = bytes(taken.entity[here[0]]).rstrip(b"\0").decode("utf-8", "replace")
-            parts.append(
-                (f"{title}:{chain_name or '_'}" if several else title, self._facts.descriptions.get(entity) or self._facts.title, here)
-            )
+            parts.append((f"{title}:{chain_name or '_'}" if several else title, self._facts.description(entity, names[i]), here))
             retained_names.append(chain_name)
         rows = np.concatenate([here for _, _, here in parts]) if parts else np.empty(0, np.int64)
         if not parts:

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from proteoscope import resources
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.structures.chain_references import parse_chain_place, read_chain, read_chains
 from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.reading import read_structure, stem
@@ -101,6 +103,62 @@ def test_read_structure_reports_dna_chain(tmp_path: Path) -> None:
     structures = read_structure(written(tmp_path, as_pdb(rows)))
     assert len(structures.chains) == 0
     assert "chain B is DNA or RNA" in str(structures.why_empty())
+
+
+COMPOUNDS = """COMPND    MOL_ID: 1;
+COMPND   2 MOLECULE: SERUM ALBUMIN;
+COMPND   3 CHAIN: A, C;
+COMPND   4 MOL_ID: 2;
+COMPND   5 MOLECULE: PEPTIDE;
+COMPND   6 CHAIN: B
+SOURCE    MOL_ID: 1;
+SOURCE   2 ORGANISM_SCIENTIFIC: ESCHERICHIA COLI
+SOURCE   3 K-12;
+SOURCE   4 ORGANISM_TAXID: 83333;
+SOURCE   5 GENE: ALB, GIG20;
+SOURCE   6 MOL_ID: 2;
+SOURCE   7 SYNTHETIC: YES
+"""
+ENTITY_SOURCES = """loop_
+_entity_src_gen.entity_id
+_entity_src_gen.pdbx_gene_src_scientific_name
+_entity_src_gen.pdbx_gene_src_ncbi_taxonomy_id
+_entity_src_gen.pdbx_gene_src_gene
+1 'Escherichia coli K-12' 83333 'ALB, GIG20'
+2 ? ? ?
+"""
+
+
+def test_chain_descriptions_have_organism_and_gene_of_pdb_molecules(tmp_path: Path) -> None:
+    rows = [row for at, chain in enumerate("ABC") for row in atoms_of(helix(8) + 30.0 * at, chain)]
+    chains = read_structure(written(tmp_path, as_pdb(rows, f"TITLE     A COMPLEX\n{COMPOUNDS}"))).chains
+    source = "OS=Escherichia coli K-12 OX=83333 GN=ALB"
+    assert chains.descriptions == (f"A COMPLEX {source}", "A COMPLEX", f"A COMPLEX {source}")
+    names = name_columns(chains.descriptions)
+    assert names["organism"].to_pylist() == ["Escherichia coli K-12", None, "Escherichia coli K-12"]
+    assert names["gene"].to_pylist() == ["ALB", None, "ALB"]
+
+
+@pytest.mark.parametrize(
+    ("more", "description"),
+    [
+        (ENTITY_SOURCES, "a helix OS=Escherichia coli K-12 OX=83333 GN=ALB"),
+        ("_entity_src_nat.entity_id 1\n_entity_src_nat.pdbx_organism_scientific 'Bos taurus'\n", "a helix OS=Bos taurus"),
+        (
+            "_ma_target_ref_db_details.target_entity_id 1\n_ma_target_ref_db_details.gene_name ALB\n"
+            "_ma_target_ref_db_details.organism_scientific 'Homo sapiens'\n",
+            "a helix OS=Homo sapiens GN=ALB",
+        ),
+        ("_entity_src_nat.entity_id 1\n_entity_src_nat.pdbx_organism_scientific ?\n", "a helix"),
+    ],
+)
+def test_chain_descriptions_have_organism_and_gene_of_mmcif_entities(tmp_path: Path, more: str, description: str) -> None:
+    assert read_structure(written(tmp_path, as_mmcif(ROWS, more=more), "a.cif")).chains.descriptions == (description,)
+
+
+def test_chain_description_has_organism_of_a_real_entry() -> None:
+    (description,) = read_structure(resources.path("samples", "1ao6_A.pdb.gz")).chains.descriptions
+    assert description == "CRYSTAL STRUCTURE OF HUMAN SERUM ALBUMIN OS=Homo sapiens OX=9606"
 
 
 def predicted(values: list[float], head: str) -> bytes:
