@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from PySide6.QtGui import QColor, QPalette
 
-from proteoscope.engine.views import palette as palettes
-from proteoscope.engine.views.palette import ION_KINDS, Ink, Ion, Palette, Shade, rgb_of
+from proteoscope.engine.views.palette import ION_KINDS, Ink, Ion, Palette, rgb_of
 
-__all__ = ["PlotColours", "palette_of", "plot_colours", "qt_colour", "shade_colour"]
+__all__ = ["PlotColours", "palette_of", "plot_colours", "qt_colour"]
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,3 @@ def _colours(palette: Palette) -> PlotColours:
 def plot_colours(palette: QPalette) -> PlotColours:
     """Return the colours for a light or dark palette."""
     return _colours(palette_of(palette))
-
-
-def shade_colour(part: float, background: QColor) -> QColor:
-    """Return the colour of a `Shade` on a background.
-
-    `part` is from -1 to 1: -1 is the colour of the first series, 0 the background, and 1 the colour of the second series.
-    """
-    return qt_colour(Shade(part), replace(palettes.PAPER, background=background.name()))

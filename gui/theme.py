@@ -19,7 +19,7 @@ from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.focus_frame import FocusFrame
 from proteoscope.gui.icons import refresh_icons
 
-__all__ = ["DARK", "HIGH_CONTRAST", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_font"]
+__all__ = ["DARK", "HIGH_CONTRAST", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "scale_font"]
 
 _FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
 _ALSO_FRAMED = ("QPushButton", "QToolButton", "QTabBar", "QProgressBar", "QMenu")
@@ -123,18 +123,6 @@ def colours() -> Colours:
     if QGuiApplication.palette().color(QPalette.ColorRole.Window).name() == HIGH_CONTRAST.surface:
         return HIGH_CONTRAST
     return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
-
-
-def contrast(first: str, other: str) -> float:
-    """Return the contrast ratio of two colours (``#rrggbb``), from 1 to 21, as defined by WCAG 2.1."""
-    dark, light = sorted((_luminance(QColor(first)), _luminance(QColor(other))))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: QColor) -> float:
-    parts = (colour.redF(), colour.greenF(), colour.blueF())
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def scale_font(application: QApplication, percent: int) -> None:

@@ -187,9 +187,18 @@ class Label:
 
 @dataclass(frozen=True)
 class Image(Box):
-    """Image in a rectangle; `pixels` are red, green, blue and opacity, (rows, columns, 4), uint8."""
+    """A picture in a rectangle.
+
+    Attributes
+    ----------
+    pixels
+        Red, green, blue and opacity, shape (rows, columns, 4), uint8.
+    has_text
+        True if the pixels are cells on which text is drawn (`proteoscope.engine.views.palette.cell_colours`).
+    """
 
     pixels: NDArray[np.uint8]
+    has_text: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Colours of figures that can be distinguished with any colour vision (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
 
 A surface is the background of a figure. On dark surfaces the same hues are lighter. Every colour has a contrast of at least 3 : 1 with its
-background (WCAG 2.1, 1.4.11) and of at least 7 : 1 in the high-contrast theme (black). Labels state as text what the colours show.
+background (WCAG 2.1, 1.4.11) and of at least 7 : 1 in the high-contrast theme (black). Text on coloured cells and areas has at least
+4.5 : 1, and 7 : 1 in the high-contrast theme (1.4.3 and 1.4.6). Labels repeat as text what colours show.
 """
 
 from __future__ import annotations
@@ -10,9 +11,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from proteoscope.engine.views.shown_peaks import LOSS, SHARED, SHIFTED, UNMATCHED
 
-__all__ = ["ION_KINDS", "PAPER", "SERIES_COLOURS", "Fixed", "Ink", "Ion", "Legible", "Palette", "Rgb", "Shade", "rgb_of"]
+__all__ = [
+    "ION_KINDS",
+    "PAPER",
+    "SERIES_COLOURS",
+    "Fixed",
+    "Ink",
+    "Ion",
+    "Legible",
+    "OnCell",
+    "Palette",
+    "Rgb",
+    "Shade",
+    "cell_colours",
+    "contrast",
+    "has_dark_text",
+    "opacity_below_text",
+    "rgb_of",
+]
 
 Rgb = tuple[int, int, int]
 
@@ -39,6 +60,12 @@ class Legible(NamedTuple):
     blue: int
 
 
+class OnCell(NamedTuple):
+    """Text on a cell in a colour of `cell_colours`: black if `is_dark` or in the high-contrast theme, which lightens cells, else white."""
+
+    is_dark: bool
+
+
 class Ion(NamedTuple):
     """Colour of a kind of peak: the symbol of an ion series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
 
@@ -52,6 +79,7 @@ Ink = (
     | Ion
     | Fixed
     | Legible
+    | OnCell
 )
 """Colour of a shape: a name, an index into `SERIES_COLOURS`, a mixed colour, a kind of peak, or a given colour."""
 
@@ -91,9 +119,14 @@ _IONS: dict[str, int] = {"b": 0, "y": 1, "a": 2, "c": 5, "x": 4, "z": 3, "p": 6,
 ION_KINDS = (*_IONS, UNMATCHED)
 _NAMED = {"target": "b", "decoy": "y", "mark": "z"}
 """Named colours that equal the colour of an ion series."""
+_LUMINANCE = (0.2126, 0.7152, 0.0722)
+_MIDDLE_LUMINANCE = (1.05 * 0.05) ** 0.5 - 0.05
+"""Luminance on which black and white have the same contrast, 4.58 : 1."""
 _HIGH_CONTRAST = 7.0
 """Minimum contrast in the high-contrast theme (WCAG 2.1, level AAA, for text)."""
 _LEAST_CONTRAST, _CONTRAST_STEPS = 3.0, 20
+_TEXT_CONTRAST = 4.5
+"""Minimum contrast of text in the other themes (WCAG 2.1, level AA)."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +173,8 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
         return ink
     if isinstance(ink, Legible):
         return _with_contrast(ink, palette)
+    if isinstance(ink, OnCell):
+        return (0, 0, 0) if ink.is_dark or palette.is_high_contrast else (255, 255, 255)
     if isinstance(ink, int):
         series = _SERIES_ON_DARK if palette.is_dark else SERIES_COLOURS
         return _readable(_rgb(series[ink % len(series)]), palette)
@@ -149,6 +184,51 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
     return _rgb(surface)
 
 
+def cell_colours(colours: NDArray[np.uint8], palette: Palette) -> NDArray[np.uint8]:
+    """Return the colours in which cells with text are drawn; the high-contrast theme mixes them with white, for black text.
+
+    Parameters
+    ----------
+    colours : ndarray of uint8, shape (rows, columns, 4)
+        Red, green, blue and opacity.
+    palette : Palette
+        Surface of the figure.
+    """
+    if not palette.is_high_contrast:
+        return colours
+    distinct, inverse = np.unique(colours.reshape(-1, 4), axis=0, return_inverse=True)
+    lightened = np.array([(*_readable((red, green, blue), palette), opacity) for red, green, blue, opacity in distinct.tolist()], np.uint8)
+    return lightened[inverse.reshape(-1)].reshape(colours.shape)
+
+
+def has_dark_text(colours: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return True for colours (red, green, blue in the last axis) on which black has a higher contrast than white, at least 4.5 : 1."""
+    parts = colours[..., :3] / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return np.asarray(linear @ _LUMINANCE >= _MIDDLE_LUMINANCE)
+
+
+@lru_cache(maxsize=1024)
+def opacity_below_text(ink: Ink, opacity: float, palette: Palette) -> float:
+    """Return the opacity of a translucent area, reduced until text on it has its minimum contrast. Opaque areas do not change."""
+    if opacity == 1.0:
+        return opacity
+    text, back, colour = rgb_of("text", palette), rgb_of("background", palette), rgb_of(ink, palette)
+    least = _HIGH_CONTRAST if palette.is_high_contrast else _TEXT_CONTRAST
+    for step in range(_CONTRAST_STEPS):
+        share = opacity * (1 - step / _CONTRAST_STEPS)
+        red, green, blue = (round(low + (high - low) * share) for low, high in zip(back, colour, strict=True))
+        if contrast(text, (red, green, blue)) >= least:
+            return share
+    return 0.0
+
+
+def contrast(first: Rgb, other: Rgb) -> float:
+    """Return the contrast ratio of two colours, from 1 to 21, as defined by WCAG 2.1."""
+    low, high = sorted((_luminance(first), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 def _readable(colour: Rgb, palette: Palette) -> Rgb:
     """Return the colour; in the high-contrast theme, increase its contrast to at least `_HIGH_CONTRAST`."""
     return _with_contrast(colour, palette, _HIGH_CONTRAST) if palette.is_high_contrast else colour
@@ -156,12 +236,11 @@ def _readable(colour: Rgb, palette: Palette) -> Rgb:
 
 @lru_cache(maxsize=1024)
 def _with_contrast(colour: Rgb, palette: Palette, least: float = _LEAST_CONTRAST) -> Rgb:
-    """Return the colour mixed with as little of the text colour as gives the minimum contrast `least` with the background."""
-    text, back = _rgb(palette.text), _luminance(_rgb(palette.background))
+    """Return the colour, mixed with just enough of the text colour for a minimum contrast with the background."""
+    text, back = _rgb(palette.text), _rgb(palette.background)
     for step in range(_CONTRAST_STEPS + 1):
         red, green, blue = (round(start + (end - start) * step / _CONTRAST_STEPS) for start, end in zip(colour, text, strict=True))
-        low, high = sorted((back, _luminance((red, green, blue))))
-        if (high + 0.05) / (low + 0.05) >= least:
+        if contrast(back, (red, green, blue)) >= least:
             break
     return red, green, blue
 
@@ -170,7 +249,7 @@ def _luminance(colour: Rgb) -> float:
     """Return the relative luminance of a colour (WCAG 2.1)."""
     parts = (part / 255 for part in colour)
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return sum(weight * part for weight, part in zip(_LUMINANCE, linear, strict=True))
 
 
 def _rgb(text: str) -> Rgb:

@@ -45,6 +45,8 @@ MAXIMUM_NAMES = 40
 _PEPTIDES_DRAWN = 60
 _FIRST_CONDITION = 2
 """Index of the colour of the first condition; the first two colours show values (high and low, up and down)."""
+_BELOW_TEXT = 0.4
+"""Darkest shade of cells with text, which leaves a contrast of 7 : 1 to text in all themes."""
 _CELLS = 6000
 """Maximum number of cells in the figure of missing values; more would be slow and too small to see."""
 _NAME_WIDTH = 1.18
@@ -242,16 +244,17 @@ def draw_correlations(
     foot = sample_foot(samples, font_size)
     side = max(20.0, min(width - margin - 8, height - font_size * 3 - foot))
     top, cell = font_size * 2.8, side / n
+    is_written = cell > text_width("0.00", font_size) + 4
+    full = _BELOW_TEXT if is_written else 1.0
     for row in range(n):
         for column in range(n):
             coefficient = float(correlation[row, column])
             tip = f"{samples.samples[row]}, {samples.samples[column]}: {coefficient:.4f}" if coefficient == coefficient else ""
-            ink: Ink = Shade(-(0.08 + 0.92 * (coefficient - least) / ((1 - least) or 1.0))) if coefficient == coefficient else "grid"
+            ink: Ink = Shade(-full * (0.08 + 0.92 * (coefficient - least) / ((1 - least) or 1.0))) if coefficient == coefficient else "grid"
             box = (margin + column * cell, top + row * cell, max(cell - 0.8, 0.5), max(cell - 0.8, 0.5))
             shapes.append(Bar(*box, ink, target=row, tip=tip))
-            if coefficient == coefficient and cell > text_width("0.00", font_size) + 4:
-                text_ink: Ink = "background" if coefficient > (1 + least) / 2 else "text"
-                shapes.append(Label(box[0] + cell / 2, box[1] + cell / 2 + font_size * 0.35, f"{coefficient:.2f}", "middle", text_ink))
+            if coefficient == coefficient and is_written:
+                shapes.append(Label(box[0] + cell / 2, box[1] + cell / 2 + font_size * 0.35, f"{coefficient:.2f}", "middle"))
     step = max(1, int(np.ceil(font_size * 1.15 / cell)))
     for row in range(0, n, step):
         at = top + (row + 0.5) * cell + font_size * 0.35

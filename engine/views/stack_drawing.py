@@ -7,7 +7,7 @@ import numpy as np
 from proteoscope.engine.sequences.conservation import RESIDUES
 from proteoscope.engine.sequences.stack import OUTSIDE
 from proteoscope.engine.views.drawings import Bar, Basic, Clip, Drawing, Image, Label, Shape, Sticks, Stroke, Symbol
-from proteoscope.engine.views.palette import Fixed, Ink, Legible
+from proteoscope.engine.views.palette import Ink, Legible, OnCell, has_dark_text
 from proteoscope.engine.views.sheets import CENTRE, Region, Sheet, TextMeasure, selected_characters
 from proteoscope.engine.views.stack_colours import ColouredStack
 from proteoscope.engine.views.stack_logo import MAXIMUM_BITS
@@ -25,10 +25,6 @@ _LEAST_SYMBOL = 0.6
 _NARROW = 0.45
 """Width of the symbol I relative to a column."""
 _BITS = (0, 2, 4)
-_LIGHT = 140.0
-"""Minimum luminance of colours on which characters are dark, 0 to 255."""
-_DARK_TEXT, _LIGHT_TEXT = Fixed(0, 0, 0), Fixed(255, 255, 255)
-_LUMINANCE = np.array([0.299, 0.587, 0.114])
 _FIGURE_SIZE, _FIGURE_COLUMNS, _LONGEST = 7.0, 80, 6000.0
 
 
@@ -171,13 +167,13 @@ class StackSheet(Sheet):
         if not colours.size:
             return []
         n_rows, n_columns = colours.shape[:2]
-        shapes: list[Basic] = [Image(left, top, n_columns * self.cell, n_rows * self.line, colours)]
+        shapes: list[Basic] = [Image(left, top, n_columns * self.cell, n_rows * self.line, colours, has_text=True)]
         codes, is_filled = self.stack.symbols[rows, columns], colours[:, :, 3] > 0
-        is_light = colours[:, :, :3] @ _LUMINANCE >= _LIGHT
+        is_light = has_dark_text(colours)
         kinds: tuple[tuple[np.ndarray, Ink], ...] = (
             (~is_filled & (codes != OUTSIDE), "text"),
-            (is_filled & is_light, _DARK_TEXT),
-            (is_filled & ~is_light, _LIGHT_TEXT),
+            (is_filled & is_light, OnCell(is_dark=True)),
+            (is_filled & ~is_light, OnCell(is_dark=False)),
         )
         for is_meant, ink in kinds:
             for row in np.flatnonzero(is_meant.any(axis=1)).tolist():

@@ -51,7 +51,7 @@ from proteoscope.engine.views.drawings import (
     Stroke,
     Symbol,
 )
-from proteoscope.engine.views.palette import Ink, Palette
+from proteoscope.engine.views.palette import Ink, Palette, cell_colours, opacity_below_text
 from proteoscope.engine.views.sheets import TextMeasure
 from proteoscope.gui.colours import palette_of, plot_colours, qt_colour
 from proteoscope.gui.labels import tip_text
@@ -336,10 +336,10 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             painter.drawLine(QLineF(x1, y1, x2, y2))
         case Bar(is_round=False, outline=None):
             with _sharp(painter, min(shape.width, shape.height)):
-                painter.fillRect(_box(shape), qt_colour(shape.ink, palette, shape.opacity))
+                painter.fillRect(_box(shape), _fill(shape.ink, shape.opacity, palette))
         case Bar():
             painter.setPen(Qt.PenStyle.NoPen if shape.outline is None else _pen(shape.outline, palette, 1.0))
-            painter.setBrush(qt_colour(shape.ink, palette, shape.opacity))
+            painter.setBrush(_fill(shape.ink, shape.opacity, palette))
             draw = painter.drawEllipse if shape.is_round else painter.drawRect
             draw(_box(shape))
         case Curve(x, y, ink, width, is_dashed):
@@ -357,7 +357,7 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
                 painter.drawLines(lines)
         case Spans(x1, x2, y, height, ink, opacity):
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(qt_colour(ink, palette, opacity))
+            painter.setBrush(_fill(ink, opacity, palette))
             bars = [QRectF(left, top, right - left, height) for left, right, top in zip(x1.tolist(), x2.tolist(), y.tolist(), strict=True)]
             with _sharp(painter, height):
                 painter.drawRects(bars)
@@ -370,8 +370,8 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             outline, advance, capital = _symbol_outline(font, text)
             placed = QTransform.fromTranslate(x, y + height).scale(width / advance, height / capital)
             painter.fillPath(placed.map(outline), qt_colour(ink, palette))
-        case Image() | Cells():
-            pixels = shape.pixels if isinstance(shape, Image) else shape.pixels(palette)
+        case Image(x, y, width, height, pixels, has_text):
+            pixels = cell_colours(pixels, palette) if has_text else pixels
             picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
             painter.drawImage(_box(shape), picture)
         case Clip(x, y, width, height, shapes):
@@ -380,6 +380,10 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             for drawn_shape in shapes:
                 _paint(painter, drawn_shape, palette, font, font_size)
             painter.restore()
+
+
+def _fill(ink: Ink, opacity: float, palette: Palette) -> QColor:
+    return qt_colour(ink, palette, opacity_below_text(ink, opacity, palette))
 
 
 def _tip(shape: Shape, place: QPointF) -> str:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.ion_table import NUMBER, RESIDUE, IonTable, ion_table
-from proteoscope.gui.colours import plot_colours
+from proteoscope.gui.colours import palette_of, plot_colours
 from proteoscope.gui.labels import tip_text
 
 __all__ = ["IonTableView"]
@@ -81,6 +81,8 @@ class _IonModel(QAbstractTableModel):
         if is_found and role == Qt.ItemDataRole.FontRole:
             return self._bold
         if is_found and role == Qt.ItemDataRole.ForegroundRole:
+            if spectrum.carries_shift[ion] and palette_of(self._widget.palette()).is_high_contrast:
+                return None  # on the tint, the colours of ions have less than 7 : 1
             return plot_colours(self._widget.palette()).ions[SERIES[spectrum.ions.series[ion]]]
         return None
 

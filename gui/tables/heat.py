@@ -8,7 +8,8 @@ from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPalette, QPen
 
 from proteoscope.engine.views.heat import relative
-from proteoscope.gui.colours import shade_colour
+from proteoscope.engine.views.palette import Shade
+from proteoscope.gui.colours import palette_of, qt_colour
 
 __all__ = ["paint_heat"]
 
@@ -21,13 +22,12 @@ def paint_heat(painter: QPainter, area: QRect, values: Sequence[float | None], p
     """Draw a box for each value, from left to right, into `area`."""
     inner = QRectF(area).adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
     width = inner.width() / len(values)
-    background, line = palette.color(QPalette.ColorRole.Base), palette.color(QPalette.ColorRole.Mid)
+    surface, line = palette_of(palette), palette.color(QPalette.ColorRole.Mid)
     painter.save()
     for place, share in enumerate(relative(values).tolist()):
         box = QRectF(inner.left() + place * width, inner.top(), max(width - 1, 1.0), inner.height())
         if share == share:
-            painter.fillRect(box, background)
-            painter.fillRect(box, shade_colour(share / _FULL, background))
+            painter.fillRect(box, qt_colour(Shade(share / _FULL), surface))
         painter.setPen(QPen(line, 1, Qt.PenStyle.SolidLine if share == share else Qt.PenStyle.DotLine))
         painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
     painter.restore()

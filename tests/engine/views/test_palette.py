@@ -8,11 +8,24 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.structures import colouring
-from proteoscope.engine.views.palette import ION_KINDS, PAPER, SERIES_COLOURS, Ion, Palette, rgb_of
+from proteoscope.engine.views.palette import (
+    ION_KINDS,
+    PAPER,
+    SERIES_COLOURS,
+    Ion,
+    OnCell,
+    Palette,
+    cell_colours,
+    contrast,
+    has_dark_text,
+    opacity_below_text,
+    rgb_of,
+)
 from proteoscope.engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
 from tests.engine.colour_vision import VISIONS, ciede2000, lab, linear
 
 SURFACES = {"paper": PAPER, "dark": Palette("#16181c", "#e6e8eb", "#a7aeb9", "#757c87"), "dark panel": Palette("#2a2e35", "#fff", "", "")}
+HIGH_CONTRAST = Palette("#000000", "#ffffff", "#e0e0e0", "#a6a6a6")
 LEAST = 10.0
 """Colours differ at a glance from about this CIEDE2000 on; next to each other they are just distinguishable at 1."""
 
@@ -57,3 +70,30 @@ def test_ion_series_have_colours_of_the_palette(surface):
 
 def test_evidence_on_structures_has_colours_of_the_palette():
     assert rgb_of(0) == colouring.OBSERVED and rgb_of("mark") == colouring.MODIFIED and rgb_of("grid") == colouring.NOT_OBSERVED
+
+
+@pytest.mark.parametrize(("palette", "least"), [(PAPER, 4.5), (SURFACES["dark"], 4.5), (HIGH_CONTRAST, 7.0)])
+def test_text_on_cells_contrasts_with_every_colour(palette, least):
+    steps = np.array([0, 51, 102, 153, 204, 255], np.uint8)
+    colours = np.stack([*np.meshgrid(steps, steps, steps), np.full((6, 6, 6), 255, np.uint8)], axis=-1).reshape(6, 36, 4)
+    drawn, is_dark = cell_colours(colours, palette), has_dark_text(colours)
+    assert drawn.shape == colours.shape and drawn.dtype == np.uint8
+    for colour, dark in zip(drawn.reshape(-1, 4).tolist(), is_dark.ravel().tolist(), strict=True):
+        assert contrast(tuple(colour[:3]), rgb_of(OnCell(dark), palette)) >= least, colour
+
+
+def test_cells_of_high_contrast_differ_and_have_their_opacity():
+    colours = np.array([[[255, 0, 0, 255], [0, 0, 255, 255], [0, 0, 0, 0]]], np.uint8)
+    red, blue, none = cell_colours(colours, HIGH_CONTRAST)[0].tolist()
+    assert red[0] > red[2] and blue[2] > blue[0] and none[3] == 0
+    assert cell_colours(colours, PAPER) is colours
+
+
+@pytest.mark.parametrize("ink", ["target", "decoy", "mark", Ion("a")])
+@pytest.mark.parametrize(("palette", "least"), [(PAPER, 4.5), (SURFACES["dark"], 4.5), (HIGH_CONTRAST, 7.0)])
+def test_translucent_areas_leave_text_readable(ink, palette, least):
+    shares = [opacity_below_text(ink, opacity, palette) for opacity in (0.1, 0.35, 0.6, 0.99)]
+    assert shares[:2] == [0.1, 0.35] and opacity_below_text(ink, 1.0, palette) == 1.0
+    for share in shares:
+        mixed = (round(back + (top - back) * share) for back, top in zip(rgb_of("background", palette), rgb_of(ink, palette), strict=True))
+        assert contrast(tuple(mixed), rgb_of("text", palette)) >= least
