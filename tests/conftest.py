@@ -110,6 +110,17 @@ def shared_data() -> Path:
     return cache
 
 
+@pytest.fixture(scope="module", autouse=True)
+def old_objects() -> Iterator[None]:
+    """Exclude objects from before a file from garbage collection, which would go through ever more of them, mostly imported modules.
+
+    Garbage that a file leaves is collected first. Tests of windows have their own fixture of this name.
+    """
+    gc.collect()
+    gc.freeze()
+    yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_bare_packages() -> Iterator[None]:
     """Fail the last test of a process that has imported a part of the program by a name without `proteoscope`, as a second copy."""
