@@ -202,8 +202,13 @@ def mark_compiled(groups: Iterable[str]) -> None:
 
 def _mark(group: str) -> Path:
     """Return the path of a group's mark, which names the CPU, since several CPUs may share the folder."""
+    return Path(power.stats.cache_path, f"{group}.{_cpu_digest()}.compiled")
+
+
+@cache
+def _cpu_digest() -> str:
     cpu = llvmlite.binding.get_host_cpu_name() + llvmlite.binding.get_host_cpu_features().flatten()
-    return Path(power.stats.cache_path, f"{group}.{sha256(cpu.encode()).hexdigest()[:16]}.compiled")
+    return sha256(cpu.encode()).hexdigest()[:16]
 
 
 @cache

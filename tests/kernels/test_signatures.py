@@ -84,6 +84,7 @@ def test_is_compiled_is_false_for_another_cpu_or_source(own_marks: None, monkeyp
     signatures.mark_compiled(["few"])
     with monkeypatch.context() as patch:
         patch.setattr(signatures.llvmlite.binding, "get_host_cpu_name", lambda: "another")
+        patch.setattr(signatures, "_cpu_digest", signatures._cpu_digest.__wrapped__)
         assert not signatures.is_compiled("few")
     with monkeypatch.context() as patch:
         patch.setattr(signatures, "_sources", lambda: "changed")
