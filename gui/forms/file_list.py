@@ -291,21 +291,13 @@ class FileList(QWidget):
 
     def prompt_for_files(self) -> None:
         """Open a file dialog."""
-        dialog = QFileDialog(self, "Choose files", self.start_folder or self.folder_of_others())
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([*self._name_filters(), "All files (*)"])
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._take_chosen)
-        dialog.open()
+        folder, filters = self.start_folder or self.folder_of_others(), [*self._name_filters(), "All files (*)"]
+        prompt_for_paths(self, "Choose files", self._take_chosen, folder=folder, filters=filters)
 
     def prompt_for_folder(self) -> None:
         """Open a dialog for a folder whose matching files are added, or for a project."""
-        dialog = QFileDialog(self, "Choose a folder", self.start_folder or self.folder_of_others())
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._take_folder)
-        dialog.open()
+        folder = self.start_folder or self.folder_of_others()
+        prompt_for_path(self, "Choose a folder", self._take_folder, "folder", folder=folder)
 
     def _name_filters(self) -> list[str]:
         """Return the file dialog filters: one for all files of this input and, if there are several file types, one for each."""

@@ -162,6 +162,7 @@ class RunView(PaneView):
         for held in (*self._details.values(), self._statistics, finished):
             if held is not None:
                 held.close()
+        self._details.clear()
         self._finished = self._statistics = self._project = self._opening = None
         self._enable_actions(False)
         self.header.show_nothing()

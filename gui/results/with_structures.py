@@ -1,4 +1,4 @@
-"""What the views with a 3D panel share: the panel, which is created on first use, and the action that shows it."""
+"""Members of the views with a 3D panel: the panel, which is created on first use, and the action that shows it."""
 
 from __future__ import annotations
 
