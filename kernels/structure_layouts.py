@@ -89,9 +89,8 @@ class Rewards(NamedTuple):
 
     `shifts` (k,) int64, first bit of each alphabet in use; `tables` (k, 32, 32) int32, rewards by the codes of the query's and the other
     residue; row and column `PADDING` of the first table are `FORBIDDEN`. `of_length` (`LENGTH_STEPS`,) and `of_angle` (`ANGLE_STEPS`,)
-    int32, rewards by difference; empty if not in use.
-    A gap of k residues costs ``gap_first + (k - 1) * gap_next``, one of k elements the same with those of elements, in `ELEMENT_UNITS`.
-    The product of the query's length and the largest reward is below 2^30.
+    int32, rewards by difference; empty if not in use. A gap of k residues costs ``gap_first + (k - 1) * gap_next``, one of k elements the
+    same with those of elements, in `ELEMENT_UNITS`. The product of the query's length and the largest reward is below 2^30.
     """
 
     shifts: NDArray[np.int64]

@@ -1,8 +1,7 @@
 """Checkpoint of a run, from which the run can be resumed: rows of finished partitions, and states of iterations.
 
 The rows of a partition depend only on the workload, the state of the round and the items. They are stored under a digest of these three
-data.
-A resumed run computes the same digests, on any devices, reads the stored rows and computes the other rows.
+data. A resumed run computes the same digests, on any devices, reads the stored rows and computes the other rows.
 
 ::
 

@@ -32,8 +32,7 @@ class DeviceLookup:
         Device name (see `proteoscope.engine.execution.devices.resolve_device`).
     choose : callable, optional
         Function that returns the device to use. Its argument is a function that detects and returns the requested device; if `choose` does
-        not call
-        this function, `requested` becomes "cpu".
+        not call this function, `requested` becomes "cpu".
 
     Attributes
     ----------

@@ -26,8 +26,7 @@ class UseMeter:
         """Return the use of each device by device name; devices whose use is unknown are omitted.
 
         For the CPU, `used_bytes` is the resident memory of this program (0 if the system does not report it), and `busy_share` is the
-        fraction
-        of the available threads that this program uses.
+        fraction of the available threads that this program uses.
         """
         result = {}
         for device in devices:

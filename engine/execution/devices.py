@@ -197,8 +197,7 @@ def resolve_device(requested: str, progress: Progress | None = None) -> Device:
     """Return the device for ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
 
     ``auto`` selects all usable GPUs, or the CPU if there is no usable GPU; ``all`` selects all usable GPUs and the CPU; ``cuda`` selects
-    the first usable GPU.
-    `progress` is checked for cancellation, and shows GPU detection if needed.
+    the first usable GPU. `progress` is checked for cancellation, and shows GPU detection if needed.
 
     Raises
     ------

@@ -56,9 +56,8 @@ def limit_retained_memory() -> None:
     """Limit the number of glibc's heaps to the number of CPUs, unless the user has set a limit; call before any thread starts.
 
     This is useful for programs that run long and start many threads, such as the window. By default, glibc has eight heaps per CPU and
-    assigns them to new
-    threads in turn. Each heap retains the memory of its largest computation, so memory grows until every heap has been used. Other C
-    libraries (musl, Windows, macOS) have no such setting.
+    assigns them to new threads in turn. Each heap retains the memory of its largest computation, so memory grows until every heap has been
+    used. Other C libraries (musl, Windows, macOS) have no such setting.
     """
     if not sys.platform.startswith("linux") or "MALLOC_ARENA_MAX" in os.environ:
         return

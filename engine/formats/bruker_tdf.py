@@ -1,9 +1,8 @@
 """Reader of Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) with the optional package opentimspy.
 
 The reader is experimental: as in opentimspy without Bruker's library, the square root of m/z is calibrated by a line over the range of the
-run, which
-causes errors of a few parts per million. Each precursor becomes one spectrum: the peaks of all its frames and scans, summed by time of
-flight.
+run, which causes errors of a few parts per million. Each precursor becomes one spectrum: the peaks of all its frames and scans, summed by
+time of flight.
 """
 
 from __future__ import annotations

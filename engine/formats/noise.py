@@ -1,9 +1,8 @@
 """Noise of fragment spectra in a run, for signal-to-noise ratios.
 
 mzML has two notations of noise: the signal-to-noise ratio of each peak (``signal to noise array``, MS:1000517); or, as Orbitraps record it,
-noise and baseline
-at sampled m/z of a spectrum (``sampled noise m/z array``, MS:1002743, ``… intensity array``, MS:1002744, ``… baseline array``,
-MS:1002745). Both are converted to noise samples, and the noise between samples is interpolated.
+noise and baseline at sampled m/z of a spectrum (``sampled noise m/z array``, MS:1002743, ``… intensity array``, MS:1002744, ``… baseline
+array``, MS:1002745). Both are converted to noise samples, and the noise between samples is interpolated.
 """
 
 from __future__ import annotations

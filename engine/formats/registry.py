@@ -1,8 +1,7 @@
 """Registry of file formats.
 
 An entry of the registry defines how a format is recognised and read, its suffixes, its name in dialogs and help texts, and its term in the
-PSI-MS
-vocabulary. This module imports no reader. docs/developers/extending.md explains how to add a format.
+PSI-MS vocabulary. This module imports no reader. docs/developers/extending.md explains how to add a format.
 """
 
 from __future__ import annotations
@@ -73,9 +72,8 @@ class FileFormat:
         results).
     writer : callable, optional
         Function that imports and returns the writer. For spectra the writer is a `proteoscope.engine.formats.writing.SpectrumWriter`,
-        constructed with
-        the spectra; for libraries a `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or a function that writes a binary
-        file.
+        constructed with the spectra; for libraries a `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or a function that
+        writes a binary file.
     roots : tuple of str
         Root elements of XML files, or texts that follow the first angle bracket.
     is_like : callable, optional

@@ -1,9 +1,8 @@
 """Translation of nucleotide databases in their reading frames, which are named by their positions.
 
 A reading frame is the sequence between two stop codons, or between a stop codon and an end of the sequence. The start of the gene in a
-reading frame is
-unknown and not needed to find peptides. Genetic codes are NCBI's (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi), from
-Biopython.
+reading frame is unknown and not needed to find peptides. Genetic codes are NCBI's
+(https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi), from Biopython.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Causes of few identifications other than tolerances (see `proteoscope.engine.identification.low_yield` for tolerances).
 
 Precursors with unusual charges and masses are counted. A sample of the spectra is searched for other ion series, and for peptides that
-other enzymes generate from the same
-proteins; these causes are reported only if they explain far more spectra than the requested settings.
+other enzymes generate from the same proteins; these causes are reported only if they explain far more spectra than the requested settings.
 """
 
 from __future__ import annotations

@@ -177,10 +177,8 @@ def plan_second_pass(
     """Plan a second pass: unidentified spectra against the identified proteins and their decoys.
 
     The pass allows more modifications (but fewer per peptide), a lower specificity and isotope errors up to `_MAXIMUM_ISOTOPES`, and thus
-    has many more
-    candidates per protein. Since there are few proteins, a wider precursor tolerance than in the first pass costs little and finds
-    precursors with
-    larger errors.
+    has many more candidates per protein. Since there are few proteins, a wider precursor tolerance than in the first pass costs little and
+    finds precursors with larger errors.
 
     Parameters
     ----------

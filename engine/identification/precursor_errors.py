@@ -9,8 +9,7 @@ and no more candidates. Rare large errors are covered only by the second pass, w
 window becomes narrower than requested: errors are a feature of rescoring, which learns the weight from wrong matches in a wider window.
 
 Confident matches include targets and decoys above the same score: a tolerance based on errors of targets only might fit wrong targets
-better than
-decoys.
+better than decoys.
 """
 
 from __future__ import annotations

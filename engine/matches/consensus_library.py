@@ -1,11 +1,9 @@
 """Spectral library of the identified spectra of a run: one entry per peptidoform, charge and set of ion series.
 
 The peaks of an entry are those of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra. Peaks of the
-mean
-that are in less than half of the spectra are omitted (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the
-peptide; the retention time is
-the median and the q-value the minimum of the spectra. Peaks are annotated with the y, b, z and c ions of the series that were searched.
-Spectra searched with different series have separate entries.
+mean that are in less than half of the spectra are omitted (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the
+peptide; the retention time is the median and the q-value the minimum of the spectra. Peaks are annotated with the y, b, z and c ions of the
+series that were searched. Spectra searched with different series have separate entries.
 """
 
 from __future__ import annotations

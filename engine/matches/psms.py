@@ -254,8 +254,7 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
 
     A decoy by reversal or shuffling has the residues of its target in another order, except for residues at which the enzyme cuts, which
     reversal moves to the neighbouring peptide. The number is therefore a hash of the remaining residues that does not depend on their
-    order.
-    Different peptides with the same composition have the same number, which only makes the folds slightly less even.
+    order. Different peptides with the same composition have the same number, which only makes the folds slightly less even.
 
     Parameters
     ----------
@@ -319,9 +318,8 @@ def search_score(psms: Psms) -> NDArray[np.float64]:
 
     The score is comparable between spectra. It is a sum of two logarithms with different weaknesses: the number of candidates expected to
     score as well by chance, fitted to the candidates of the spectrum (uncertain for few candidates), and the binomial probability of as
-    many
-    matched ions times the number of candidates (ignores intensities). The second term assumes independent ions, spreads about twice as far
-    on spectra without a correct answer, and therefore has half the weight. The result is a score, not an expected count;
+    many matched ions times the number of candidates (ignores intensities). The second term assumes independent ions, spreads about twice as
+    far on spectra without a correct answer, and therefore has half the weight. The result is a score, not an expected count;
     `Psms.expectation` is the count.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)

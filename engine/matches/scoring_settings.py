@@ -109,8 +109,7 @@ def _isotope_minimum_mass(error: int) -> float:
     """Return the peptide mass (Da) above which the isotope peak `error` is intense enough to be mistaken for the monoisotopic peak.
 
     A peptide of mass m contains m / 1800 heavy isotopes on average (averagine, Senko 1995). Relative to the monoisotopic peak, the peak
-    with k
-    heavy isotopes has an intensity of (m / 1800)^k / k! (Poisson).
+    with k heavy isotopes has an intensity of (m / 1800)^k / k! (Poisson).
     """
     if error <= 0:
         return 0.0

@@ -34,8 +34,8 @@ class MatchSummary(Summary):
         Number of protein groups accepted by protein-level q-values.
     certainty : dict
         For ``psms``, ``peptides`` and ``proteins``: accepted ``targets`` and ``decoys``, and the 95 % confidence interval of the false
-        fraction of
-        targets (``false_share_low``, ``false_share_high``; see `proteoscope.engine.statistics.target_decoy.false_share_interval`).
+        fraction of targets (``false_share_low``, ``false_share_high``; see
+        `proteoscope.engine.statistics.target_decoy.false_share_interval`).
     fdr : float
         False discovery rate of accepted results.
     has_decoys : bool

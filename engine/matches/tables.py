@@ -332,8 +332,7 @@ def error_rates(
         Prior parameters of the decoy tail.
     peptide : ndarray of int64, shape (n,), optional
         Peptide of each row, as a number. The tail is then fitted to decoy peptides (the best score of each), times the mean number of rows
-        per decoy
-        peptide (per peptide if there are no decoys). Without `peptide`, rows are considered independent.
+        per decoy peptide (per peptide if there are no decoys). Without `peptide`, rows are considered independent.
 
     Returns
     -------

@@ -149,8 +149,7 @@ def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one factor per sample that makes the median ratio between samples equal to 1.
 
     The factor of a sample is based on the median, over rows with values in all samples, of the ratios to the geometric mean over samples.
-    If
-    fewer than three rows have values in all samples, the rows with values in at least two samples are used.
+    If fewer than three rows have values in all samples, the rows with values in at least two samples are used.
 
     Parameters
     ----------
@@ -227,8 +226,7 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
         Method of computing protein amounts (see `QuantificationParameters`).
     plexes : ndarray of int64, shape (s,), or None
         Index of each sample's plex; ratios are computed only within a plex (plexes are compared by a reference, or not at all). None
-        computes
-        ratios between all samples.
+        computes ratios between all samples.
 
     Returns
     -------

@@ -176,8 +176,7 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     ------
     InputError
         If the table is invalid; contains an unknown file; contains a file, a channel of a file or a replicate of a condition twice; gives a
-        sample
-        two conditions, or two channels of a file; or gives the files of a plex different samples. The message contains the line.
+        sample two conditions, or two channels of a file; or gives the files of a plex different samples. The message contains the line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip().lower() for cell in rows[0]]

@@ -406,9 +406,8 @@ def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> di
 
     The q-value is the larger of two values. The first is the lowest q-value in the runs times the number of runs: correct peptidoforms are
     mostly the same in all runs, but false ones add up. The second is the q-value among the peptidoforms that are found in equally many
-    files
-    (one, or several): false peptidoforms accumulate among those in one file and would then be searched in all others. Without decoys, only
-    the first is used.
+    files (one, or several): false peptidoforms accumulate among those in one file and would then be searched in all others. Without decoys,
+    only the first is used.
     """
     parts = [_by_peptide(table) for table in (targets, decoys)]
     names, best, n_files = (np.concatenate([part[k] for part in parts]) for k in range(3))

@@ -166,8 +166,8 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
     """Return the index of the MS3 spectrum of each MS2 spectrum, (n,) int64; the first of several, or -1.
 
     MS3 spectra are acquired by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum of an MS3
-    spectrum is the one
-    that the file names or, if it names none, the nearest earlier one whose precursor is among the precursors of the MS3 spectrum.
+    spectrum is the one that the file names or, if it names none, the nearest earlier one whose precursor is among the precursors of the MS3
+    spectrum.
     """
     row_of = {name: row for row, name in enumerate(second.identifier)}
     place = np.searchsorted(second.index, third.index)

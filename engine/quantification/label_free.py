@@ -4,14 +4,11 @@ With FAIMS, an ion is only in the MS1 spectra of a few voltages, in different pr
 ion that several files identified at different voltages is treated as a separate ion at each voltage, so that ratios are within one voltage.
 
 Match between runs: ions identified in one file are measured in other files at their aligned times, with an estimated rate of false
-transfers.
-The transferred ions belong to peptides accepted over the whole experiment, with an accepted protein: a wrong identification would be found
-in
-other files as often as a correct one, and no decoy would show this. Each transfer has a decoy: the same ion at the same time, at an m/z
-that is typical of peptides of this charge, but where no isotope or modification of the ion is expected. Signals of decoys are due to
-chance,
-and their number estimates how many signals of transfers are. Transfers are ranked by time difference, agreement of the isotope pattern with
-the formula, and difference of the area from that in other files.
+transfers. The transferred ions belong to peptides accepted over the whole experiment, with an accepted protein: a wrong identification
+would be found in other files as often as a correct one, and no decoy would show this. Each transfer has a decoy: the same ion at the same
+time, at an m/z that is typical of peptides of this charge, but where no isotope or modification of the ion is expected. Signals of decoys
+are due to chance, and their number estimates how many signals of transfers are. Transfers are ranked by time difference, agreement of the
+isotope pattern with the formula, and difference of the area from that in other files.
 """
 
 from __future__ import annotations

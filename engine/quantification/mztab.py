@@ -1,8 +1,7 @@
 """Export of quantities as mzTab 1.0 (HUPO-PSI; Griss et al. 2014, Mol. Cell. Proteomics 13:2765): proteins and peptidoforms.
 
 Assays are samples. Study variables are conditions (or samples without a condition), with means, standard deviations and standard errors
-over
-assays.
+over assays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Descriptions of the columns of result tables, for storage, display and export.
 
 The description of a column determines the Parquet schema, the validation of untrusted tables (`proteoscope.engine.results.reader`), the
-cells
-of text files (`proteoscope.engine.results.separated`), and the headers, cells and tooltips of the window.
+cells of text files (`proteoscope.engine.results.separated`), and the headers, cells and tooltips of the window.
 """
 
 from __future__ import annotations

@@ -164,8 +164,7 @@ class TableFile:
         """Validate all rows, for readers that do not read through this class.
 
         `is_wanted` is called between chunks and may raise an exception to abort. Validated files are not validated again in this process
-        until they change.
-        The validation is not recorded on disk, since the project may be untrusted.
+        until they change. The validation is not recorded on disk, since the project may be untrusted.
 
         Raises
         ------

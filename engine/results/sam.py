@@ -121,8 +121,7 @@ class SamRecords(NamedTuple):
         SAM flags.
     places : (n, 6) int64
         Columns: index of the reference (-1 for none), position from 1, mapping quality, index of the mate's reference (-1 for none),
-        position of the
-        mate, template length.
+        position of the mate, template length.
     cigars
         CIGARs without clipping operations.
     clips : (n, 2) int64

@@ -53,12 +53,9 @@ def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return the Jensen-Shannon divergence of each column from the composition of proteins, 0 to 1.
 
     The method is that of Capra & Singh (2007, Bioinformatics 23:1875): sequences are weighted by position (Henikoff & Henikoff 1994, J.
-    Mol. Biol.
-    243:574), and the divergence is multiplied by the total weight of rows without a gap. Unlike there, neighbouring columns are not
-    averaged,
-    and the background is the composition of Robinson & Robinson (1991), as for E-values, instead of BLOSUM62's. Characters other than the
-    twenty amino acids
-    count as gaps.
+    Mol. Biol. 243:574), and the divergence is multiplied by the total weight of rows without a gap. Unlike there, neighbouring columns are
+    not averaged, and the background is the composition of Robinson & Robinson (1991), as for E-values, instead of BLOSUM62's. Characters
+    other than the twenty amino acids count as gaps.
 
     Parameters
     ----------
@@ -85,8 +82,7 @@ def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
     The method is that of Schneider & Stephens (1990, Nucleic Acids Res. 18:6097): log2(20) minus the entropy of the residues in the column,
     minus the correction for small samples, 19 / (2 ln(2) n), where n is the number of residues in the column. Gaps do not count, so that
-    the
-    correction is larger in a column with many gaps. If the correction exceeds the information, the content is 0.
+    the correction is larger in a column with many gaps. If the correction exceeds the information, the content is 0.
 
     Parameters
     ----------

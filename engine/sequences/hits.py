@@ -1,9 +1,8 @@
 """Writers of sequence search hits: the table of hits, and formats for biologists and other programs.
 
 Hits are processed as columns from the alignment to the file, without a Python loop over hits. Writers receive queries in batches, so that
-memory
-grows with the hits of a batch, not with the number of queries. They use only columns of the table of a run, so that a run can be exported
-later exactly as it was reported.
+memory grows with the hits of a batch, not with the number of queries. They use only columns of the table of a run, so that a run can be
+exported later exactly as it was reported.
 """
 
 from __future__ import annotations
@@ -850,8 +849,7 @@ def expected_counts(
     """Return the expected number of subjects with each score by chance, from the statistics of the search.
 
     The probability of a score of at least x is ``1 - exp(-E(x))``, where E is the E-value for the subject alone. Subjects of similar
-    lengths
-    are combined into a group, with the median length of the group.
+    lengths are combined into a group, with the median length of the group.
 
     Parameters
     ----------

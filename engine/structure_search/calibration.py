@@ -6,8 +6,7 @@ higher by chance than a bundle and a barrel. The constants are fitted to chains 
 
 The probability of the same fold is a logistic function of the product of both TM-scores (Xu and Zhang 2010, Bioinformatics 26:889, use only
 the TM-score) and of the length of the shorter chain. It depends neither on the database nor on the score. Because of the product, a
-fragment
-that perfectly matches a section of a chain does not have the same fold.
+fragment that perfectly matches a section of a chain does not have the same fold.
 
 All constants are in ``resources/structures/calibration.json``, computed by `benchmarks/structure_calibration.py`.
 """
@@ -114,8 +113,7 @@ def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], s
     """Return features that determine the score level of unrelated chains, (n, 3).
 
     The features are 1, the logarithm of the product of the lengths relative to the squared reference length, and the shared fraction of
-    secondary
-    structure.
+    secondary structure.
 
     Parameters
     ----------

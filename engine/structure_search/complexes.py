@@ -66,8 +66,7 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Assign rows to different columns such that the total of `worth` is maximal.
 
     Rows and columns without positive worth are not assigned. The algorithm is the Hungarian method by shortest paths (Jonker & Volgenant,
-    Computing
-    38, 1987, 325-340), which adds one row after the other in O(n^3).
+    Computing 38, 1987, 325-340), which adds one row after the other in O(n^3).
 
     Examples
     --------
@@ -108,8 +107,7 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
     """Return the database files that match the chains of a query file, best first.
 
     The sensitive mode ranks the files with the highest sums of z-scores by the sum of `relatedness`; the published mode ranks files by the
-    sum of
-    scores. The number of files is limited like the number of hits per query.
+    sum of scores. The number of files is limited like the number of hits per query.
 
     Parameters
     ----------

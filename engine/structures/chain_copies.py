@@ -76,8 +76,7 @@ def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: 
     """Return the indices of the Cα atoms at which the second and further molecules of a chain start.
 
     A molecule starts where another model starts, and where a residue occurs again. In the second case, it starts at the last break or
-    decrease
-    of the residue numbers before the repeated residue, or at the repeated residue if there is no break or decrease.
+    decrease of the residue numbers before the repeated residue, or at the repeated residue if there is no break or decrease.
 
     Parameters
     ----------

@@ -182,8 +182,7 @@ class StructureDatabase:
         """Return the path of the file from which a chain, given by index, was read.
 
         The database may come from an untrusted source and name any file. If size and time of the file differ from the recorded values, a
-        path
-        that cannot be opened is returned.
+        path that cannot be opened is returned.
         """
         source = self.content.sources[int(self.content.source[chain])]
         path = Path(source.path)

@@ -33,8 +33,7 @@ class AlignedPair:
         Residue numbers of the first aligned residues, from 1.
     query, middle, subject
         Lines of the alignment, of equal length, with ``-`` for gaps. `middle` contains the residue of identical columns, ``+`` for other
-        columns with a
-        positive score, and a blank elsewhere.
+        columns with a positive score, and a blank elsewhere.
     facts
         Lines of statistics, which are also part of `text`; may be empty.
     hit

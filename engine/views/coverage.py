@@ -37,8 +37,7 @@ class PlacedPeptide:
     """Peptide at the residues `start` to `end` (exclusive) of a protein, counted from 0.
 
     `row` is its row in the table of peptides; `lane` is the line below the sequence in which it is drawn; `modifications` contains the
-    protein
-    residue (from 0) and the name of each modification.
+    protein residue (from 0) and the name of each modification.
     """
 
     row: int

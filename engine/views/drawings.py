@@ -94,8 +94,7 @@ class Bar(Box):
     """Filled rectangle, or the circle inside it if `is_round`.
 
     `target` is the object that a click selects, `tip` is the tooltip, `opacity` (0 to 1) is that of the fill, and `outline` is the colour
-    of
-    the border, or None for no border.
+    of the border, or None for no border.
     """
 
     ink: Ink = "text"
@@ -328,8 +327,7 @@ class Axis:
     """Range, title and scale (linear, logarithmic or square root) of an axis.
 
     A square root axis starts at 0. On a logarithmic axis, values below the range are drawn at its lower end. If the title does not fit, it
-    is replaced by
-    the first of `short_titles` (longest first) that fits.
+    is replaced by the first of `short_titles` (longest first) that fits.
     """
 
     low: float

@@ -59,8 +59,7 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
     """Return the numbers of explained spectra at a false discovery rate and, if the run has a map, of all and of identified spectra.
 
     The keys are ``explained``, ``modified``, ``peptides`` and ``at_5_percent``; with a map also ``spectra`` and ``identified``. `source` is
-    any open
-    table of the run.
+    any open table of the run.
     """
     accepted = source.query(
         "SELECT count(*) FILTER (q_value <= $1) AS explained, count(*) FILTER (q_value <= $1 AND kind = 'modified') AS modified, "

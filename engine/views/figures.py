@@ -229,8 +229,7 @@ class Panel:
         mouse wheel does not zoom the y axis.
     of_view
         Function that returns a panel for a visible x range (low, high, width in pixels), with marks, y axis and `pick` for this range. Used
-        if
-        there are more marks than pixels; None if the marks do not depend on the range.
+        if there are more marks than pixels; None if the marks do not depend on the range.
     pick
         Function that returns the mark at an x and a y value, given the width and height of a pixel in axis values; None selects the nearest
         mark that has targets or tooltips.

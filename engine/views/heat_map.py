@@ -113,8 +113,7 @@ def _tree(merges: NDArray[np.float64], n_leaves: int, place: Callable[[float, fl
     """Return the lines of a tree, from merges as in `scipy.cluster.hierarchy.linkage`.
 
     `place` converts the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page. `step`
-    is
-    the distance of adjacent leaves, which limits the line width.
+    is the distance of adjacent leaves, which limits the line width.
     """
     from scipy.cluster.hierarchy import leaves_list  # the clustering has loaded it already
 

@@ -411,8 +411,7 @@ def principal_components(samples: Samples) -> Components | None:
     """Return the first two principal components of samples, from the proteins or peptides with a quantity in every sample.
 
     Return None for fewer than three samples, or fewer than three such proteins or peptides. Samples without quantities have NaN scores.
-    log2 quantities are centred per row, but
-    not scaled. The sign of a component makes its largest loading positive.
+    log2 quantities are centred per row, but not scaled. The sign of a component makes its largest loading positive.
     """
     used = np.asarray(samples.has.any(axis=0))
     rows = np.asarray(samples.has[:, used].all(axis=1))

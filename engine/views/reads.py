@@ -211,8 +211,7 @@ class ReadRow:
     """Row of the table of alignments.
 
     `text` and `interval` are the reference and the aligned range of the reference, or None; `pair` is the alignment, or None with the
-    reason
-    in `said`.
+    reason in `said`.
     """
 
     text: ShownText | None

@@ -31,8 +31,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cos
     """Return the cost of a problem by expression 4.2 of the thesis.
 
     Loads from shared memory limit the matrix product: a step loads a word of one tile, and every fourth step loads four words of the other
-    tile
-    at once.
+    tile at once.
     """
     name = "lookup" if problem == "matrix multiplication" else "integer"
     rounds: tuple[Round, ...] = PROBLEMS[problem][1](n)

@@ -16,8 +16,7 @@ class Prediction(NamedTuple):
     """Predicted seconds of a workload, by component.
 
     `operations` is the time of the kernels' operations at the measured rate; `memory` is the minimum time of moving the transferred bytes
-    once
-    through device memory.
+    once through device memory.
     """
 
     transfer: float

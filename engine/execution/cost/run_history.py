@@ -1,10 +1,8 @@
 """Predicted and measured seconds of recent runs on this machine, which correct later predictions.
 
 Other load on the machine only makes runs slower, so the fastest of the last few runs is used. If it took m seconds in a step that was
-predicted
-to take p, the correction of a step with predicted x seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`: about x m / p
-for
-long steps, and x + m - p for short steps, whose error is mostly a constant.
+predicted to take p, the correction of a step with predicted x seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`:
+about x m / p for long steps, and x + m - p for short steps, whose error is mostly a constant.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reader of BiblioSpec's libraries (blib), which Skyline writes: SQLite databases, possibly from untrusted sources.
 
 m/z are stored as float64 and intensities as float32, compressed with zlib if this is shorter (Frewen and MacCoss 2007, Curr. Protoc.
-Bioinformatics
-13.7).
+Bioinformatics 13.7).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Error rates of listed matches: the score that ranks them, and q-values from the file or estimated from its decoys.
 
 q-values in the file are used unchanged. Without them, all rank 1 matches compete in one list, and decoys estimate the number of false
-matches
-(`proteoscope.engine.statistics.target_decoy`). Without q-values and decoys, error rates are unknown.
+matches (`proteoscope.engine.statistics.target_decoy`). Without q-values and decoys, error rates are unknown.
 """
 
 from __future__ import annotations
@@ -161,8 +160,7 @@ def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: F
     """Return the rank of each match among the matches of the same spectrum, from 1, (n,) int64.
 
     Matches are ordered by the rank in the file, then by score, then by position in the file. If a spectrum has several precursors, the
-    matches
-    of all precursors are ranked together.
+    matches of all precursors are ranked together.
 
     Parameters
     ----------

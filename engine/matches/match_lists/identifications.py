@@ -80,8 +80,7 @@ class Identifications:
         Program that created the matches, or ''.
     unread : pyarrow.Table
         Matches that could not be read: ``file``, ``line`` (same meaning as `place`), ``reason``, ``value`` (the invalid value, or ''),
-        ``spectrum``,
-        ``peptide`` (as written) and ``charge``.
+        ``spectrum``, ``peptide`` (as written) and ``charge``.
     place_name : str
         Unit of `place`: ``line``, ``row`` or ``match``.
     unended : tuple of int

@@ -158,8 +158,7 @@ class SearchDescription:
         """Return all parameters as names and texts; booleans are ``true`` or ``false``, items of lists are joined by commas.
 
         If the used value of a parameter differs from the requested value, the requested value is named ``asked_NAME``. The used value has
-        the
-        name of the parameter if all passes agree, otherwise names such as ``NAME (first pass)``.
+        the name of the parameter if all passes agree, otherwise names such as ``NAME (first pass)``.
         """
         used = {name: [_text(value) for value in values] for name, values in self._used_settings.items()}
         settings = []

@@ -3,8 +3,7 @@
 GFF3 (https://github.com/The-Sequence-Ontology/Specifications/blob/master/gff3.md) counts positions from 1, and ranges include their end. A
 peptide is a ``CDS`` of phase 0, since its first base starts a codon; the score is the q-value. BED
 (https://samtools.github.io/hts-specs/BEDv1.pdf) counts from 0, and ranges exclude their end; the score is -100 log10 of the q-value, at
-most
-1000.
+most 1000.
 """
 
 from __future__ import annotations

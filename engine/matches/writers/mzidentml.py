@@ -63,8 +63,7 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
 
     All PSMs are written, including decoys and lower ranks; ``passThreshold`` is true for rank 1 targets within the false discovery rate of
     the search. The evidence of a protein group consists of its passing rank 1 PSMs, or of all rank 1 PSMs if none passes. Without PSMs the
-    list is
-    empty, which readers accept although the schema does not.
+    list is empty, which readers accept although the schema does not.
 
     Raises
     ------

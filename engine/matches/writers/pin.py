@@ -52,10 +52,8 @@ def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path
     """Write PSMs as the input of Percolator and mokapot.
 
     Features are the ``feature_*`` columns of the table (or basic features if it has none), one column per charge (such as ``charge2``), and
-    scores of
-    other engines; missing values are 0. ``ScanNr`` is the scan number if all PSMs have a scan number and come from one file. Otherwise it
-    is the index
-    of the spectrum, from 1, because Percolator distinguishes spectra by this number.
+    scores of other engines; missing values are 0. ``ScanNr`` is the scan number if all PSMs have a scan number and come from one file.
+    Otherwise it is the index of the spectrum, from 1, because Percolator distinguishes spectra by this number.
 
     Raises
     ------
