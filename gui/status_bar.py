@@ -21,9 +21,9 @@ class StatusBar(QStatusBar):
         super().__init__(parent)
         self._permanent: list[QWidget] = []
 
-    def addPermanentWidget(self, widget: QWidget, stretch: int = 0) -> None:
+    def addPermanentWidget(self, widget: QWidget, stretch: int | None = 0) -> None:
         """Add a widget to the right of the brief messages."""
-        super().addPermanentWidget(widget, stretch)
+        super().addPermanentWidget(widget, stretch or 0)
         self._permanent.append(widget)
 
     @property

@@ -245,7 +245,7 @@ class MainWindow(WindowFrame):
         self.menus.run.setEnabled(page is self.search.made_form)
         self._enable_export()
 
-    def _mark_shown(self, page: QWidget) -> None:
+    def _mark_shown(self, page: QWidget | None) -> None:
         """Select the runs of a page in the project pane, since the page may be shown by other means than their selection."""
         results = next((results for results in self.made_results() if results is page), None)
         if results is not None and results.run_id is not None:
