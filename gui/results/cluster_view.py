@@ -157,7 +157,9 @@ class ClusterView(RunView):
     def _show_spectra(self, row: int, values: Mapping[str, Any]) -> None:
         run = self._finished
         if run is not None:
-            self._reader.submit("spectra", lambda: self._compared(run, row), self._show_compared, self._fail_spectra)
+            self._reader.submit(
+                "spectra", lambda: self._compared(run, row), self._show_compared, lambda error: self.mirror.show_text(str(error))
+            )
 
     def _show_compared(self, compared: tuple[MirroredSpectra, int | None]) -> None:
         spectra, cluster_row = compared
@@ -168,9 +170,6 @@ class ClusterView(RunView):
             if position is not None:
                 self._followed = cluster_row
                 self.clusters.view.choose(position)
-
-    def _fail_spectra(self, error: Exception) -> None:
-        self.mirror.show_text(str(error))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, int | None]:
         """Return the mirrored spectra and the cluster's row, or None. Runs in the reader thread, the only one that uses these tables."""

@@ -133,7 +133,7 @@ class EvidenceView(WithStructures, RunView):
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
             # Creating the 3D panel is slow: the tables are shown first, then the panel is created and filled.
-            self._deferred.add(self._make_wanted_structures, self._show_wanted_structures)
+            self._deferred.add(self._make_wanted_structures, lambda: self._show_structures(self.structures_action.isChecked()))
         self.proteins.show_rows(takes_first=not self._wanted_form)
         self._go_to_wanted()
 
@@ -393,9 +393,6 @@ class EvidenceView(WithStructures, RunView):
     def _make_wanted_structures(self) -> None:
         if self.structures is None and self.structures_action.isChecked():
             self.structures = self._make_structures()
-
-    def _show_wanted_structures(self) -> None:
-        self._show_structures(self.structures_action.isChecked())
 
     def _make_structures(self, **options: Any) -> StructurePanel:
         panel = super()._make_structures(schemes=EVIDENCE_SCHEMES, has_lists=False)

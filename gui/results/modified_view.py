@@ -104,9 +104,8 @@ class ModifiedView(SpectraRunView):
         self._add_spectra(self.tables, self.figures)
         modifications = Pane(self.modifications.title, self.modifications)
         down_left = split(Qt.Orientation.Vertical, {modifications: 2, Pane("Tables", self.tables): 3})
-        across = split(
-            Qt.Orientation.Horizontal, {down_left: 10, Pane("Figures", self._spectra_page(), is_picture=True, tabs=self.figures): 11}
-        )
+        spectra = page_of(in_column((self.figures, 1), self.marks, spacing=0))
+        across = split(Qt.Orientation.Horizontal, {down_left: 10, Pane("Figures", spectra, is_picture=True, tabs=self.figures): 11})
         down = split(Qt.Orientation.Vertical, {Pane("Mass shifts", self._histogram_page(), is_picture=True): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
         # Rows can be added to or removed from the selection without a change of the current row.
@@ -266,9 +265,6 @@ class ModifiedView(SpectraRunView):
         run = self._finished
         if run is not None:
             self._reader.submit("spectrum", lambda: self._match(run, row), partial(self._show_compared, row), self._fail_spectrum)
-
-    def _spectra_page(self) -> QWidget:
-        return page_of(in_column((self.figures, 1), self.marks, spacing=0))
 
     def _refuse_mark(self, row: int, why: str) -> None:
         self.message.emit(why)

@@ -263,14 +263,18 @@ class StructurePanel(QWidget):
             "&Reset the view", "0", lambda: canvas.reset(), "reset", "Show everything from the most informative direction"
         )
         self.aligned_action = self._action(
-            "Centre on the &aligned part", "A", self._fit_aligned, "", "Zoom to the residues aligned with the selected hit"
+            "Centre on the &aligned part",
+            "A",
+            lambda: canvas.fit(self.scene.aligned_points()),
+            "",
+            "Zoom to the residues aligned with the selected hit",
         )
         self.centre_action = self._action(
             "&Centre on the picked residue", "C", self._centre_pick, "", "Rotate around the last picked residue"
         )
         self.spin_action = self._action("&Spin", "Space", canvas.spin, "run", "Rotate continuously", is_checked=False)
         self.perspective_action = self._action("&Perspective", "P", canvas.set_perspective, tip="Perspective projection", is_checked=True)
-        self.fog_action = self._action("&Fog", "F", self._choose_fog, tip="Fade distant parts", is_checked=True)
+        self.fog_action = self._action("&Fog", "F", canvas.set_fog, tip="Fade distant parts", is_checked=True)
         self.label_action = self._action("&Names of picked residues", "L", self._write("residues"), is_checked=True)
         self.ends_action = self._action("Ends of the chains (N, C)", "N", self._write("ends"), is_checked=True)
         self.legend_action = self._action("Legen&d", "G", self._write("legend"), is_checked=True)
@@ -307,7 +311,7 @@ class StructurePanel(QWidget):
         self.lists_action = self._action(
             "&Lists of superposed hits and aligned pairs",
             "B",
-            self._show_lists,
+            lambda are_shown: self.tabs.setVisible(are_shown),
             "results",
             "Show the superposed hits and the aligned pairs",
             is_checked=True,
@@ -436,9 +440,6 @@ class StructurePanel(QWidget):
         self.scene.extent = name
         self._changed()
 
-    def _choose_fog(self, has_fog: bool) -> None:
-        self.canvas.set_fog(has_fog)
-
     def _choose_side_chains(self, are_wanted: bool) -> None:
         self._wants_side_chains = are_wanted
         self.pick(self.scene.picks)
@@ -454,12 +455,6 @@ class StructurePanel(QWidget):
             self.canvas.update()
 
         return write
-
-    def _show_lists(self, are_shown: bool) -> None:
-        self.tabs.setVisible(are_shown)
-
-    def _fit_aligned(self) -> None:
-        self.canvas.fit(self.scene.aligned_points())
 
     def _centre_pick(self) -> None:
         if self.scene.picks:
