@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, QTimer, SignalInstance
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
@@ -13,6 +14,7 @@ from proteoscope.gui.icons import set_icon
 __all__ = ["action_of", "add_choices", "delayed", "repeated"]
 
 Keys = QKeySequence.StandardKey | str
+_Choice = TypeVar("_Choice", bound=Hashable)
 
 
 def action_of(
@@ -54,32 +56,32 @@ def action_of(
     return action
 
 
-def add_choices(menu: QMenu, choices: dict[str, str], chosen: str, choose: Callable[[str], object]) -> dict[str, QAction]:
-    """Add actions to a menu and check one of them.
+def add_choices(
+    menu: QMenu, choices: Mapping[_Choice, str], chosen: _Choice | None, choose: Callable[[_Choice], object]
+) -> dict[_Choice, QAction]:
+    """Add checkable actions to a menu; checking one unchecks the others.
 
     Parameters
     ----------
     menu : QMenu
         The menu.
-    choices : dict of str to str
-        Texts by name, in their order.
-    chosen : str
-        Name of the checked action, or ''.
+    choices : mapping of object to str
+        Texts by choice, in their order.
+    chosen : object or None
+        The choice whose action is checked.
     choose : callable
-        Called with the name of the action that the user triggers.
+        Called with the choice that the user makes.
 
     Returns
     -------
-    dict of str to QAction
-        The actions by name.
+    dict of object to QAction
+        The actions by choice.
     """
     group, actions = QActionGroup(menu), {}
-    for name, text in choices.items():
-        actions[name] = menu.addAction(text)
-        actions[name].setCheckable(True)
-        actions[name].setChecked(name == chosen)
-        actions[name].triggered.connect(lambda _=False, name=name: choose(name))
-        group.addAction(actions[name])
+    for choice, text in choices.items():
+        actions[choice] = group.addAction(QAction(text, menu, checkable=True, checked=choice == chosen))
+        actions[choice].triggered.connect(lambda _=False, choice=choice: choose(choice))
+    menu.addActions(group.actions())
     return actions
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar, QToolButton
 
 from proteoscope.engine.entry import Search
+from proteoscope.gui.actions import add_choices
 from proteoscope.gui.dialogs import about
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.settings import FONT_SCALES
@@ -140,8 +141,6 @@ class Menus:
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
         self.devices = self._action("&Devices", "database", "Ctrl+4", actions.show_devices, checkable=True)
-        self.themes: dict[str, QAction] = {}
-        self.font_scales: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)
         self.undo, self.redo = undo_stack.undo_action, undo_stack.redo_action
         for action, icon_name in ((self.undo, "undo"), (self.redo, "redo")):
@@ -187,21 +186,9 @@ class Menus:
         for dock in docks:
             view_menu.addAction(dock.toggleViewAction())
         theme_menu = view_menu.addMenu("&Theme")
-        group = QActionGroup(self._window)
-        for choice, text in _THEMES:
-            action = theme_menu.addAction(text)
-            action.setCheckable(True)
-            action.triggered.connect(partial(actions.set_theme, choice))
-            group.addAction(action)
-            self.themes[choice] = action
+        self.themes = add_choices(theme_menu, dict(_THEMES), None, actions.set_theme)
         size_menu = view_menu.addMenu("Font si&ze")
-        sizes = QActionGroup(self._window)
-        for percent in FONT_SCALES:
-            action = size_menu.addAction(f"{percent} %")
-            action.setCheckable(True)
-            action.triggered.connect(partial(actions.set_font_scale, percent))
-            sizes.addAction(action)
-            self.font_scales[percent] = action
+        self.font_scales = add_choices(size_menu, {percent: f"{percent} %" for percent in FONT_SCALES}, None, actions.set_font_scale)
         help_menu = self.help = bar.addMenu("&Help")
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 

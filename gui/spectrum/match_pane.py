@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton, QWidget
 
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.views.annotation import IonSettings
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
+from proteoscope.gui.actions import add_choices
 from proteoscope.gui.buttons import menu_button
 from proteoscope.gui.layouts import in_column
 from proteoscope.gui.spectrum.mark_bar import MarkBar
@@ -83,10 +83,10 @@ class MatchPane(QWidget):
         """The PSM that the user set as the reference spectrum, or None."""
         self._shown: ShownMatch | None = None
         self.marks = MarkBar()
-        self._below = QActionGroup(self)
         menu = QMenu(self, toolTipsVisible=True)
-        self.below_actions: dict[Below, QAction] = {below: self._add_choice(menu, below) for below in get_args(Below)}
-        self.below_actions["nothing"].setChecked(True)
+        self.below_actions = add_choices(menu, {below: text for below, (text, _) in _TITLES.items()}, "nothing", self._set_below)
+        for below, (_, tip) in _TITLES.items():
+            self.below_actions[below].setToolTip(tip)
         self.below_actions["reference"].setEnabled(False)
         menu.addSeparator()
         self.reference_action = menu.addAction("&Use this spectrum as reference")
@@ -158,15 +158,6 @@ class MatchPane(QWidget):
         self.spectrum.show_text("")
         self.mirror.show_spectra(spectrum)
         self._views.setCurrentWidget(self.mirror)
-
-    def _add_choice(self, menu: QMenu, below: Below) -> QAction:
-        text, tip = _TITLES[below]
-        action = menu.addAction(text)
-        action.setCheckable(True)
-        action.setToolTip(tip)
-        action.triggered.connect(lambda: self._set_below(below))
-        self._below.addAction(action)
-        return action
 
     def _set_below(self, below: Below) -> None:
         self.below_actions[below].setChecked(True)
