@@ -21,6 +21,7 @@ from proteoscope.gui.forms.path_line import OutputLine, ProjectLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
 from proteoscope.gui.labels import described, label_of, toned_label
+from proteoscope.gui.layouts import STRETCH
 from proteoscope.gui.tasks import ConversionTask
 
 __all__ = ["ConversionDialog"]
@@ -69,15 +70,13 @@ class ConversionDialog(JobDialog):
         self.out = OutputLine("&File to write", f"the file for the spectra; its extension sets the format: {names}", names, self._suffixes)
         self._frames = {line: Outlined(line) for line in (self.charges, self.masses, self.times)}
         self._lay_out()
-        for signal in (
+        self.check_on(
             self.spectra.changed,
             self.project.changed,
             self.out.changed,
             self.which.currentIndexChanged,
             *(line.textChanged for line in self._frames),
-        ):
-            signal.connect(self.check)
-        self.check()
+        )
 
     def validation_error(self) -> str:
         """Return why the conversion cannot start, or ''."""
@@ -144,8 +143,6 @@ class ConversionDialog(JobDialog):
             "MS2 spectra are written as the searches read them: peaks sorted by m/z, profiles as centroids. "
             "Only spectra that pass all filters are written."
         )
-        files = Section("Spectra")
-        files.grid.addWidget(self.spectra, 0, 0, 1, 3)
         choices = Section("Filter")
         grid: QGridLayout = choices.grid
         for column, (line, frame) in enumerate(self._frames.items()):
@@ -157,10 +154,7 @@ class ConversionDialog(JobDialog):
         grid.addWidget(self.project, 2, 1, 1, 2)
         self.cancel_button.setToolTip("Stop writing without leaving a file")
         self.close_button.setToolTip("Close this dialog; writing continues")
-        page = self.page()
-        for widget in (words, files, choices, self.out, self.stage, self.progress):
-            page.addWidget(widget)
-        page.addStretch(1)
+        self.lay_out(words, Section("Spectra", self.spectra), choices, self.out, self.stage, self.progress, STRETCH)
 
 
 def _line(name: str, hint: str, help: str) -> QLineEdit:

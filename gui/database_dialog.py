@@ -112,9 +112,7 @@ class DatabaseDialog(JobDialog):
         self.left_out = QTableView()
         self._lay_out(words)
         self.sources.changed.connect(self._suggest_folder)
-        for signal in (self.sources.changed, self.folder.changed, self.confidence.lineEdit().textChanged):
-            signal.connect(self.check)
-        self.check()
+        self.check_on(self.sources.changed, self.folder.changed, self.confidence.lineEdit().textChanged)
 
     def validation_error(self) -> str:
         """Return why the build cannot start, or ''."""
@@ -171,8 +169,7 @@ class DatabaseDialog(JobDialog):
             QGuiApplication.clipboard().setText("\n".join("\t".join(model.rows[row]) for row in chosen))
 
     def _lay_out(self, words: QLabel) -> None:
-        card = Section("Input structures")
-        card.grid.addWidget(self.sources, 0, 0, 1, 3)
+        card = Section("Input structures", self.sources)
         confidence = label_of("&Minimum pLDDT of predicted structures", self.confidence)
         confidence.setToolTip(self.confidence.toolTip())
         line = in_row(confidence, self._confidence_frame, STRETCH)
@@ -194,12 +191,4 @@ class DatabaseDialog(JobDialog):
         copy.activated.connect(self._copy)
         self.cancel_button.setToolTip("Stop building; structures read so far are cached for the next build")
         self.close_button.setToolTip("Close this dialog; a running build continues")
-        page = self.page()
-        page.addWidget(words)
-        page.addWidget(card)
-        page.addWidget(self.folder)
-        page.addLayout(line)
-        page.addWidget(self.stage)
-        page.addWidget(self.progress)
-        page.addWidget(table, 1)
-        page.addStretch(0)
+        self.lay_out(words, card, self.folder, line, self.stage, self.progress, (table, 1), 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import QLocale, Qt, Signal, SignalInstance
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QLabel, QProgressBar, QPushButton, QWidget
 
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.gui.bridge import JobBridge
@@ -16,7 +16,7 @@ from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.labels import described
-from proteoscope.gui.layouts import STRETCH, in_column, in_row
+from proteoscope.gui.layouts import STRETCH, Item, in_column, in_row, page_of
 from proteoscope.gui.scrolling_layout import PageScroll, fit_dialog
 
 __all__ = ["JobDialog"]
@@ -140,15 +140,18 @@ class JobDialog(QDialog):
         paths, _ = dropped_paths(event.mimeData())
         self._inspector.all_within(paths, lambda inspection: self._files.take(inspection.files))
 
-    def page(self) -> QVBoxLayout:
-        """Create the scrolling page above the buttons and return its layout. The buttons stay visible on small screens."""
-        content = QWidget()
-        page = in_column(on=content, spacing=10)
-        self._area = PageScroll(content)
+    def lay_out(self, *items: Item) -> None:
+        """Place items (see `in_column`) on a scrolling page above the buttons. The buttons stay visible on small screens."""
+        self._area = PageScroll(page_of(in_column(*items, spacing=10)))
         in_column(
             (self._area, 1), in_row(STRETCH, self.action_button, self.cancel_button, self.close_button), on=self, margins=None, spacing=10
         )
-        return page
+
+    def check_on(self, *signals: SignalInstance) -> None:
+        """Check the fields now and whenever one of the signals is emitted."""
+        for signal in signals:
+            signal.connect(self.check)
+        self.check()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
-__all__ = ["STRETCH", "add_tabs", "bar_of", "hide_in_place", "in_column", "in_row", "page_of", "scroll_of", "tabs_of"]
+__all__ = ["STRETCH", "Item", "add_tabs", "bar_of", "hide_in_place", "in_column", "in_row", "page_of", "scroll_of", "tabs_of"]
 
 STRETCH = 1
 """Item that takes the space that is left; a multiple takes more of it."""

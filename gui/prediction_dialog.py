@@ -58,9 +58,7 @@ class PredictionDialog(JobDialog):
         endings = ", ".join(suffixes)
         self.out = OutputLine("&Library to write", f"the file for the library; its extension sets the format: {endings}", endings, suffixes)
         self._lay_out()
-        for signal in (self.proteins.changed, self.parameters.changed, self.out.changed):
-            signal.connect(self.check)
-        self.check()
+        self.check_on(self.proteins.changed, self.parameters.changed, self.out.changed)
 
     def validation_error(self) -> str:
         """Return why the prediction cannot start, or ''."""
@@ -94,15 +92,8 @@ class PredictionDialog(JobDialog):
             "Predicts the beam-type (HCD) spectra of the peptides of proteins: b and y ions. A modified residue has the intensities "
             "of the unmodified residue and the modified mass; neutral losses and retention times are not predicted."
         )
-        files = Section("Proteins")
-        files.grid.addWidget(self.proteins, 0, 0, 1, 3)
         self.cancel_button.setToolTip("Stop predicting without leaving a file")
         self.close_button.setToolTip("Close this dialog; a running prediction continues")
         area = scroll_of(self.parameters)
         area.setMinimumWidth(self.parameters.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
-        page = self.page()
-        page.addWidget(words)
-        page.addWidget(files)
-        page.addWidget(area, 1)
-        for widget in (self.out, self.stage, self.progress):
-            page.addWidget(widget)
+        self.lay_out(words, Section("Proteins", self.proteins), (area, 1), self.out, self.stage, self.progress)

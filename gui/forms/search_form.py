@@ -613,22 +613,14 @@ class SearchForm(QWidget):
     def _lay_out(self) -> None:
         cards = Columns()
         for field in self.inputs.values():
-            card = Section(field.spec.title)
-            card.grid.addWidget(field, 0, 0, 1, 3)
-            cards.add(card)
+            cards.add(Section(field.spec.title, field))
         if self.given_project is None or self.options or self._paths:
             cards.add(self._project_card())
         for option in self.search.options:
             if option.name in self.designs:
-                card = Section(option.title)
-                card.grid.addWidget(self.designs[option.name], 0, 0, 1, 3)
-                cards.add(card)
-        preset_card = Section("Preset")
-        preset_card.grid.addWidget(self.presets, 0, 0, 1, 3)
-        cards.add(preset_card)
-        device_card = Section("Device")
-        device_card.grid.addWidget(self.device, 0, 0, 1, 3)
-        cards.add(device_card)
+                cards.add(Section(option.title, self.designs[option.name]))
+        cards.add(Section("Preset", self.presets))
+        cards.add(Section("Device", self.device))
         content = in_column(
             in_row(heading(f"New {self.search.name}", 1.5), STRETCH, self.last_button),
             cards,
@@ -657,11 +649,8 @@ class SearchForm(QWidget):
         )
 
     def _project_card(self) -> Section:
-        card = Section("Project" if self.given_project is None else "Options")
-        if self.given_project is None:
-            card.grid.addWidget(self.project, 0, 0, 1, 3)
-        for widget in (*self.options.values(), *self._paths.values()):
-            card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
+        options = (*self.options.values(), *self._paths.values())
+        card = Section("Project", self.project, *options) if self.given_project is None else Section("Options", *options)
         for option in self.search.options:
             if option.name in self.runs:
                 self._place_run(card, option)

@@ -14,15 +14,25 @@ __all__ = ["Columns", "Section"]
 
 
 class Section(Card):
-    """A card of a form: a title above a grid with three columns. The middle column takes the free space."""
+    """A card of a form: a title above a grid with three columns. The middle column takes the free space.
 
-    def __init__(self, title: str) -> None:
+    Parameters
+    ----------
+    title : str
+        Title of the card.
+    *widgets : QWidget
+        Widgets below each other in the first rows of the grid, across its columns.
+    """
+
+    def __init__(self, title: str, *widgets: QWidget) -> None:
         super().__init__()
         self.title = heading(title)
         self.grid = QGridLayout()
         self.grid.setHorizontalSpacing(8)
         self.grid.setVerticalSpacing(2)
         self.grid.setColumnStretch(1, 1)
+        for row, widget in enumerate(widgets):
+            self.grid.addWidget(widget, row, 0, 1, 3)
         in_column(self.title, self.grid, on=self, margins=(14, 10, 10, 12))
 
 
