@@ -9,6 +9,7 @@ The rules are in `installer/language.toml`. Code blocks and code spans of Markdo
 from __future__ import annotations
 
 import ast
+import gc
 import io
 import re
 import sys
@@ -56,10 +57,22 @@ class Rules:
         self.exceptions: list[dict] = settings.get("exceptions", [])
         self._words = [(re.compile(rf"\b({_spaced(words)})\b"), use) for words, use in settings["words"].items()]
         self._openings = [(re.compile(rf"({words})\b"), use) for words, use in settings["openings"].items()]
+        self._any_word = _any_of(map(_spaced, settings["words"]))
+        self._any_name = _any_of(map(re.escape, self.names))
+
+    def may_find_words(self, text: str) -> bool:
+        """Return False if no part of a text has a word to avoid; True does not mean that one has."""
+        return bool(self._any_word.search(_plain(text)))
+
+    def may_find_names(self, text: str) -> bool:
+        """Return False if no name in a text is one to avoid; True does not mean that one is."""
+        return bool(self._any_name.search(text))
 
     def in_text(self, path: str, line: int, text: str) -> Iterator[Finding]:
         """Find words to avoid in a text that starts at the given line of a file."""
-        plain = _INDENTATION.sub("\n", _WORD_BREAK.sub(" ", text).lower())
+        plain = _plain(text)
+        if not self._any_word.search(plain):
+            return
         for pattern, use in self._words:
             for match in pattern.finditer(plain):
                 yield Finding(path, line + plain.count("\n", 0, match.start()), " ".join(match[0].split()), use)
@@ -96,17 +109,28 @@ def findings_of_file(rules: Rules, name: str, text: str) -> Iterator[Finding]:
     if not name.endswith((".py", ".pyi")):
         yield from rules.in_text(name, 1, text)
         return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+    # Most files have none of the words, and their tokens and expressions need not be separated.
+    for token in tokenize.generate_tokens(io.StringIO(text).readline) if rules.may_find_words(text) else ():
         if token.type in (tokenize.COMMENT, tokenize.STRING, tokenize.NAME) or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
             yield from rules.in_text(name, token.start[0], token.string)
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    for node in _statements(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node):
             docstring = node.body[0]
             yield from rules.in_docstring(name, docstring.lineno, ast.get_docstring(node) or "")
+    for node in ast.walk(tree) if rules.may_find_names(text) else ():
         if isinstance(node, ast.arg) and node.arg in rules.names:
             yield Finding(name, node.lineno, node.arg, rules.names[node.arg])
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in rules.names:
             yield Finding(name, node.lineno, node.id, rules.names[node.id])
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """List a node and the statements in it, without their expressions, which are most nodes."""
+    yield node
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(node, field, ()):
+            yield from _statements(inner)
 
 
 def check(rules: Rules, folder: Path, paths: Sequence[str]) -> list[str]:
@@ -130,6 +154,16 @@ def _spaced(words: str) -> str:
     return words.replace(" ", r"\s")
 
 
+def _plain(text: str) -> str:
+    """Return the text in lower case, with the words of names separated and without indentation."""
+    return _INDENTATION.sub("\n", _WORD_BREAK.sub(" ", text).lower())
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds any of several expressions as whole words, and nothing without them."""
+    return re.compile(rf"\b(?:{'|'.join(f'(?:{expression})' for expression in words) or '(?!)'})\b")
+
+
 def main(paths: Sequence[str]) -> int:
     """Check the given paths, or by default those listed as clean, and return the exit code."""
     rules = read_rules()
@@ -139,4 +173,5 @@ def main(paths: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    gc.disable()  # syntax trees are freed without it
     sys.exit(main(sys.argv[1:]))
