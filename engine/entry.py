@@ -280,13 +280,20 @@ class Export:
 class Command(NamedTuple):
     """An additional sub-command of a search.
 
-    `add` declares its arguments, and `run` executes it. `parameters` is a callable that returns its `SearchParameters` class, or None.
+    Attributes
+    ----------
+    add
+        Function that declares its arguments.
+    run
+        Function that executes it and returns the result for ``--json``.
+    parameters
+        Callable that returns its `SearchParameters` class, or None.
     """
 
     name: str
     help: str
     add: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Progress], None]
+    run: Callable[[argparse.Namespace, Progress], dict[str, Any]]
     parameters: Callable[[], type[SearchParameters]] | None = None
 
     @property

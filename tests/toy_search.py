@@ -100,10 +100,13 @@ def export_composition(project: Project, request: ExportRequest, progress: Progr
     return [path for path, _ in parts]
 
 
-def _list_residues(options: argparse.Namespace, progress: Progress) -> None:
+def _list_residues(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     """Run a sub-command of the search."""
     proteins = read_proteins([options.proteins], progress=progress)
-    print("".join(sorted({residue for i in range(len(proteins)) for residue in proteins.sequence(i)})))
+    residues = "".join(sorted({residue for i in range(len(proteins)) for residue in proteins.sequence(i)}))
+    if not options.json:
+        print(residues)
+    return {"residues": residues}
 
 
 COMPOSITION = Search(

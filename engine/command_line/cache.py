@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project, searches
-from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.command_line.terminal import show_result
 from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ def add_cache(commands: Any) -> None:
         metavar="KIND",
         help=f"clear the cache: one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
     )
-    parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_cache)
 
 
@@ -62,23 +60,21 @@ def _cache(options: argparse.Namespace) -> None:
     if options.clear in (None, "all", _CHECKPOINTS):
         checkpoints = _checkpoints(is_cleared=not is_list)
     listed = [*indexes, *checkpoints]
-    if options.json:
-        rows = [
-            {"kind": index.kind, "bytes": index.bytes, "used": index.used.isoformat(), "made_from": index.title, "path": str(index.folder)}
-            for index in listed
-        ]
-        print(json.dumps({"folder": str(project.cache.cache_folder()), "kept" if is_list else "removed": rows}, indent=2))
-        return
+    rows = [
+        {"kind": index.kind, "bytes": index.bytes, "used": index.used.isoformat(), "made_from": index.title, "path": str(index.folder)}
+        for index in listed
+    ]
     total = sum(index.bytes for index in listed)
-    if is_list:
-        for index in listed:
-            # The title contains file names, which may contain anything.
-            say(f"{index.kind:<11} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
+    lines = [
+        f"{index.kind:<11} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}"
+        for index in (listed if is_list else ())
+    ]
     done = "stored" if is_list else "removed"
     counts = [counted(len(indexes), "index", "indexes")] if options.clear != _CHECKPOINTS else []
     if checkpoints or not counts:
         counts.append(counted(len(checkpoints), "checkpoint", "checkpoints"))
-    say(f"{', '.join(counts)}, {_size(total)}, {done}: {project.cache.cache_folder()}")
+    lines.append(f"{', '.join(counts)}, {_size(total)}, {done}: {project.cache.cache_folder()}")
+    show_result(options, {"folder": str(project.cache.cache_folder()), "kept" if is_list else "removed": rows}, lines)
 
 
 def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:

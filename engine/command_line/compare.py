@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project as project_package
 from proteoscope.engine import views
 from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
-from proteoscope.engine.command_line.terminal import interruptible, say
+from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     from proteoscope.engine.views.finished_run import FinishedRun
@@ -52,7 +50,6 @@ def add_compare(commands: Any) -> None:
         help="put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula",
     )
     add_figure_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the overlaps for scripts")
     parser.set_defaults(command=_compare)
 
 
@@ -62,9 +59,12 @@ def _compare(options: argparse.Namespace) -> None:
     if not 0 <= options.mirrors <= _MAXIMUM_MIRRORS:
         raise ParameterError(f"--mirrors is {options.mirrors!s:.24}; expected 0 to {_MAXIMUM_MIRRORS:,}")
 
-    figures, folder, progress = figure_format(options), Path(options.out), Progress()
+    figures, folder = figure_format(options), Path(options.out)
     project_package.outputs.check_folder_of_outputs(folder)
-    with interruptible(progress), views.run_comparison.compare_runs(_runs(options), progress) as comparison:
+    with (
+        command_progress(options, shows_stages=False) as progress,
+        views.run_comparison.compare_runs(_runs(options), progress) as comparison,
+    ):
         project_package.outputs.check_outputs([folder / name for name in views.comparison_tables.comparison_files()], [], None)
         written = views.comparison_tables.write_comparison(
             comparison,
@@ -75,10 +75,9 @@ def _compare(options: argparse.Namespace) -> None:
             spreadsheet_safe=options.spreadsheet_safe,
             figures=figures,
         )
-        if options.json:
-            print(json.dumps(_as_json(comparison, options.threshold, written), indent=2))
-        else:
-            _say(comparison, options.threshold, folder, len(written))
+        for note in comparison.notes:
+            progress.message(note, "warning")
+        show_result(options, _as_json(comparison, options.threshold, written), _lines(comparison, options.threshold, folder, len(written)))
 
 
 def _runs(options: argparse.Namespace) -> list[FinishedRun]:
@@ -123,14 +122,12 @@ def _as_json(comparison: RunComparison, threshold: float, written: list[Path]) -
     return {"threshold": threshold, "runs": runs, "overlaps": overlaps, "notes": comparison.notes, "files": [str(path) for path in written]}
 
 
-def _say(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> None:
-    for note in comparison.notes:
-        say(note, sys.stderr)
+def _lines(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> Iterator[str]:
     for symbol, label, run in zip(comparison.symbols, comparison.labels, comparison.runs, strict=True):
-        say(f"{symbol}  {label}: {run.run.message or run.run.kind}")
-    say(f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{symbol:>9}" for symbol in comparison.symbols) + f"{'all':>9}{'any':>9}")
+        yield (f"{symbol}  {label}: {run.run.message or run.run.kind}")
+    yield (f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{symbol:>9}" for symbol in comparison.symbols) + f"{'all':>9}{'any':>9}")
     for level in views.run_comparison.LEVELS:
         accepted = comparison.accepted_from(level.name) <= threshold
         counts = [*accepted.sum(0).tolist(), int(accepted.all(1).sum()), int(accepted.any(1).sum())]
-        say(f"{level.plural:<24}" + "".join(f"{count:>9,}" for count in counts))
-    say(f"{n_files} files: {folder}")
+        yield (f"{level.plural:<24}" + "".join(f"{count:>9,}" for count in counts))
+    yield (f"{n_files} files: {folder}")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from proteoscope.engine import matches, spectra
-from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
+from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
 from proteoscope.engine.command_line.search import thread_count
-from proteoscope.engine.command_line.terminal import say, terminal_progress
+from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import format_names, select_formats
 from proteoscope.engine.results.counts import counted
@@ -37,7 +37,13 @@ def add_convert(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("spectra", nargs="+", metavar="SPECTRA", help=f"{format_names('spectra')} files, also gzipped")
-    parser.add_argument("--out", required=True, type=output_name, metavar="FILE", help="file to write; - for standard output")
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=output_name,
+        metavar="FILE",
+        help="file to write; - for standard output",
+    )
     parser.add_argument("--format", choices=[name.lower() for name in formats], help="what to write there (default: by the ending of FILE)")
     parser.add_argument("--charge", metavar="Z[,Z]", help="only spectra of precursors with one of these charges, as 2,3")
     parser.add_argument(
@@ -53,28 +59,30 @@ def add_convert(commands: Any) -> None:
         "--strict", action="store_true", help="refuse files with spectra that cannot be read, in place of leaving these out"
     )
     parser.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads (default: all)")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(command=_convert)
 
 
 def _convert(options: argparse.Namespace) -> None:
     selection = _selection(options)
     is_printed = options.out == STANDARD_OUTPUT
-    if is_printed and not options.format:
-        raise ParameterError("standard output has no ending that names a format; give --format too")
+    if is_printed:
+        check_printed(options)
 
     folder, identified = options.unidentified if options.identified is None else options.identified, None
     if folder is not None:
         q_value = 0.01 if options.q_value is None else options.q_value
         identified = matches.conversion.IdentifiedIn(Path(folder), options.identified is not None, options.run or "", q_value)
-    files = tuple(map(Path, options.spectra))
-    with output_file(options.out) as out, terminal_progress(is_quiet=options.quiet) as progress:
+    with (
+        output_file(options.out) as out,
+        command_progress(options) as progress,
+    ):
         request = matches.conversion.ConversionRequest(
-            files, out, options.format or "", selection, identified, options.strict, options.threads
+            tuple(map(Path, options.spectra)), out, options.format or "", selection, identified, options.strict, options.threads
         )
         done = matches.conversion.convert_spectra(request, progress)
-    if not options.quiet and not is_printed:
-        say(f"{done.n_written:,} of {counted(done.n_spectra, 'spectrum', 'spectra')} written: {options.out}")
+    record = {"out": options.out, "n_written": done.n_written, "n_spectra": done.n_spectra, "messages": progress.messages}
+    line = f"{done.n_written:,} of {counted(done.n_spectra, 'spectrum', 'spectra')} written: {options.out}"
+    show_result(options, record, [] if is_printed else [line])
 
 
 def _selection(options: argparse.Namespace) -> spectra.selection.SpectrumSelection:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine, kernels
 from proteoscope.engine import execution, views
-from proteoscope.engine.command_line.terminal import say, terminal_progress
+from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
+from proteoscope.engine.command_line.terminal import command_progress, say, show_result
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution import cost
 
 if TYPE_CHECKING:
     from proteoscope.engine.execution.cost.parameters import DeviceParameters
+    from proteoscope.engine.execution.devices import Device
 
 __all__ = ["add_compile", "add_cost_model", "add_devices"]
 
@@ -39,7 +42,6 @@ def add_devices(commands: Any) -> None:
         epilog="Estimates and --device auto use the measurements. Compiling adds time once.",
     )
     parser.add_argument("--calibrate", action="store_true", help="measure each device, a few seconds for each")
-    parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_devices)
 
 
@@ -47,41 +49,41 @@ def _devices(options: argparse.Namespace) -> None:
     execution.devices.gpus.cache_clear()  # report the present state, not a cached one
     result = execution.devices.devices()
     if options.calibrate:
-        with terminal_progress(is_quiet=options.json) as progress:
+        with command_progress(options) as progress:
             engine.calibration.calibrate(result, progress)
     threads = execution.threads.available_threads()
     calibrations = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in result if device.usable}
-    if options.json:
-        every = [{**asdict(device), "measured": _json(calibrations.get(device.name))} for device in result]
-        print(json.dumps(every, indent=2))
-        return
+    record = [{**asdict(device), "measured": _json(calibrations.get(device.name))} for device in result]
+    show_result(options, record, _device_lines(result, calibrations))
+
+
+def _device_lines(result: Iterable[Device], calibrations: Mapping[str, DeviceParameters | None]) -> Iterator[str]:
     for device in result:
         state = "usable" if device.usable else f"not usable: {device.reason}"
         memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
-        say(f"{device.name:<8} {device.description}{memory}, {state}")
+        yield (f"{device.name:<8} {device.description}{memory}, {state}")
         if measured := calibrations.get(device.name):
-            _print(measured)
+            yield from _measured_lines(measured)
 
 
 def _json(measured: DeviceParameters | None) -> Any:
     return None if measured is None else json.loads(measured.model_dump_json())
 
 
-def _print(measured: DeviceParameters) -> None:
+def _measured_lines(measured: DeviceParameters) -> Iterator[str]:
     if not measured.is_processor:
         moved = measured.transfers
         rates = " and ".join(f"{1e-9 / beta:.1f} GB/s" if beta else "?" for beta in (moved.beta(True), moved.beta(False)))
-        say(f"         transfers {rates} to and from it, {1e6 * moved.alpha(True):.1f} and {1e6 * moved.alpha(False):.1f} us to begin")
+        yield (f"         transfers {rates} to and from it, {1e6 * moved.alpha(True):.1f} and {1e6 * moved.alpha(False):.1f} us to begin")
     rates = ", ".join(f"{name} {rate:.2e}/s" for name, rate in measured.rates.items())
-    say(f"         launch {1e6 * measured.sigma:.1f} us, memory {measured.memory_bandwidth / 1e9:,.0f} GB/s, {rates}")
-    say(f"         measured for {', '.join(measured.kinds) or 'no kind of work'}")
+    yield (f"         launch {1e6 * measured.sigma:.1f} us, memory {measured.memory_bandwidth / 1e9:,.0f} GB/s, {rates}")
+    yield (f"         measured for {', '.join(measured.kinds) or 'no kind of work'}")
 
 
 def add_compile(commands: Any) -> None:
     """Add ``compile`` to the sub-commands, which are argparse's sub-parsers."""
     parser = commands.add_parser("compile", help="compile what searches compute with, ahead of the first search", epilog=_COMPILING)
     parser.add_argument("--processes", type=int, metavar="N", help="processes that compile, at most eight (default: one for each core)")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(command=_compile)
 
 
@@ -89,30 +91,32 @@ def _compile(options: argparse.Namespace) -> None:
     if options.processes is not None and options.processes < 1:
         raise ParameterError(f"--processes {options.processes}: there must be at least 1")
     groups = kernels.cpu.signatures.kernel_groups()
-    with terminal_progress(is_quiet=options.quiet) as progress:
+    with command_progress(options) as progress:
         failures = execution.precompile.compile_kernels(groups, progress, options.processes)
         gpu_failures = execution.precompile.compile_for_gpus(progress, options.processes)
-    for failure in [*(failures if options.quiet else ()), *gpu_failures]:  # others were shown as warnings
+    for failure in [*(failures if options.quiet else ()), *([] if options.json else gpu_failures)]:  # others were shown as warnings
         say(failure)
-    if not options.quiet and not failures and not gpu_failures:
-        say("What searches compute with is compiled.")
+    is_done = not failures and not gpu_failures
+    record = {"groups": list(groups), "failures": [*failures, *gpu_failures]}
+    show_result(options, record, ["What searches compute with is compiled."] if is_done else [])
 
 
 def add_cost_model(commands: Any) -> None:
     """Add ``cost-model`` to the sub-commands, which are argparse's sub-parsers."""
     parser = commands.add_parser("cost-model", help="show how well the cost model predicts on this machine", epilog=_COMPARISON)
     parser.add_argument("what", choices=("report",), help="report: write a page")
-    parser.add_argument("--out", required=True, metavar="FILE.html")
+    parser.add_argument("--out", required=True, type=output_name, metavar="FILE.html", help="the page; - for standard output")
     parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="default: %(default)s")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(command=_report)
 
 
 def _report(options: argparse.Namespace) -> None:
-    path, threads, notes = Path(options.out), execution.threads.available_threads(), list[str]()
-    if not path.parent.is_dir():
-        raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
-    with terminal_progress(is_quiet=options.quiet) as progress:
+    threads, notes, is_printed = execution.threads.available_threads(), list[str](), options.out == STANDARD_OUTPUT
+    if not (folder := Path(options.out).parent).is_dir():
+        raise ParameterError(f"--out {options.out}: there is no folder {folder}")
+    if is_printed:
+        check_printed(options)
+    with command_progress(options) as progress:
         device = execution.devices.resolve_device(options.device, progress)
         gpus = execution.device_lookup.open_gpus(device, progress)
         if not gpus:
@@ -132,7 +136,6 @@ def _report(options: argparse.Namespace) -> None:
             progress.check()
             result[problem] = cost.analyses.compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
             progress.advance(1)
-    with engine.files.atomic_file(path) as file:
+    with output_file(options.out) as path, engine.files.atomic_file(path) as file:
         file.write(views.predictions.report_page(parameters, result, notes).encode())
-    if not options.quiet:
-        say(f"Report: {path}")
+    show_result(options, {"out": options.out}, [] if is_printed else [f"Report: {options.out}"])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine
 from proteoscope.engine import searches, views
 from proteoscope.engine.command_line.search import build_request
-from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.command_line.terminal import show_result
 from proteoscope.engine.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ def add_estimate(commands: Any, parse: Callable[[list[str]], argparse.Namespace]
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", action="store_true", help="for scripts")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="COMMAND ...", help="a search with its arguments")
     parser.set_defaults(command=lambda options: _estimate(options, parse))
 
@@ -45,16 +43,14 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
     search = kinds[options.arguments[0]]
     requested = parse(options.arguments)
     result = engine.estimates.estimate(search, build_request(search, requested))
-    if options.json or requested.json:
-        print(json.dumps(result.record(), indent=2))
-        return
-    _print(search.name, result)
+    options.json, options.quiet = options.json or requested.json, options.quiet or requested.quiet
+    show_result(options, result.record(), _lines(search.name, result))
 
 
-def _print(name: str, estimate: Estimate) -> None:
+def _lines(name: str, estimate: Estimate) -> Iterator[str]:
     words = views.estimates.estimate_text(estimate)
-    say(f"{name.capitalize()} on {estimate.device}: {estimate.description}")
-    say(f"  {words.headline}")
+    yield f"{name.capitalize()} on {estimate.device}: {estimate.description}"
+    yield f"  {words.headline}"
     for line in words.details:
         title, colon, text = line.partition(": ")
-        say(f"  {title:<8} {text}" if colon and " " not in title else f"  note     {line}")
+        yield (f"  {title:<8} {text}" if colon and " " not in title else f"  note     {line}")

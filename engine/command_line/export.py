@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project as project_package
 from proteoscope.engine import searches
 from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
-from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
-from proteoscope.engine.command_line.terminal import interruptible, printable, say
+from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
+from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.entry import Export, ExportRequest, Search
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
 if TYPE_CHECKING:
     from proteoscope.engine.project import Project, RunRecord
@@ -86,9 +84,6 @@ def _export(options: argparse.Namespace) -> None:
     if options.spreadsheet_safe and options.format != "tsv":
         raise ParameterError("--spreadsheet-safe is for --format tsv")
     project = project_package.Project.open(options.project)
-    for problem in project.problems[:_MAXIMUM_PROBLEMS]:
-        print(f"proteoscope: {printable(problem)}", file=sys.stderr)
-    progress = Progress(_show_message)
     run = _run(project, options)
     search = searches.search_of_kind(run.kind)
     export = search.exported_as(options.format)
@@ -104,7 +99,11 @@ def _export(options: argparse.Namespace) -> None:
     if options.structures and export.structure_folders is None:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} reads no structures; leave --structures out")
     _check_figures(export, options)
-    with output_file(options.out) as path, interruptible(progress):
+    if options.out == STANDARD_OUTPUT:
+        check_printed(options)
+    with output_file(options.out) as path, command_progress(options, shows_stages=False) as progress:
+        for problem in project.problems[:_MAXIMUM_PROBLEMS]:
+            progress.message(problem, "warning")
         request = ExportRequest(
             run.id,
             options.format,
@@ -119,9 +118,8 @@ def _export(options: argparse.Namespace) -> None:
             options.fold_change or 0.0,
         )
         written = search.export(project, request, progress)
-    if options.out != STANDARD_OUTPUT:
-        for path in written:
-            say(str(path))
+    files = [] if options.out == STANDARD_OUTPUT else list(map(str, written))
+    show_result(options, {"run": run.id, "format": options.format, "files": files, "messages": progress.messages}, files)
 
 
 def _check_figures(export: Export, options: argparse.Namespace) -> None:
@@ -133,12 +131,6 @@ def _check_figures(export: Export, options: argparse.Namespace) -> None:
         raise ParameterError(f"--q-value is {options.q_value:g}; expected 0 to 1")
     if options.fold_change is not None and not 0 <= options.fold_change <= _LARGEST_FOLD_CHANGE:
         raise ParameterError(f"--fold-change is {options.fold_change:g}; expected a log2 fold change from 0 to {_LARGEST_FOLD_CHANGE:g}")
-
-
-def _show_message(event: ProgressEvent) -> None:
-    """Print a message of the export."""
-    if event.message:
-        print(f"proteoscope: {printable(event.message)}", file=sys.stderr)
 
 
 def _run(project: Project, options: argparse.Namespace) -> RunRecord:

@@ -11,12 +11,11 @@ import contextlib
 import errno
 import gc
 import io
-import json
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -36,7 +35,7 @@ from proteoscope.engine.command_line.resume import add_resume, add_runs
 from proteoscope.engine.command_line.samples import add_samples
 from proteoscope.engine.command_line.search import add_demo, add_search
 from proteoscope.engine.command_line.system_limits import describe_failure, guard_limits, settings_error
-from proteoscope.engine.command_line.terminal import printable, say
+from proteoscope.engine.command_line.terminal import JsonProgress, add_output_options, printable, show_result
 from proteoscope.engine.command_line.workers import add_workers
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.execution.libraries import lighten_libraries
@@ -78,9 +77,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     if wrong := settings_error():
         _complain(wrong)
         return _WRONG
+    as_json = False
     try:
         parser = build_parser(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
+        as_json = getattr(options, "progress", None) == "json"
         command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
         if command is None:
             parser.print_help()
@@ -91,10 +92,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except ProteoscopeError as error:
-        _complain(_with_notes(str(error), error))
+        _complain(_with_notes(str(error), error), as_json=as_json)
         return _WRONG
     except (Cancelled, KeyboardInterrupt) as error:
-        _complain(_with_notes(INTERRUPTED_TEXT, error))
+        _complain(_with_notes(INTERRUPTED_TEXT, error), interrupted_status(), as_json=as_json)
         return interrupted_status()
     except BrokenPipeError:
         _drop_output()
@@ -102,16 +103,16 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (ImportError, RuntimeError, RuntimeWarning, SystemError) as error:
         if not (sentence := describe_failure(error)):
             raise
-        _complain(sentence)
+        _complain(sentence, as_json=as_json)
         return _WRONG
     except OSError as error:
         # Readers and writers convert the errors of their files; other OSErrors concern standard output or the system.
         _drop_output()
-        _complain(describe_failure(error) or _system_error(error))
+        _complain(describe_failure(error) or _system_error(error), as_json=as_json)
         return _WRONG
     except MemoryError as error:
         enough = "the memory is not enough; lower index_memory, or search fewer modifications or a smaller database"
-        _complain(describe_failure(error) or enough)
+        _complain(describe_failure(error) or enough, as_json=as_json)
         return _WRONG
     return 0
 
@@ -146,12 +147,14 @@ def _print_any_text() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _complain(text: str) -> None:
-    """Print one line on stderr, ignoring a closed terminal."""
-    if sys.stderr is not None:
+def _complain(text: str, exit_code: int = _WRONG, *, as_json: bool = False) -> None:
+    """Print one line on stderr, ignoring a closed terminal; with `as_json` an event, as `--progress json` writes them."""
+    line = printable(_LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-100:]}", " ".join(text.split())))
+    if as_json:
+        JsonProgress(sys.stderr).write({"event": "error", "text": line, "exit_code": exit_code})
+    elif sys.stderr is not None:
         with contextlib.suppress(OSError):
-            line = _LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-100:]}", " ".join(text.split()))
-            print(f"proteoscope: {printable(line)}", file=sys.stderr, flush=True)
+            print(f"proteoscope: {line}", file=sys.stderr, flush=True)
 
 
 def _with_notes(text: str, error: BaseException) -> str:
@@ -171,6 +174,17 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         _complain(f"{message}; see {self.prog} --help")
         sys.exit(_WRONG)
+
+
+class _CommandParser(_Parser):
+    """Parser of a sub-command, whose errors name its own help."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse the arguments; reject unknown ones here, since the parser of the program would name its own help."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
 
 
 class _Version(argparse.Action):
@@ -197,12 +211,23 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
         prog="proteoscope", description="Protein evidence from mass spectra. Without arguments, or with 'open FILE...', the window opens."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_CommandParser)
     adders = _adders(arguments)
     named = adders.get(arguments[0]) if arguments else None
     for add in [named] if named else dict.fromkeys(adders.values()):
         add(commands)
+    for command in commands.choices.values():
+        _add_output_options(command)
     return parser, commands.choices
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has to a sub-command, or to the commands below it."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for command in below[0].choices.values() if below else ():
+        _add_output_options(command)
+    if not below:
+        add_output_options(parser)
 
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
@@ -244,13 +269,13 @@ def _add_parameters(commands: Any) -> None:
     others = [command.name for search in searches.SEARCHES for command in search.commands if command.parameters]
     parser.add_argument("search", choices=[*(search.kind for search in searches.SEARCHES), *others])
     parser.add_argument("--preset", metavar="NAME|FILE.toml", help="show the values of this preset")
-    parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_parameters)
 
 
 def _presets(options: argparse.Namespace) -> None:
-    for name in engine.parameters.preset_names(options.search):
-        print(f"{name:<18} {engine.parameters.preset_description(options.search, name)}")
+    presets = {name: engine.parameters.preset_description(options.search, name) for name in engine.parameters.preset_names(options.search)}
+    record = [{"name": name, "description": description} for name, description in presets.items()]
+    show_result(options, record, (f"{name:<18} {description}" for name, description in presets.items()))
 
 
 def _parameters(options: argparse.Namespace) -> None:
@@ -261,16 +286,20 @@ def _parameters(options: argparse.Namespace) -> None:
     if command is not None and options.preset:
         raise ParameterError(f"{command.name} has no presets; leave --preset out")
     model = searches.search_of_kind(options.search).model if command is None else command.model
-    values = (model() if command is not None else searches.search_of_kind(options.search).parameters_of(options.preset or "")).model_dump()
-    descriptions = model.describe()
-    if options.json:
-        print(json.dumps([{**asdict(description), "value": values[description.name]} for description in descriptions], indent=2))
-        return
+    chosen = model() if command is not None else searches.search_of_kind(options.search).parameters_of(options.preset or "")
+    values, descriptions = chosen.model_dump(), model.describe()
+    record = [{**asdict(description), "value": values[description.name]} for description in descriptions]
+    show_result(options, record, _parameter_lines(descriptions, values))
+
+
+def _parameter_lines(descriptions: Iterable[Any], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that list parameters by group."""
     group = ""
     for description in descriptions:
         if description.group != group:
             group = description.group
-            print(f"\n{group}")
+            yield ""
+            yield group
         value = values[description.name]
         shown = (
             engine.parameters.list_text(value)
@@ -283,5 +312,5 @@ def _parameters(options: argparse.Namespace) -> None:
         if description.minimum is not None or description.maximum is not None:
             allowed = f" [{description.minimum:g} to {description.maximum:g}]"
         unit = f" {description.unit}" if description.unit else ""
-        say(f"  {description.name} = {shown or '(none)'}{unit}{allowed}")
-        print(f"      {description.help}")
+        yield f"  {description.name} = {shown or '(none)'}{unit}{allowed}"
+        yield f"      {description.help}"

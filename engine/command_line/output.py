@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import open_regular, scratch_folder
 
-__all__ = ["STANDARD_OUTPUT", "output_file", "output_name"]
+__all__ = ["STANDARD_OUTPUT", "check_printed", "output_file", "output_name"]
 
 STANDARD_OUTPUT = "-"
 _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -20,6 +21,20 @@ _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 def output_name(text: str) -> str:
     """Return an output name of the command line; ``-`` for any path to standard output, since a rename must not replace that."""
     return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
+
+
+def check_printed(options: argparse.Namespace) -> None:
+    """Check the options of a command whose results go to standard output.
+
+    Raises
+    ------
+    ParameterError
+        If the format is missing, or other output is requested there.
+    """
+    if getattr(options, "format", True) in ("", None):
+        raise ParameterError("standard output has no ending that names a format; give --format too")
+    if options.json:
+        raise ParameterError("standard output takes only the results; leave out --json with --out -")
 
 
 @contextmanager

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from proteoscope import engine
 from proteoscope.engine import project as project_package
 from proteoscope.engine import views
-from proteoscope.engine.command_line.terminal import interruptible, printable, say
+from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["add_report"]
 
@@ -35,18 +33,17 @@ def add_report(commands: Any) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     project, kinds = project_package.Project.open(options.project), {search.kind: search for search in engine.searches.SEARCHES}
-    for problem in project.problems[:_MAXIMUM_PROBLEMS]:
-        print(f"proteoscope: {printable(problem)}", file=sys.stderr)
     done = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
     if not done:
         missing = "holds no finished run" if options.run is None else f"holds no finished run {options.run:.60}"
         raise InputError(project.folder, missing, remedy="See the folder results for their names")
-    run, folder, progress = done[-1], Path(options.out), Progress()
+    run, folder = done[-1], Path(options.out)
     project_package.outputs.check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)
-    with interruptible(progress):
+    with command_progress(options, shows_stages=False) as progress:
+        for problem in project.problems[:_MAXIMUM_PROBLEMS]:
+            progress.message(problem, "warning")
         search = kinds[run.kind]
         report, pages = views.run_report.write_report_and_pages(project, run, search, folder, progress)
-        for path in report:
-            say(str(path))
-        if pages:
-            say(f"{pages[-1]}, with {len(pages) - 1:,} pages next to it")
+    lines = [*map(str, report), *([f"{pages[-1]}, with {len(pages) - 1:,} pages next to it"] if pages else [])]
+    record = {"run": run.id, "files": list(map(str, [*report, *pages])), "messages": progress.messages}
+    show_result(options, record, lines)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine
 from proteoscope.engine import command_line
 from proteoscope.engine import project as project_package
-from proteoscope.engine.command_line.terminal import say, terminal_progress
+from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.errors import InputError
+
+if TYPE_CHECKING:
+    from proteoscope.engine.project import RunRecord
 
 __all__ = ["add_resume", "add_runs"]
 
@@ -30,9 +32,6 @@ def add_resume(commands: Any) -> None:
     parser.add_argument("--run", default="", metavar="ID", help="the run to go on with (default: the last that can be)")
     parser.add_argument("--device", default="", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: as it was begun)")
     parser.add_argument("--threads", type=command_line.search.thread_count, metavar="N", help="CPU threads (default: as at the start)")
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    output.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.set_defaults(command=_resume)
 
 
@@ -46,7 +45,6 @@ def add_runs(commands: Any) -> None:
         metavar="ID",
         help="remove a run that has ended from the project for good, with its results and checkpoint",
     )
-    parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_runs)
 
 
@@ -59,14 +57,12 @@ def _resume(options: argparse.Namespace) -> None:
     request = stopped.request(search, options.device, options.threads)
     if request.device != "cpu":
         command_line.search.begin_gpus(request.device)
-    with terminal_progress(is_quiet=options.quiet or options.json) as progress:
+    with command_progress(options) as progress:
         if lost := stopped.lost_outputs(search):
             progress.message(lost)
         summary = search.run(request, progress)
-    if options.json:
-        print(json.dumps(summary.record(), indent=2))
-    elif not options.quiet:
-        command_line.search.print_summary(search, summary, None if request.out is None else str(request.out))
+    out = None if request.out is None else str(request.out)
+    show_result(options, summary.record(), command_line.search.summary_lines(search, summary, out))
 
 
 def _runs(options: argparse.Namespace) -> None:
@@ -76,30 +72,34 @@ def _runs(options: argparse.Namespace) -> None:
     if options.delete:
         project.delete_run(options.delete)
         project.remove_deleted([options.delete])
-        say(f"{options.delete} is deleted")
+        show_result(options, {"deleted": options.delete}, [f"{options.delete} is deleted"])
         return
     runs, resumable = project.runs(), project.resumable()
-    if options.json:
-        rows = [
-            {
-                "id": run.id,
-                "kind": run.kind,
-                "status": run.status,
-                "can_be_resumed": run.id in resumable,
-                "started": run.started.isoformat(),
-                "finished": None if run.finished is None else run.finished.isoformat(),
-                "device": run.device,
-                "version": run.version,
-                "message": run.message,
-            }
-            for run in runs
-        ]
-        print(json.dumps(rows, indent=2))
-        return
+    rows = [
+        {
+            "id": run.id,
+            "kind": run.kind,
+            "status": run.status,
+            "can_be_resumed": run.id in resumable,
+            "started": run.started.isoformat(),
+            "finished": None if run.finished is None else run.finished.isoformat(),
+            "device": run.device,
+            "version": run.version,
+            "message": run.message,
+        }
+        for run in runs
+    ]
+    show_result(options, rows, _run_lines(runs, resumable))
+    with command_progress(options, shows_stages=False) as progress:
+        for problem in project.problems:
+            progress.message(problem, "warning")
+
+
+def _run_lines(runs: list[RunRecord], resumable: frozenset[str]) -> Iterator[str]:
     width = max((len(run.id) for run in runs), default=0)
     for run in runs:
         state = "can be resumed" if run.id in resumable else run.status
         reason = engine.resumption.missing_checkpoint(run, resumable)
-        say(f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {'; '.join(filter(None, (run.message, reason)))}")
-    for problem in project.problems:
-        say(problem, sys.stderr)
+        yield (
+            f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {'; '.join(filter(None, (run.message, reason)))}"
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from proteoscope import resources
-from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.command_line.terminal import show_result
 from proteoscope.engine.files import atomic_file, storage_errors
 
 __all__ = ["add_samples"]
@@ -34,4 +34,8 @@ def _copy(options: argparse.Namespace) -> None:
         for sample in samples:
             with sample.open("rb") as source, atomic_file(folder / sample.name) as copy:
                 shutil.copyfileobj(source, copy)
-    say(f"{len(samples)} files in {folder}")
+    show_result(
+        options,
+        {"folder": str(folder), "files": [str(folder / sample.name) for sample in samples]},
+        [f"{len(samples)} files in {folder}"],
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -14,15 +13,15 @@ from proteoscope import resources
 from proteoscope.engine import execution
 from proteoscope.engine import formats as formats_package
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
-from proteoscope.engine.command_line.terminal import say, terminal_progress
-from proteoscope.engine.entry import Demo, Input, SampleData, Search, SearchRequest
+from proteoscope.engine.command_line.terminal import command_progress, show_result
+from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.summary import Summary
 
 if TYPE_CHECKING:
     from proteoscope.engine.parameters import SearchParameters
 
-__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_request", "print_summary", "run_search", "thread_count"]
+__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_request", "run_search", "summary_lines", "thread_count"]
 
 _MAXIMUM_THREADS = 1024
 _DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
@@ -67,12 +66,13 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
     for command in search.commands:
         subcommand = commands.add_parser(command.name, help=command.help)
         command.add(subcommand)
-        subcommand.set_defaults(command=lambda options, command=command: _run_command(command.run, options))
+        subcommand.set_defaults(command=lambda options, command=command: _run_command(command, options))
 
 
-def _run_command(run: Any, options: argparse.Namespace) -> None:
-    with terminal_progress() as progress:
-        run(options, progress)
+def _run_command(command: Command, options: argparse.Namespace) -> None:
+    with command_progress(options) as progress:
+        record = command.run(options, progress)
+    show_result(options, {**record, "messages": progress.messages})
 
 
 def _add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_several: bool) -> None:
@@ -139,9 +139,6 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
             parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help, choices=choices)
         else:
             parser.add_argument(option.flag, dest=option.name, action="store_true", help=option.help)
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    output.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def add_demo(commands: Any, searches: Sequence[Search]) -> None:
@@ -185,7 +182,8 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
                 setattr(given, name, [str(path) for path in paths])
             for name, path in demo.option_files.items():
                 setattr(given, name, str(path))
-            run_id = run_search(search, given).run_id
+            is_last = search is chain[-1][0]
+            run_id = run_search(search, given if is_last else argparse.Namespace(**{**vars(given), "shows_result": False})).run_id
 
     parser.set_defaults(command=run)
 
@@ -230,17 +228,16 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary:
     parameters, preset = _read_parameters(search, options)
     writes_file = search.writes != "project" and options.out is not None
     others = [getattr(options, option.name) for option in search.options if option.metavar]
-    if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
+    is_printed = writes_file and options.out == STANDARD_OUTPUT
+    if writes_file and (STANDARD_OUTPUT in others or (is_printed and options.json)):
         raise ParameterError("standard output takes only the results; give other files a name, and leave out --json with --out -")
     output = output_file(options.out) if writes_file else nullcontext()
-    with output as out, terminal_progress(is_quiet=options.quiet or options.json) as progress:
+    with output as out, command_progress(options) as progress:
         if not options.preset and preset != search.preset:
             progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
         summary = search.run(_request(search, options, parameters, out), progress)
-    if options.json:
-        print(json.dumps(summary.record(), indent=2))
-    elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):
-        print_summary(search, summary, options.out)
+    if getattr(options, "shows_result", True) or not options.json:
+        show_result(options, summary.record(), () if is_printed else summary_lines(search, summary, options.out))
     return summary
 
 
@@ -312,15 +309,14 @@ def _paths(given: str | Sequence[str] | None) -> list[Path]:
     return [Path(given)] if isinstance(given, str) else [Path(path) for path in given or ()]
 
 
-def print_summary(search: Search, summary: Summary, out: str | None) -> None:
-    """Print the results of a search; `out` is the path of its results file, or None."""
-    for line in summary.lines():
-        say(line)
+def summary_lines(search: Search, summary: Summary, out: str | None) -> Iterator[str]:
+    """Yield the lines that describe the results of a search; `out` is the path of its results file, or None."""
+    yield from summary.lines()
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
-    say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
+    yield f"{summary.seconds:.2f} s on {summary.device} ({steps})"
     if search.writes != "project" and out is not None and Path(out).exists():  # without hits, no stack is written
-        say(f"Results: {out}")
+        yield f"Results: {out}"
     if summary.folder is not None:
-        say(f"Project: {summary.folder}")
+        yield f"Project: {summary.folder}"
     if search.writes == "project":
-        say(f"Tables:  {summary.folder}/exports")
+        yield f"Tables:  {summary.folder}/exports"

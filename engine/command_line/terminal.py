@@ -5,21 +5,32 @@ Progress is a redrawn line with a bar and the remaining time; plain lines if the
 
 from __future__ import annotations
 
+import argparse
+import json
 import shutil
 import sys
 import tempfile
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from proteoscope.engine.command_line.interruption import cancel_on_interrupt, give_back_interrupt
 from proteoscope.engine.files import remove_leftovers
-from proteoscope.engine.jobs.progress import Progress, ProgressEvent
+from proteoscope.engine.jobs.progress import Progress, ProgressEvent, RecordingProgress
 
-__all__ = ["TerminalProgress", "interruptible", "printable", "say", "terminal_progress"]
+__all__ = [
+    "JsonProgress",
+    "TerminalProgress",
+    "add_output_options",
+    "command_progress",
+    "interruptible",
+    "printable",
+    "say",
+    "show_result",
+]
 
 _BAR = 24
 _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -38,6 +49,62 @@ def printable(text: str) -> str:
 def say(text: str, stream: TextIO | None = None) -> None:
     """Print a text on a stream (by default standard output) as one `printable` line."""
     print(printable(text), file=sys.stdout if stream is None else stream, flush=stream is not None)
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has: ``--quiet``, ``--json`` and ``--progress``."""
+    printed = parser.add_mutually_exclusive_group()
+    printed.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    printed.add_argument("--json", action="store_true", help="print the result as JSON, for scripts, and no progress")
+    parser.add_argument(
+        "--progress",
+        choices=("text", "json"),
+        help="progress on standard error: as text (default), or as JSON lines for scripts, also with --json",
+    )
+
+
+def show_result(options: argparse.Namespace, record: Any, lines: Iterable[str] = ()) -> None:
+    """Print the result of a command: the record for ``--json``, else the lines, unless the command is quiet."""
+    if options.json:
+        print(json.dumps(record, indent=2))
+    elif not options.quiet:
+        for line in lines:
+            say(line)
+
+
+class JsonProgress:
+    """Writer of the events of a `Progress` as JSON lines on a stream; without a stream it writes nothing."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def handle(self, event: ProgressEvent) -> None:
+        """Write an event; a handler for `Progress`."""
+        if event.message:
+            self.write({"event": "message", "stage": event.stage, "text": event.message})
+        else:
+            left = event.seconds_left
+            self.write(
+                {
+                    "event": "progress",
+                    "stage": event.stage,
+                    "done": event.done,
+                    "total": event.total,
+                    "seconds": round(event.seconds, 3),
+                    "seconds_left": None if left is None else round(max(left, 0.0), 3),
+                }
+            )
+
+    def write(self, event: Mapping[str, Any]) -> None:
+        """Write an event as one line."""
+        if self._stream is None:
+            return
+        with self._lock:
+            try:
+                print(json.dumps(event), file=self._stream, flush=True)
+            except OSError:
+                self._stream = None  # the reading end was closed: continue the run, since its results are still needed
 
 
 class TerminalProgress:
@@ -65,6 +132,11 @@ class TerminalProgress:
         except OSError:
             # The terminal or the reading end of the pipe was closed: continue the run, since its results are still needed.
             self._stream, self._drawn = None, False
+
+    def handle_message(self, event: ProgressEvent) -> None:
+        """Display an event if it is a message; a handler for `Progress`."""
+        if event.message:
+            self.handle(event)
 
     def _show(self, event: ProgressEvent, stream: TextIO) -> None:
         with self._lock:
@@ -116,9 +188,23 @@ def interruptible(progress: Progress) -> Iterator[None]:
 
 
 @contextmanager
-def terminal_progress(*, is_quiet: bool = False) -> Iterator[Progress]:
-    """Yield a progress that is shown on standard error unless `is_quiet`, and that signals cancel."""
-    with TerminalProgress(None if is_quiet else sys.stderr) as terminal:
-        progress = Progress(terminal.handle)
+def command_progress(options: argparse.Namespace, *, shows_stages: bool = True) -> Iterator[RecordingProgress]:
+    """Yield a progress that is shown on standard error as the options request, and that signals cancel; it records messages for ``--json``.
+
+    Parameters
+    ----------
+    options
+        Options of the command, see `add_output_options`.
+    shows_stages
+        False to show only messages as text, for commands that take a moment.
+    """
+    stream = None if options.quiet or (options.json and options.progress != "json") else sys.stderr
+    with TerminalProgress(stream) as terminal:
+        show: Callable[[ProgressEvent], None] = terminal.handle
+        if options.progress == "json":
+            show = JsonProgress(stream).handle
+        elif not shows_stages:
+            show = terminal.handle_message
+        progress = RecordingProgress(Progress(show))
         with interruptible(progress):
             yield progress

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from proteoscope.engine.command_line.search import thread_count
-from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.command_line.terminal import say, show_result
 from proteoscope.engine.execution import cluster
 
 __all__ = ["add_workers"]
@@ -50,15 +50,19 @@ def _make_certificates(options: argparse.Namespace) -> None:
     written = cluster.certificates.write_certificates(
         cluster.certificates.make_certificates(cluster.certificates.USUAL_DAYS if options.days is None else options.days), Path(options.out)
     )
-    say(f"{len(written)} files in {options.out}: copy the folder to the machines of scheduler and workers, and do not let others read it.")
+    advice = "copy the folder to the machines of scheduler and workers, and do not let others read it."
+    show_result(options, {"files": list(map(str, written))}, [f"{len(written)} files in {options.out}: {advice}"])
     if os.name == "posix" and Path(options.out).stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         say(f"others than you may write in {options.out}, and exchange these files: move them to a folder of your own", sys.stderr)
 
 
 def _run_scheduler(options: argparse.Namespace) -> None:
-    security = _security(options)
+    def ready(address: str) -> None:
+        show_result(options, {"address": address}, [f"The scheduler listens at {address}"])
+        if sys.stdout is not None:
+            sys.stdout.flush()  # scripts read the address while the scheduler runs
 
-    cluster.serving.serve_scheduler(options.address, security, lambda address: say(f"The scheduler listens at {address}"))
+    cluster.serving.serve_scheduler(options.address, _security(options), ready)
 
 
 def _start_workers(options: argparse.Namespace) -> None:
@@ -72,6 +76,7 @@ def _start_workers(options: argparse.Namespace) -> None:
         device=options.device,
         ends_with_input=options.certificates == "-",
     )
+    show_result(options, {"address": options.address})
 
 
 def _security(options: argparse.Namespace) -> Any:

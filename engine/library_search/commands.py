@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from proteoscope.engine import library_search
 from proteoscope.engine.entry import Command
@@ -36,7 +37,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the processor (default: all)")
 
 
-def _predict(options: argparse.Namespace, progress: Progress) -> None:
+def _predict(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     parameters = library_search.prediction_parameters.PredictionParameters().changed(options.settings)
@@ -44,6 +45,7 @@ def _predict(options: argparse.Namespace, progress: Progress) -> None:
         options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads
     )
     progress.message(f"{made.n_entries:,} entries of {made.n_peptides:,} peptides written: {made.out}")
+    return {"n_peptides": made.n_peptides, "n_entries": made.n_entries, "out": options.out}
 
 
 COMMANDS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from proteoscope.engine import execution, structures
 from proteoscope.engine.entry import Command
@@ -39,7 +40,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _superpose(options: argparse.Namespace, progress: Progress) -> None:
+def _superpose(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     import numpy as np  # parameters are described without loading NumPy
 
     execution.precompile.compile_kernels(["superposition"], progress)
@@ -59,12 +60,21 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
     )
     aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), result, 0)
     atoms, moved = (structures.outputs.read_atoms(reference.path, reference.chain_names[0]) for reference in (query, target))
-    structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
+    written = structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
     progress.message(
         f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {result.tm_score_query[0]:.4f} by the query's length, "
         f"{result.tm_score_target[0]:.4f} by the target's; RMSD {result.rmsd[0]:.2f} Å of {result.aligned_length[0]} pairs. "
         f"Written: {options.out}"
     )
+    return {
+        "query": query.chains.names[0],
+        "target": target.chains.names[0],
+        "tm_score_query": float(result.tm_score_query[0]),
+        "tm_score_target": float(result.tm_score_target[0]),
+        "rmsd": float(result.rmsd[0]),
+        "aligned_length": int(result.aligned_length[0]),
+        "files": list(map(str, written)),
+    }
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +96,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one per CPU core)")
 
 
-def _change_database(options: argparse.Namespace, progress: Progress) -> None:
+def _change_database(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     if options.minimum_plddt is not None and options.action != "build":
         raise ParameterError("--minimum-plddt applies to build only; a changed database keeps its own value")
     if options.models is not None and options.action != "build":
@@ -122,6 +132,12 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
         progress.message(f"{len(twice)} names are used by several chains, such as {twice[0]}: their files have equal names", "warning")
     n_residues = int(database.chains.offsets[-1])
     progress.message(f"{len(database.chains):,} chains, {n_residues:,} residues: {options.out}")
+    return {
+        "folder": options.out,
+        "chains": len(database.chains),
+        "residues": n_residues,
+        "skipped": [{"file": str(path), "chain": chain, "reason": reason} for path, chain, reason in skipped],
+    }
 
 
 COMMANDS = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.searches import SEARCHES, run_search, search_of_kind
 from proteoscope.engine.summary import Summary
 from tests.conftest import REPOSITORY, leave_advice_out
+from tests.output_schema import check_output
 
 
 def rows(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
@@ -37,14 +38,14 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _also_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that the summary of each demo can be written as JSON."""
-    plain = search_command.print_summary
+    """Check that the summary of each demo can be written as JSON, as the shipped schema describes."""
+    plain = search_command.summary_lines
 
-    def printed(entry: Search, summary: Summary, out: str | None) -> None:
-        json.dumps(summary.record(), allow_nan=False)
-        plain(entry, summary, out)
+    def lines(entry: Search, summary: Summary, out: str | None) -> Iterator[str]:
+        check_output(entry.kind, summary.record())
+        yield from plain(entry, summary, out)
 
-    monkeypatch.setattr(search_command, "print_summary", printed)
+    monkeypatch.setattr(search_command, "summary_lines", lines)
     leave_advice_out(monkeypatch)
 
 

@@ -1,0 +1,152 @@
+"""Every command prints JSON that the shipped schema describes, or nothing, and its progress as JSON lines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from proteoscope import resources
+from proteoscope.engine.command_line.main import command_parsers, main
+from proteoscope.engine.searches import SEARCHES
+from tests.engine.views.compared_projects import project_with_runs
+from tests.output_schema import SCHEMA, check_output
+
+SAMPLES = resources.path("samples")
+QUERIES, SPECTRA, PROTEINS = (str(SAMPLES / name) for name in ("protein_queries.fasta", "BSA1.mzML.gz", "albumin_proteins.fasta.gz"))
+DOMAIN, CHAIN = (str(SAMPLES / name) for name in ("albumin_domain_3.pdb.gz", "1ao6_A.pdb.gz"))
+CPU = ("--device", "cpu", "--threads", "2")
+
+COMMANDS = {
+    "align": ("align", QUERIES, QUERIES, *CPU, "--out", "hits.tsv"),
+    "demo": ("demo", "align", *CPU, "--out", "demo"),
+    "predict": ("predict", PROTEINS, "--out", "library.msp"),
+    "superpose": ("superpose", DOMAIN, CHAIN, "--out", "superposed"),
+    "structure-database": ("structure-database", "build", DOMAIN, "--out", "database"),
+    "presets": ("presets", "identify"),
+    "parameters": ("parameters", "identify", "--preset", "tmt"),
+    "devices": ("devices",),
+    "estimate": ("estimate", "align", QUERIES, QUERIES, "--device", "cpu", "--out", "hits.tsv"),
+    "runs": ("runs", "PROJECT"),
+    "export": ("export", "PROJECT", "--format", "tsv", "--out", "exported"),
+    "convert": ("convert", SPECTRA, "--out", "spectra.mgf"),
+    "compare": ("compare", "TWO_RUNS", "--out", "compared"),
+    "report": ("report", "PROJECT", "--out", "report"),
+    "cache": ("cache",),
+    "compile": ("compile", "--processes", "1"),
+    "samples": ("samples", "samples"),
+    "workers certificates": ("workers", "certificates", "--out", "certificates"),
+}
+LASTING = {"workers scheduler", "workers start"}  # they end with a signal
+ELSEWHERE = {
+    *(search.kind for search in SEARCHES),  # tests/engine/test_samples.py checks what the demo of each search prints
+    "resume",  # the output of the resumed search
+    "cost-model",  # one file name; it measures a GPU
+}
+PARTS = {"progress", "stages", "pass", "cached"}
+
+
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Project with a sequence search."""
+    folder = tmp_path_factory.mktemp("aligned")
+    arguments = [str(folder / "hits.tsv") if argument == "hits.tsv" else argument for argument in COMMANDS["align"]]
+    assert main([*arguments, "--project", str(folder / "project"), "--quiet"]) == 0
+    return str(folder / "project")
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Project with two identifications."""
+    project, _ = project_with_runs(tmp_path_factory.mktemp("compared") / "project", n_runs=2, n_spectra=60)
+    return str(project.folder)
+
+
+def arguments_of(name: str, request: pytest.FixtureRequest) -> list[str]:
+    """Return the arguments of a command, with the projects that it reads, which are made when they are first needed."""
+    fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs"}
+    return [str(request.getfixturevalue(fixtures[argument])) if argument in fixtures else argument for argument in COMMANDS[name]]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_of_each_command_fits_the_schema(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = arguments_of(name, request)
+    monkeypatch.chdir(tmp_path)
+    capfd.readouterr()
+    assert main([*arguments, "--json", "--progress", "json"]) == 0
+    out, err = capfd.readouterr()
+    check_output(name, json.loads(out))
+    for line in err.splitlines():
+        check_output("progress", json.loads(line))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_quiet_command_prints_nothing(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = arguments_of(name, request)
+    monkeypatch.chdir(tmp_path)
+    capfd.readouterr()
+    assert main([*arguments, "--quiet"]) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def lowest_parsers(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yield the parsers of the commands below `parser`, or itself."""
+    below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for choices in below:
+        for sub, command in choices.items():
+            yield from lowest_parsers(f"{name} {sub}", command)
+    if not below:
+        yield name, parser
+
+
+def test_every_command_has_a_schema_and_the_options_of_output() -> None:
+    parsers = dict(pair for name, parser in command_parsers().items() for pair in lowest_parsers(name, parser))
+    for name, parser in parsers.items():
+        flags = {flag for action in parser._actions for flag in action.option_strings}
+        assert {"--json", "--quiet", "--progress"} <= flags, name
+    assert parsers.keys() == SCHEMA["$defs"].keys() - PARTS
+    assert parsers.keys() == COMMANDS.keys() | LASTING | ELSEWHERE
+
+
+def test_schema_is_a_schema_and_refuses_other_output() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    check_output("convert", {"out": "a", "n_written": 1, "n_spectra": 1, "messages": []})
+    wrong: list[Any] = [{}, {"out": "a", "n_written": 1, "n_spectra": 1, "messages": [], "more": 1}, {"out": "a", "n_written": "1"}]
+    for record in wrong:
+        with pytest.raises(jsonschema.ValidationError):
+            check_output("convert", record)
+
+
+def test_error_is_a_json_line_with_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["align", str(tmp_path / "no.fasta"), QUERIES, "--out", "-", "--progress", "json"]) == 2
+    out, err = capsys.readouterr()
+    last = json.loads(err.splitlines()[-1])
+    check_output("progress", last)
+    assert (out, last["event"], last["exit_code"]) == ("", "error", 2) and "no.fasta" in last["text"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "program"),
+    [
+        (("align", QUERIES, QUERIES, "--out", "o", "--no-such-option"), "proteoscope align"),
+        (("workers", "certificates", "--out", "o", "--no-such-option"), "proteoscope workers certificates"),
+        (("export", "p", "--format", "tsv"), "proteoscope export"),
+        (("--no-such-option",), "proteoscope"),
+    ],
+)
+def test_rejected_option_names_the_help_of_the_command(
+    arguments: tuple[str, ...], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.endswith(f"; see {program} --help\n") and error.count("\n") == 1
