@@ -16,7 +16,7 @@ from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
 from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
-from proteoscope.engine.execution.clock import StageClock
+from proteoscope.engine.execution.clock import COMPILATION, StageClock
 from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.engine.execution.device_lookup import DeviceLookup, open_gpus
 from proteoscope.engine.execution.devices import Device, gpus, processor
@@ -150,7 +150,7 @@ class SearchRun(Generic[Read]):
     compiled
         Groups of kernels that were already compiled when the search began; None if it needs no kernels.
     seconds
-        Seconds of the whole run, once recorded.
+        Seconds of the whole run without the compilation of kernels, once recorded.
     device
         Name of the device that computed, once known.
     project, run
@@ -261,7 +261,8 @@ class SearchRun(Generic[Read]):
         fdr = getattr(self.spec.request.parameters, "fdr", None)
         if certainty_of_matches is not None and fdr is not None and (warning := warning_of_nothing(certainty_of_matches, fdr)):
             self.progress.message(warning, "warning")
-        self.seconds = round(time.perf_counter() - self.began, 3)
+        compiling = self.clock.stages.get(COMPILATION, {"seconds": 0.0})["seconds"]
+        self.seconds = round(time.perf_counter() - self.began - compiling, 3)
         prediction = self._prediction()
         if self.run is None:
             return
@@ -406,7 +407,8 @@ def search_run(
         for copy, original in copied_files((str(file.path), file.sha256 or "") for file in inputs if file.kind == "spectra").items():
             recording.message(f"{copy_text(copy, original)}: its spectra are counted twice. Give the file once", "warning")
         if not was_compiled:
-            compile_kernels([spec.kernels], recording, threads)
+            with clock.stage(COMPILATION):
+                compile_kernels([spec.kernels], recording, threads)
         yield searching
 
 

@@ -20,7 +20,7 @@ class Summary:
     run_id, folder
         Id of the run and folder of its project, or None if the run is not recorded.
     seconds
-        Duration of the run in seconds.
+        Duration of the run in seconds, without the compilation of kernels.
     device
         Name of the device that computed.
     messages

@@ -17,11 +17,12 @@ install_project gui
 find_cache
 
 project=$repository/sample_project
+say "Identifying the sample data. What this computes with is compiled first, once: a minute or two."
 "$environment/bin/proteoscope" demo --out "$project"
 
 # The sample's search has compiled what it needs, with all cores. Others need not wait either.
-say "Compiling what the other searches compute with, some minutes."
-"$environment/bin/proteoscope" compile --quiet || complain "not all could be compiled ahead; what is missing is compiled when it is first used"
+say "Compiling what the other searches compute with."
+"$environment/bin/proteoscope" compile || complain "not all could be compiled ahead; what is missing is compiled when it is first used"
 
 if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
     exec "$environment/bin/proteoscope" "$project"

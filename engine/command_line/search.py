@@ -16,6 +16,7 @@ from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file,
 from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.clock import COMPILATION
 from proteoscope.engine.summary import Summary
 
 if TYPE_CHECKING:
@@ -312,8 +313,10 @@ def _paths(given: str | Sequence[str] | None) -> list[Path]:
 def summary_lines(search: Search, summary: Summary, out: str | None) -> Iterator[str]:
     """Yield the lines that describe the results of a search; `out` is the path of its results file, or None."""
     yield from summary.lines()
-    steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
+    steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items() if name != COMPILATION)
     yield f"{summary.seconds:.2f} s on {summary.device} ({steps})"
+    if COMPILATION in summary.stages:
+        yield f"Before, kernels were compiled once for this CPU: {summary.stages[COMPILATION]['seconds']:.0f} s"
     if search.writes != "project" and out is not None and Path(out).exists():  # without hits, no stack is written
         yield f"Results: {out}"
     if summary.folder is not None:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["StageClock"]
+__all__ = ["COMPILATION", "StageClock"]
+
+COMPILATION = "compile"
+"""Name of the stage in which kernels are compiled, which happens once on a machine and is not part of the time of a run."""
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -31,8 +34,8 @@ class StageClock:
 
     @property
     def seconds(self) -> float:
-        """Sum of the seconds of all stages."""
-        return sum(stage["seconds"] for stage in self.stages.values())
+        """Sum of the seconds of all stages, without compilation."""
+        return sum(stage["seconds"] for name, stage in self.stages.items() if name != COMPILATION)
 
     def add_work(self, kind: str, device: str, seconds: float) -> None:
         """Add busy seconds of a device for workload type `kind`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,9 @@ __all__ = ["compile_for_gpus", "compile_kernels"]
 _MAXIMUM_PROCESSES = 8
 """Maximum number of processes; more would not be faster, since a kernel waits for the compilation of kernels that it calls."""
 _CHECK_SECONDS = 0.05
+_KERNEL_SECONDS = 2.0
+"""Typical seconds of a process for a kernel, for the first estimate; afterwards the progress bar shows the remaining time."""
+_MINUTES_FROM = 120
 
 
 def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | None = None) -> list[str]:
@@ -52,9 +56,10 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     if not missing:
         return []
     numbers = signatures.needed_kernels(missing)
+    n_processes = min(processes or available_threads(), _MAXIMUM_PROCESSES)
     progress.stage("Compiling for this CPU", len(numbers))
-    progress.message("Compiling kernels for this CPU, once", PASSING)
-    failures = _compile(numbers, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
+    progress.message(_announcement(len(numbers), n_processes), PASSING)
+    failures = _compile(numbers, progress, n_processes)
     for failure in failures:
         progress.message(failure, "warning")
     if not failures:
@@ -63,6 +68,19 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     if reason := kernels_package.cpu.caching.why_not_cached():
         progress.message(f"Compiled kernels cannot be stored and may have to be compiled again: {reason}", "warning")
     return failures
+
+
+def _announcement(n_kernels: int, n_processes: int) -> str:
+    """Return what is compiled, and about how long it takes.
+
+    >>> _announcement(65, 2)
+    'Compiling 65 kernels for this CPU, once: about 70 s'
+    >>> _announcement(357, 2)
+    'Compiling 357 kernels for this CPU, once: about 6 min'
+    """
+    seconds = n_kernels * _KERNEL_SECONDS / n_processes
+    time = f"{math.ceil(seconds / 10) * 10} s" if seconds < _MINUTES_FROM else f"{math.ceil(seconds / 60)} min"
+    return f"Compiling {n_kernels} kernel{'s' if n_kernels > 1 else ''} for this CPU, once: about {time}"
 
 
 def _order(numbers: Iterable[int]) -> dict[int, int]:

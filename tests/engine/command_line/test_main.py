@@ -99,11 +99,12 @@ def test_run_json_records_parameters_counts_and_costs(demo, database):
     assert set(run["parameters"]) == set(IdentificationParameters.model_fields)
     assert run["parameters"]["fragment_tolerance"] == "0.5 Da"
     assert [Path(record["path"]).name for record in run["inputs"]] == [SPECTRA.name, database.name]
-    assert list(run["steps"]) == ["read", "index", "plan", "score", "report", "advice"]
-    for step in run["steps"].values():
+    steps = {name: step for name, step in run["steps"].items() if name != "compile"}  # only of the first run on a machine
+    assert list(steps) == ["read", "index", "plan", "score", "report", "advice"]
+    for step in steps.values():
         assert step["seconds"] >= 0
         assert 10 < step["peak_memory_mb"] < 4000
-    assert sum(step["seconds"] for step in run["steps"].values()) <= run["seconds"]
+    assert sum(step["seconds"] for step in steps.values()) <= run["seconds"]
     accepted = {
         name: [row for row in table(folder / "exports" / f"{name}.tsv") if row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
         for name in ("psms", "peptides", "proteins")
