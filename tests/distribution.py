@@ -1,7 +1,7 @@
 """Distribution of test files over the processes of pytest-xdist.
 
 A process that crashes, or is ended because a test hangs (`installer/test.sh`), is replaced. pytest-xdist 3.8 then repeats that test
-forever, or waits for tests that no process was ordered to start. Here that test has failed, and the others are run.
+forever, or waits for tests that no process was ordered to start. With this scheduler, that test fails and the others are run.
 """
 
 from __future__ import annotations

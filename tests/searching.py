@@ -1,4 +1,4 @@
-"""The searches with files and settings by position and name, from which the engine's requests are made."""
+"""The searches called with files and settings as arguments, which are converted to the engine's requests."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ TABLES = ("queries", "hits")
 
 
 class ProgressUntil(Progress):
-    """A user who cancels when a stage begins."""
+    """Progress that is cancelled when a stage begins."""
 
     def __init__(self, title: str) -> None:
         super().__init__()

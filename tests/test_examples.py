@@ -20,7 +20,7 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_give_the_shown_results(name: str) -> None:
     if name.startswith("proteoscope.gui."):
-        pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
+        pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not installed", exc_type=ImportError)
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
     assert result.failed == 0

@@ -180,7 +180,7 @@ def test_new_score_is_in_help_and_manual(searched: Searched) -> None:
 
 
 def test_new_score_is_a_column_of_the_table_in_the_window(searched: Searched) -> None:
-    pytest.importorskip("PySide6.QtGui", reason="Qt's libraries are not there", exc_type=ImportError)
+    pytest.importorskip("PySide6.QtGui", reason="Qt's libraries are not installed", exc_type=ImportError)
     shown = json.loads(searched.run("-c", WINDOW, f"project/results/{RUN}/psms.parquet"))
     assert (shown["title"], shown["tip"]) == ("Morpheus", "Matched ions + SDP")
     assert shown["texts"] == [f"{row['morpheus']:.4f}" for row in searched.psms()]

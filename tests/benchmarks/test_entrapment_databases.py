@@ -1,4 +1,4 @@
-"""Methods that measure false discovery proportions: shuffled and foreign proteins, noisy copies, and the estimators."""
+"""Methods that measure false discovery proportions: shuffled proteins, proteins of other organisms, noisy copies, estimators."""
 
 from __future__ import annotations
 

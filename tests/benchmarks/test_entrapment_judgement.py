@@ -19,7 +19,7 @@ from benchmarks.entrapment_tables import print_comparison
 
 
 def curve(name: str, seed: int, per_threshold: float, false: float) -> dict[str, Any]:
-    """Return a search that accepts more matches evenly with each threshold, some of them entrapped."""
+    """Return the record of a search whose accepted matches increase evenly with the threshold; some of them are entrapment peptides."""
     accepted = np.round(per_threshold * np.arange(1, len(CURVE) + 1)).astype(int)
     entrapped = np.round(false * accepted).astype(int)
     record = {"figure": "curve", "part": "peers", "set": name, "seed": seed, "program": "proteoscope", "ratio": 1.0}

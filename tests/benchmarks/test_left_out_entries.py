@@ -1,4 +1,4 @@
-"""Libraries without half of their peptides: their false matches, and the similarity of decoys and foreign peptides."""
+"""Libraries without half of their peptides: false matches, and the similarity of decoys and absent peptides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from proteoscope.engine.spectra.columns import Spectra
 
 
 def spectra(peaks: list[np.ndarray]) -> Spectra:
-    """Return spectra with these peaks, all of one height."""
+    """Return spectra with these peaks, all of one intensity."""
     n = len(peaks)
     mz = np.concatenate([np.sort(peak) for peak in peaks])
     return Spectra(

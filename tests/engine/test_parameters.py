@@ -227,7 +227,7 @@ def test_parameter_error_shortens_long_values(values):
     assert len(str(caught.value)) < 700
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_read_preset_does_not_wait_for_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     with pytest.raises(InputError, match="this is a pipe or a device, not a file"):

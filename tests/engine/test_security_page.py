@@ -284,7 +284,7 @@ def test_project_lock_names_machine_and_process_during_a_run(tmp_path):
     assert (project.folder / "project.lock").read_text() == ""
 
 
-@pytest.mark.skipif(os.name != "posix", reason="groups are other ones there")
+@pytest.mark.skipif(os.name != "posix", reason="groups differ there")
 def test_untrusted_folder_accepts_group_with_the_name_of_the_user(tmp_path, monkeypatch):
     import grp
     import pwd

@@ -51,5 +51,5 @@ def test_corrupt_result_tables_give_results_or_clear_errors():
 @pytest.mark.parametrize(("options", "way", "n"), [((), EXPORTS, 40), (("--window",), WINDOW, 12)])
 def test_many_corrupt_result_tables_give_results_or_clear_errors(options, way, n):
     if options:
-        pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
+        pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not installed", exc_type=ImportError)
     assert_some_are_rejected(use_corrupt_results(n, *options)[way], n)

@@ -15,7 +15,7 @@ from tests.fuzz import full_disk, structure_databases
 from tests.fuzz.forks import run_forked
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="links differ there")
 def test_changed_structure_database_is_used_or_rejected_in_one_sentence(tmp_path):
     assert structure_databases.change(200, 5, tmp_path) > 150
 

@@ -63,7 +63,7 @@ _servers: list[subprocess.Popen[bytes]] = []
 @pytest.fixture(scope="session")
 def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Existing or virtual display; each process of pytest-xdist has its own, since focus and clipboard belong to a display."""
-    pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
+    pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not installed", exc_type=ImportError)
     # File dialogs remember their folders in the user's own configuration.
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("configuration"))
     is_given = bool(os.environ.get("DISPLAY")) and "PYTEST_XDIST_WORKER" not in os.environ

@@ -58,22 +58,22 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture
-def survey(machine: Machine, theme: Theme) -> Iterator[DeviceDetector]:
+def detector(machine: Machine, theme: Theme) -> Iterator[DeviceDetector]:
     made = DeviceDetector()
     yield made
     made.close()
     made.deleteLater()
 
 
-def look(survey: DeviceDetector, qtbot: QtBot, *, again: bool = False) -> None:
-    survey.detect(again=again)
-    qtbot.waitUntil(lambda: not survey.is_detecting)
+def detect(detector: DeviceDetector, qtbot: QtBot, *, again: bool = False) -> None:
+    detector.detect(again=again)
+    qtbot.waitUntil(lambda: not detector.is_detecting)
 
 
 @pytest.fixture
-def page(survey: DeviceDetector, qtbot: QtBot, own_cache: Path) -> Iterator[DevicePage]:
+def page(detector: DeviceDetector, qtbot: QtBot, own_cache: Path) -> Iterator[DevicePage]:
     bridge = JobBridge()
-    made = DevicePage(survey, bridge, list)
+    made = DevicePage(detector, bridge, list)
     qtbot.addWidget(made)
     yield made
     made.close_worker()
@@ -85,18 +85,18 @@ def states(page: DevicePage) -> dict[str, str]:
     return {name: card.state.text() for name, card in page.cards.items()}
 
 
-def test_device_detector_lists_the_cpu_and_detects_gpus_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    assert survey.devices == (CPU,) and not survey.is_known and machine.threads == []
+def test_device_detector_lists_the_cpu_and_detects_gpus_in_a_thread(detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+    assert detector.devices == (CPU,) and not detector.is_known and machine.threads == []
     machine.devices = [CPU, GOOD, OLD]
-    look(survey, qtbot)
-    assert survey.is_known and survey.devices == (CPU, GOOD, OLD) and survey.usable_gpus == [GOOD]
+    detect(detector, qtbot)
+    assert detector.is_known and detector.devices == (CPU, GOOD, OLD) and detector.usable_gpus == [GOOD]
     assert machine.threads and threading.main_thread() not in machine.threads
-    look(survey, qtbot)
+    detect(detector, qtbot)
     assert len(machine.threads) == 1, "known devices are not detected again"
 
 
 def test_device_page_lists_devices_and_explains_unusable_ones(
-    page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot
+    page: DevicePage, detector: DeviceDetector, machine: Machine, qtbot: QtBot
 ) -> None:
     machine.devices = [CPU, GOOD, OLD]
     page.show()
@@ -113,8 +113,8 @@ def test_device_page_lists_devices_and_explains_unusable_ones(
     assert "Calibrated: not yet" in copied
 
 
-def test_device_page_without_gpu_shows_the_reason_and_the_remedy(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
-    look(survey, qtbot)
+def test_device_page_without_gpu_shows_the_reason_and_the_remedy(page: DevicePage, detector: DeviceDetector, qtbot: QtBot) -> None:
+    detect(detector, qtbot)
     page.show()
     gap = page.cards["cuda"]
     texts = [label.text() for label in gap.findChildren(QLabel)]
@@ -123,9 +123,9 @@ def test_device_page_without_gpu_shows_the_reason_and_the_remedy(page: DevicePag
     assert not gap.calibrate_button.isVisible()
 
 
-def test_refresh_of_device_page_detects_new_devices(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_refresh_of_device_page_detects_new_devices(page: DevicePage, detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     page.show()
-    qtbot.waitUntil(lambda: survey.is_known)
+    qtbot.waitUntil(lambda: detector.is_known)
     assert "There is no NVIDIA driver." in states(page).values()
     machine.devices = [CPU, GOOD]
     page.refresh_button.click()
@@ -134,7 +134,7 @@ def test_refresh_of_device_page_detects_new_devices(page: DevicePage, survey: De
     assert list(page.cards) == ["cpu", "cuda:0"]
 
 
-def test_device_page_reports_a_detection_error(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_page_reports_a_detection_error(page: DevicePage, detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.error = RuntimeError("the driver crashed")
     page.show()
     qtbot.waitUntil(lambda: "the driver crashed" in page.state.text())
@@ -149,12 +149,12 @@ def test_hidden_device_page_detects_no_devices(page: DevicePage, machine: Machin
     assert not page._timer.isActive()
 
 
-def test_status_bar_button_shows_the_name_of_the_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    button = DeviceButton(survey)
+def test_status_bar_button_shows_the_name_of_the_devices(detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+    button = DeviceButton(detector)
     qtbot.addWidget(button)
     assert button.text() == "A processor, 8 threads"
     machine.devices = [CPU, GOOD, GOOD, OLD]
-    look(survey, qtbot)
+    detect(detector, qtbot)
     assert button.text() == "NVIDIA H200 and 1 more"
 
 
@@ -171,10 +171,10 @@ def test_select_devices_returns_the_cpu_for_auto_without_gpu() -> None:
 
 
 def test_device_page_shows_memory_use_and_jobs_of_each_device(
-    page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot
+    page: DevicePage, detector: DeviceDetector, machine: Machine, qtbot: QtBot
 ) -> None:
     machine.devices = [CPU, GOOD]
-    look(survey, qtbot)
+    detect(detector, qtbot)
     card = page.cards["cuda:0"]
     card.show_use(DeviceUse(12_300_000_000, 144_000_000_000, 0.45), ["Identify BSA"])
     assert (card.use.text(), card.jobs.text()) == ("12.3 of 150.0 GB in use, 45 % busy", "Identify BSA")
@@ -247,12 +247,12 @@ def choices(choice: DeviceChoice) -> dict[str, bool]:
     return {choice.box.itemData(row): model.item(row).isEnabled() for row in range(choice.box.count())}
 
 
-def test_device_field_of_form_offers_the_detected_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    choice = DeviceChoice(survey)
+def test_device_field_of_form_offers_the_detected_devices(detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+    choice = DeviceChoice(detector)
     qtbot.addWidget(choice)
     assert choice.value() == "auto" and set(choices(choice)) == {"auto", "all", "cpu"}
     machine.devices = [CPU, GOOD, OLD]
-    look(survey, qtbot)
+    detect(detector, qtbot)
     assert choices(choice) == {"auto": True, "all": True, "cuda:0": True, "cuda:1": False, "cpu": True}
     assert choice.note.text() == "NVIDIA H200"
     choice.choose("all")
@@ -262,21 +262,21 @@ def test_device_field_of_form_offers_the_detected_devices(survey: DeviceDetector
     assert choice.value() == "cpu" and choice.note.text() == "A processor, 8 threads"
 
 
-def test_device_field_of_form_offers_workers_if_the_search_supports_them(survey: DeviceDetector, qtbot: QtBot) -> None:
-    with_workers, without = DeviceChoice(survey), DeviceChoice(survey, takes_workers=False)
+def test_device_field_of_form_offers_workers_if_the_search_supports_them(detector: DeviceDetector, qtbot: QtBot) -> None:
+    with_workers, without = DeviceChoice(detector), DeviceChoice(detector, takes_workers=False)
     for choice in (with_workers, without):
         qtbot.addWidget(choice)
         choice.show()
     assert with_workers.workers.isVisible() and not without.workers.isVisible() and not without.workers.requested
 
 
-def test_device_field_of_form_reports_a_missing_device(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    choice = DeviceChoice(survey)
+def test_device_field_of_form_reports_a_missing_device(detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+    choice = DeviceChoice(detector)
     qtbot.addWidget(choice)
     choice.choose("cuda:0")
     assert choice.problem() == "", "it may exist: devices have not been detected yet"
     with qtbot.waitSignal(choice.changed):
-        survey.detect()
+        detector.detect()
     qtbot.waitUntil(lambda: bool(choice.problem()))
     assert choice.message.text() == "This machine has no device cuda:0" and not choice.message.isHidden()
     assert choice.value() == "cuda:0", "the choice is the user's"
@@ -285,6 +285,6 @@ def test_device_field_of_form_reports_a_missing_device(survey: DeviceDetector, m
     choice.choose("auto")
     assert choice.problem() == "" and choice.note.text() == "A processor, 8 threads; no GPU is usable"
     machine.devices = [CPU, OLD]
-    look(survey, qtbot, again=True)
+    detect(detector, qtbot, again=True)
     choice.choose("cuda:1")
     assert choice.problem() == "cuda:1 is not usable: it is too old"

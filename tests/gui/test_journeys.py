@@ -1,4 +1,4 @@
-"""Tests of unplanned ways through the window with X events, and of every page in a window of 1024 x 700.
+"""Tests of unusual sequences of actions with X events, and of every page in a window of 1024 x 700.
 
 Files are given in the wrong order, a filter leaves nothing, and a run is deleted and restored."""
 

@@ -1,4 +1,4 @@
-"""Tests that foreign names that look like HTML are shown literally in labels, cells and tooltips."""
+"""Tests that names that look like HTML are shown as text in labels, cells and tooltips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the message bar, which moves no other control, of stray windows, and of the height of peaks above ions."""
+"""Tests of the message bar, which moves no other control, of unwanted windows, and of the height of a spectrum above its ion table."""
 
 from __future__ import annotations
 

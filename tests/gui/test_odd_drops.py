@@ -1,4 +1,4 @@
-"""Tests of odd drops on the window and of forged settings: it answers in one sentence, immediately, and reads nothing else."""
+"""Tests of unusual drops on the window and invalid settings files: it reports one sentence, immediately, and reads nothing else."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], Non
 
 
 @pytest.fixture
-def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
+def report_of_drop(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
     """Drop addresses and return the sentence shown after the inspection, and the longest stall."""
 
     window.new_search("identify")  # A form is built once, whatever is dropped.
@@ -146,39 +146,41 @@ ODD = (
 
 @pytest.mark.parametrize("name", ODD)
 def test_window_reports_an_unusual_drop_in_one_sentence_without_a_stall(
-    answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path, name: str
+    report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path, name: str
 ) -> None:
-    text, stall = answers([QUrl.fromLocalFile(str(path)) for path in odd_files(tmp_path)[name]])
+    text, stall = report_of_drop([QUrl.fromLocalFile(str(path)) for path in odd_files(tmp_path)[name]])
     assert text and "\n" not in text and "Traceback" not in text
     assert stall < STALL_SECONDS
 
 
 def test_window_limits_a_drop_of_ten_thousand_files_without_a_stall(
-    answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
+    report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
 ) -> None:
     paths = [tmp_path / f"{number}.mgf" for number in range(10_000)]
     for path in paths:
         path.write_text(MGF)
-    text, stall = answers([QUrl.fromLocalFile(str(path)) for path in paths])
+    text, stall = report_of_drop([QUrl.fromLocalFile(str(path)) for path in paths])
     assert "3,000" in text
     assert stall < STALL_SECONDS
 
 
 def test_window_limits_a_dropped_folder_of_many_files_without_a_stall(
-    answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
+    report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
 ) -> None:
     for folder in range(20):
         (tmp_path / f"{folder}").mkdir()
         for number in range(2000):
             (tmp_path / f"{folder}" / f"{number}.txt").touch()
-    text, stall = answers([QUrl.fromLocalFile(str(tmp_path))])
+    text, stall = report_of_drop([QUrl.fromLocalFile(str(tmp_path))])
     assert "3,000" in text
     assert stall < STALL_SECONDS
 
 
-def test_window_reports_the_number_of_dropped_remote_addresses(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+def test_window_reports_the_number_of_dropped_remote_addresses(
+    report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
+) -> None:
     (tmp_path / "a.mgf").write_text(MGF)
-    text, _ = answers([QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl.fromLocalFile(str(tmp_path / "a.mgf"))])
+    text, _ = report_of_drop([QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl.fromLocalFile(str(tmp_path / "a.mgf"))])
     assert "2 of the dropped items are" in text
 
 
@@ -188,7 +190,7 @@ def test_window_rejects_a_drop_of_remote_addresses_only(window: MainWindow) -> N
 
 
 def forged_settings(chance: random.Random) -> dict[str, object]:
-    """Return settings of the right form with invalid values."""
+    """Return settings with the right names and invalid values."""
     noise = base64.b64encode(chance.randbytes(2000)).decode()
     huge = base64.b64encode(b"\x01\xd9\xd0\xcb\x00\x03\x00\x00" + b"\x7f\xff\xff\xff" * 40).decode()
     search = {

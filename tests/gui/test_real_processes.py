@@ -1,4 +1,4 @@
-"""Tests of the window in its own process: ended by a signal, and on a screen with twice the pixels."""
+"""Tests of the window in its own process: ended by a signal, and on a screen of scale 2."""
 
 from __future__ import annotations
 

@@ -37,21 +37,21 @@ def shown(window: MainWindow, project: Path, stopped: str) -> MainWindow:
     return window
 
 
-def spoken(window: MainWindow) -> list[str]:
+def listed_texts(window: MainWindow) -> list[str]:
     runs = window.project_pane.runs
     return [str(runs.item(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(runs.count())]
 
 
 def test_resume_button_resumes_a_stopped_run(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
     pane = shown.project_pane
-    assert [text.partition(", align")[1:] for text in spoken(shown)] == [(", align", f"-0001, {CAN_BE_RESUMED}, stopped by the user")]
+    assert [text.partition(", align")[1:] for text in listed_texts(shown)] == [(", align", f"-0001, {CAN_BE_RESUMED}, stopped by the user")]
     assert pane.resume_button.isVisible() and pane.resume_action.isEnabled()
     assert "can be resumed" in shown.message_bar.label.text()
     with qtbot.waitSignal(shown.bridge.finished) as finished:
         click(pane.resume_button)
         assert not pane.resume_action.isEnabled(), "it is already resumed"
-        assert ", running, resuming" in spoken(shown)[0] or shown.queue.is_idle
-        assert "failed" not in spoken(shown)[0]
+        assert ", running, resuming" in listed_texts(shown)[0] or shown.queue.is_idle
+        assert "failed" not in listed_texts(shown)[0]
         # The user begins another search, so that the results are only offered.
         shown.form.parameters.set_values({"missed_cleavages": 1})
     job = finished.args[0]
@@ -92,6 +92,6 @@ def test_run_of_another_user_cannot_be_resumed_and_the_reason_is_shown(
     window.open_project(project)
     window.project_pane.select(stopped)
     assert not window.project_pane.resume_button.isVisible()
-    assert NO_CHECKPOINT in spoken(window)[0]
+    assert NO_CHECKPOINT in listed_texts(window)[0]
     assert NO_CHECKPOINT in window.project_pane.runs.item(0).toolTip()
     assert NO_CHECKPOINT in window.message_bar.label.text()

@@ -129,7 +129,7 @@ def test_settings_file_with_extreme_values_is_renamed_as_damaged(path: Path, tex
     assert path.with_name("settings.damaged.json").exists()
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_settings_file_that_is_a_pipe_does_not_block(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path)

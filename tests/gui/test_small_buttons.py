@@ -13,7 +13,7 @@ _QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
 """Classes that create small buttons automatically, which Qt describes."""
 
 
-def signs(page: QWidget) -> Iterator[QAbstractButton]:
+def icon_buttons(page: QWidget) -> Iterator[QAbstractButton]:
     """Return buttons without a word in their text; those without an icon are not in use yet."""
     for button in page.findChildren(QAbstractButton):
         if (
@@ -34,7 +34,7 @@ def described(button: QAbstractButton) -> bool:
 
 def test_icon_buttons_of_forms_and_results_have_tooltip_and_accessible_name(window: MainWindow) -> None:
     for kind, pages in window.searches.items():
-        icons = [sign for page in (pages.form, pages.results) for sign in signs(page)]
+        icons = [button for page in (pages.form, pages.results) for button in icon_buttons(page)]
         assert len(icons) > 3, kind
         # Buttons without text and name receive both when shown.
         silent = [
@@ -47,5 +47,5 @@ def test_icon_buttons_of_forms_and_results_have_tooltip_and_accessible_name(wind
 
 def test_icon_buttons_of_other_panes_have_tooltip_and_accessible_name(window: MainWindow) -> None:
     around = (window.start_page, window.project_pane, window.jobs, window.log, window.message_bar, window.dock_project, window.dock_jobs)
-    silent = [f"{type(icon).__name__} {icon.text()!r}" for part in around for icon in signs(part) if not described(icon)]
+    silent = [f"{type(icon).__name__} {icon.text()!r}" for part in around for icon in icon_buttons(part) if not described(icon)]
     assert silent == []

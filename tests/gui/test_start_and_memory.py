@@ -1,4 +1,4 @@
-"""Tests of what the window loads at the start, what it builds later when idle, and what closed results leave in memory."""
+"""Tests of the parts that the window loads at the start, builds later when idle, and leaves in memory after results are closed."""
 
 from __future__ import annotations
 

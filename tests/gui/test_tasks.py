@@ -1,4 +1,4 @@
-"""Tests of what the window adds to the job queue."""
+"""Tests of the tasks that the window adds to the job queue."""
 
 from __future__ import annotations
 

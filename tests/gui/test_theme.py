@@ -1,4 +1,4 @@
-"""Tests of the themes: readable, complete, and changed in one step."""
+"""Tests of the themes: contrast, completeness, and change in one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that a search without a line of Qt code works throughout the window: its entry is enough."""
+"""Tests that a search without Qt code, defined by its entry only, works throughout the window."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The lowest versions of the dependencies that pyproject.toml allows: each search, export and sub-command runs with them.
 
-What there is to run is taken from the list of searches and from the command line; a new sub-command without a line in `COMMANDS` is an
+The commands to run are taken from the list of searches and from the command line; a new sub-command without a line in `COMMANDS` is an
 error of the quick test. Then tests of the program run with these versions, which compare the results with the manual.
 """
 

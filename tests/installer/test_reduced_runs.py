@@ -1,4 +1,4 @@
-"""Runs that are shipped smaller hold all spectra and peaks of the originals."""
+"""Sample runs that were reduced in size have all spectra and peaks of the originals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 def test_reduced_sample_run_has_all_peaks_of_the_original(name: str, shared_data: Path) -> None:
     original = shared_data / "spectra" / "bsa_ltq" / f"{name}.mzML"
     shipped = resources.path("samples", f"{name}.mzML.gz")
-    # Compressed bytes depend on the version of zlib; what they hold does not.
+    # Compressed bytes depend on the version of zlib, but the content does not.
     with gzip.open(shipped) as file:
         reduced = list(mzml.MzML(file, use_index=False))
     with original.open("rb") as file:

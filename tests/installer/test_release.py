@@ -90,7 +90,7 @@ def test_pyproject_citation_and_changelog_have_the_same_version() -> None:
 
 @needs_gpg
 def test_release_signature_detects_changed_files(tagged: Path, tmp_path: Path) -> None:
-    """Signs with a temporary key."""
+    """The files are signed with a temporary key."""
     (tmp_path / "keys").mkdir(mode=0o700)
     made = run(tmp_path, "gpg", "--batch", "--passphrase", "", "--quick-generate-key", "throwaway@example.org", "ed25519", "sign", "1d")
     assert made.returncode == 0, made.stderr

@@ -60,7 +60,7 @@ def test_run_script_rejects_an_unsupported_python_version(bare_machine: Path) ->
 
 
 def test_run_script_installs_nothing_in_a_complete_environment(bare_machine: Path) -> None:
-    """With a complete environment and a stamp of the current pyproject.toml, only the program is run: neither pip nor apt-get."""
+    """In a complete environment with a stamp of the current pyproject.toml, only the program is run, and neither pip nor apt-get."""
     environment = bare_machine / ".venv"
     (environment / "bin").mkdir(parents=True)
     called = bare_machine / "called"
@@ -91,7 +91,7 @@ def test_run_script_installs_nothing_in_a_complete_environment(bare_machine: Pat
 
 
 def test_lock_file_has_one_allowed_version_of_each_dependency() -> None:
-    """For each Python version; `bash installer/lock.sh` writes the lock again."""
+    """This holds for each Python version; `bash installer/lock.sh` writes the lock file."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     required = [Requirement(text) for text in [*project["dependencies"], *project["optional-dependencies"]["gui"]]]
     text = (REPOSITORY / "installer" / "requirements.lock").read_text().replace("\\\n", " ")

@@ -1,4 +1,4 @@
-"""The simulated sample is what its script makes."""
+"""The shipped simulated sample equals the output of its script."""
 
 from __future__ import annotations
 

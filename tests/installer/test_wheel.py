@@ -1,4 +1,4 @@
-"""The installed package: one name, the same files for both ways of building, and its own files next to any others."""
+"""The installed package: one top-level name, the same files for both ways of building, and independence of other packages."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder_with_other_packages(tmp_path: Path) -> Path:
-    """A folder with packages named `engine`, `gui`, `kernels` and `resources` that are not ours and fail when they are imported."""
+    """A folder with packages named `engine`, `gui`, `kernels` and `resources` of another program, which fail when they are imported."""
     folder = tmp_path / "foreign"
     for name in PARTS[1:]:
         (folder / name).mkdir(parents=True)

@@ -14,7 +14,7 @@ _ORDER = {None: (PAIR, PATTERN, TEXT), PAIR: (PAIR, PATTERN, TEXT), PATTERN: (PA
 
 
 class Paths(NamedTuple):
-    """All alignments of two lengths: steps, number of gaps, gap lengths and aligned pairs, in the order of the rule."""
+    """All alignments of two lengths: steps, number of gaps, gap lengths and aligned pairs, by preference among equal scores."""
 
     steps: list[str]
     gaps: np.ndarray
@@ -32,7 +32,7 @@ def _all_steps(n: int, m: int) -> list[str]:
 
 @cache
 def _rank(steps: str) -> tuple[int, ...]:
-    """Rank steps as the rule does, from the end: the beginning before a pair, a pair before a gap, closing a gap before extending it."""
+    """Rank steps of equal score, from the end: the beginning before a pair, a pair before a gap, closing a gap before extending it."""
     after, ranks = None, []
     for step in reversed(steps):
         ranks.append(1 + _ORDER[after].index(step))
@@ -64,7 +64,7 @@ def paths(n: int, m: int) -> Paths:
 
 
 class Best(NamedTuple):
-    """The alignment that the rule selects."""
+    """The preferred alignment of those with the best score."""
 
     score: int
     text: tuple[int, int]

@@ -26,7 +26,7 @@ def bent_chains(seed: int) -> tuple[Coordinates, Coordinates]:
 
 
 def tm_score(x: Coordinates, y: Coordinates) -> float:
-    """Return the TM-score by n of n pairs that are searched twice: all, and those near enough then."""
+    """Return the TM-score, divided by n, of n pairs; the search is repeated with the pairs that are near after the first."""
     n = len(x)
     scale = 1.24 * np.cbrt(n - 15) - 1.8
     near = min(8.0, max(4.5, scale))

@@ -18,7 +18,7 @@ COSTS = [(5, 2), (0, 1), (2, 0), (1, 1)]
 
 
 def assert_the_same(texts, patterns, rules, text_of, pattern_of, slack):
-    """Check that the sure alignments equal those of the layers, and return which are sure."""
+    """Check that the alignments reported as sure equal full alignments, and return which are sure."""
     some = sequences(texts), sequences(patterns)
     whole = Alignments.none(len(text_of), rules.maximum_gaps)
     for _ in ReadSearch(Processor(1), *some, rules).align(text_of, pattern_of, whole):

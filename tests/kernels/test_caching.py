@@ -1,4 +1,4 @@
-"""Compiled kernels: a crash or a full disk damages only Numba's cache, which costs a compilation."""
+"""Cache of compiled kernels: damage by a crash or a full disk is detected and costs only a compilation."""
 
 import os
 import stat
@@ -98,7 +98,7 @@ print(os.environ.get("NUMBA_CACHE_DIR", ""), why_not_cached(), sep="|")
 """
 
 
-def settled(allowed, **environment):
+def cache_folder_of_process(allowed, **environment):
     """Return the cache folder of a process that may create temporary files only in some folders."""
     retained = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PROTEOSCOPE_CACHE")}
     process = subprocess.run(
@@ -114,26 +114,29 @@ def settled(allowed, **environment):
 
 
 def test_kernel_cache_uses_the_configured_folder_if_only_that_is_writable(tmp_path):
-    assert settled([tmp_path / "cache"], PROTEOSCOPE_CACHE=str(tmp_path / "cache")) == (str(tmp_path / "cache" / "kernels"), "")
+    assert cache_folder_of_process([tmp_path / "cache"], PROTEOSCOPE_CACHE=str(tmp_path / "cache")) == (
+        str(tmp_path / "cache" / "kernels"),
+        "",
+    )
 
 
-@pytest.mark.skipif(os.name != "posix", reason="users have no numbers there")
+@pytest.mark.skipif(os.name != "posix", reason="users have no numeric ids there")
 def test_kernel_cache_falls_back_to_one_private_temporary_folder(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     for _ in range(2):
-        actual, reason = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+        actual, reason = cache_folder_of_process([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
         assert actual == str(folder)
         assert str(folder) in reason
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes mean something else there")
+@pytest.mark.skipif(os.name != "posix", reason="file modes differ there")
 def test_kernel_cache_rejects_a_temporary_folder_writable_by_others(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
-    actual, _ = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+    actual, _ = cache_folder_of_process([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
     assert Path(actual).parent == tmp_path and Path(actual) != folder
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 

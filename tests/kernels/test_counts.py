@@ -20,7 +20,7 @@ from tests.shim.tuning import tuned
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
 
-def fresh(gpu: ShimGpu) -> ShimGpu:
+def reset_counts(gpu: ShimGpu) -> ShimGpu:
     """A GPU with all counts at zero."""
     gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = gpu.shared_bytes = 0
     return gpu
@@ -42,12 +42,12 @@ def test_predicted_work_of_single_spectra_equals_counted_work(score):
     n, gpu = len(queries.mass), ShimGpu()
     hits, cost = empty_hits(n), np.zeros(n, np.int64)
     search = tuned(SpectrumSearch, minimum_sharing=np.inf)(gpu, peptides, modifications, how)
-    fresh(gpu)
+    reset_counts(gpu)
     search.count_candidates(queries, 0, n, cost)
     before = (gpu.bytes_in, gpu.bytes_out, gpu.transfers)
     scalars = search._scalars.nbytes
     assert before == (scalars + 8 * n, 8 * n, 3)
-    fresh(gpu)
+    reset_counts(gpu)
     list(search.search_queries(spectra, queries, hits, 0, n))
     peaks = np.diff(spectra.offsets)[queries.spectrum]
     charges = np.maximum(1, np.minimum(how.maximum_fragment_charge, queries.charge - 1))
@@ -92,7 +92,7 @@ def test_predicted_transfers_of_query_tiles_equal_counted_transfers():
     spectra, queries, *others = random_search(210, HYPERSCORE, n_queries=64, n_peptides=600, most=0, precursor=(3.0, 0.0))
     n, gpu = len(queries.mass), ShimGpu()
     search, hits = tuned(SpectrumSearch, minimum_sharing=0.0)(gpu, *others), empty_hits(n)
-    fresh(gpu)
+    reset_counts(gpu)
     list(search.search_queries(spectra, queries, hits, 0, n))
     assert "search_tile_by_hyperscore" in gpu.launched
     blocks = gpu.bytes_in - 2 * search._scalars.nbytes - 8 * n
@@ -120,7 +120,7 @@ def test_predicted_work_of_fragment_index_equals_counted_work(most):
     gpu = ShimGpu()
     kind = tuned(FragmentSearch, forms_of_chunk=512, threads=64, bin_shift=12)
     search = kind(gpu, peptides, modifications, how, work_of.form_mass, work_of.form_code)
-    fresh(gpu)
+    reset_counts(gpu)
     list(search.build())
     forms, code = len(work_of.form_mass), search._code
     peptide = work_of.form_code >> code.arrangement_bits & (1 << code.peptide_bits) - 1
@@ -129,7 +129,7 @@ def test_predicted_work_of_fragment_index_equals_counted_work(most):
     building = counts.index_building(forms=forms, ions=ions, slots=most, chunks=chunks)
     assert_moved(gpu, building)
     assert gpu.operations == building.operations
-    fresh(gpu)
+    reset_counts(gpu)
     n, answer = len(queries.mass), empty_answer(len(queries.mass), 8)
     list(
         search.search_chunks(

@@ -98,7 +98,7 @@ def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ..
 
 
 class NotingGpu(ShimGpu):
-    """GPU that runs nothing; `defines` lists the forms that would be compiled."""
+    """GPU that runs nothing; `defines` lists the variants that would be compiled."""
 
     def __init__(self, capability: int) -> None:
         super().__init__()

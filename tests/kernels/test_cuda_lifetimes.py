@@ -49,7 +49,7 @@ def skip_existing_objects() -> Iterator[None]:
 
 
 class Stream:
-    """Return the memory that pending work may still access."""
+    """Stream with the memory that pending work may still access."""
 
     def __init__(self) -> None:
         self.touched: set[int] = set()

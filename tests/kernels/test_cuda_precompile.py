@@ -15,7 +15,7 @@ from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
 
 
 class NotingGpu:
-    """Records the forms that it is requested to compile."""
+    """GPU that records the variants that it is requested to compile."""
 
     name = "cuda:7"
 

@@ -85,7 +85,7 @@ def test_msp_entry_rows_accepts_text_without_lines() -> None:
 
 @pytest.mark.parametrize("blank", sorted(set(range(256)) - set(b":\r\n")))
 def test_msp_entry_rows_ignores_blanks_of_latin_1(blank: int) -> None:
-    """Two names begin two entries only if both keys are the name."""
+    """A second name begins another entry only if its key is `Name`."""
     text = b"Name: a\nNa" + bytes([blank]) + b"me: b"
     table = scanned(text)
     n_entries = kernels.cpu.library_text.msp_entry_rows(np.frombuffer(text, np.uint8), table, np.empty(len(table), np.int64))

@@ -17,7 +17,7 @@ FOUR = np.where(np.eye(4, dtype=bool), 5, -4).astype(np.int32)
 
 @pytest.fixture
 def trace_singly(monkeypatch):
-    """Let no pair be traced in lanes."""
+    """Trace every pair singly."""
     monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 0)
 
 

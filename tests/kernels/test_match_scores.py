@@ -31,14 +31,14 @@ NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_com
 
 
 def test_match_score_equals_the_example_of_the_thesis():
-    """Use figure 3.3: {2, 4, 9, 10} and {2, 4, 6, 7}; the last mass of each is the precursor."""
+    """The example is figure 3.3: {2, 4, 9, 10} and {2, 4, 6, 7}; the last mass of each is the precursor."""
     assert plain_score([2, 4, 9], 10, [2, 4, 6], 7) == 3
     assert searched_on(Processor(1), lists_of([[2, 4, 6]], [7]), lists_of([[2, 4, 9]], [10]), (0, 5), 1) == ([[0]], [[3]])
 
 
 @cache
 def random_searches(window):
-    """Candidates, queries and the best of the definition by number of hits, the same for every form."""
+    """Candidates, queries and, for each number of hits, the best candidates by definition."""
     made = []
     for seed in range(6):
         rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from proteoscope.engine.files import scratch_folder
 from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder, untrusted_folder, why_not_used
 from tests.conftest import REPOSITORY
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes and owners mean something else there")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="file modes and owners differ there")
 OTHER_USER = 65534
 PROGRAM = "import os, proteoscope.kernels.cpu; print(os.environ.get('NUMBA_CACHE_DIR', ''))"
 

@@ -15,7 +15,7 @@ from tests.kernels.test_gapsmis import COSTS, DNA, sequences, words
 
 
 def both(texts, patterns, rules, text_of, pattern_of):
-    """Return alignments by the layers, those without, and which of these are sure."""
+    """Return alignments with gap layers, alignments without, and which of the latter are reported as sure."""
     some = sequences(texts), sequences(patterns)
     whole = Alignments.none(len(text_of), rules.maximum_gaps)
     for _ in ReadSearch(Processor(1), *some, rules).align(text_of, pattern_of, whole):

@@ -386,7 +386,7 @@ def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_run_killed_during_checkpoint_removal_has_complete_results(project: Path, stopped: str, tmp_path: Path, moment: str) -> None:
     remove = {"before": "kill(); unlink(path, **options)", "after": "unlink(path, **options); kill()"}[moment]
@@ -408,7 +408,7 @@ def test_run_killed_during_checkpoint_removal_has_complete_results(project: Path
     assert not list((tmp_path / "cache" / "checkpoints").iterdir()), "what was left is swept"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are other ones there")
+@pytest.mark.skipif(os.name != "posix", reason="signals differ there")
 def test_resume_refuses_a_run_resumed_by_another_process(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     program = (
         "from proteoscope.engine.project.checkpoint_file import CheckpointFile\n"

@@ -26,7 +26,7 @@ from proteoscope.engine.project.digests import file_digest
 from tests.searching import few_proteins
 
 SAMPLE = resources.path("samples", "BSA1.mzML.gz")
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="the converters' parts are played by scripts")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="scripts replace the converters")
 
 WRITES = """
 words = sys.argv[1:]

@@ -74,7 +74,7 @@ def test_checkpoint_file_round_trips_and_accepts_more_records(tmp_path: Path) ->
     assert readable(path) == [*ALL, ("round 3", 12, 16)]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
+@pytest.mark.skipif(os.name != "posix", reason="file modes differ there")
 def test_checkpoint_file_is_readable_only_by_its_user(tmp_path: Path) -> None:
     mask = os.umask(0)
     try:

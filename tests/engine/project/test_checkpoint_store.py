@@ -117,7 +117,7 @@ def test_invalid_project_id_has_no_checkpoints(project: Project, damaged: str) -
         key.prepare()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
+@pytest.mark.skipif(os.name != "posix", reason="file modes differ there")
 def test_checkpoint_folder_is_private(project: Project) -> None:
     store(project)
     folder = checkpoint_folder()

@@ -45,7 +45,7 @@ def test_recorded_file_check_rejects_changed_and_missing_files(path: Path) -> No
         files.check(path.with_name("b.mzML"))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_file_digest_rejects_pipes_and_devices(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):

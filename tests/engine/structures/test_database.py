@@ -180,7 +180,7 @@ def test_structure_database_reports_corrupt_column(folder: Path, tmp_path: Path,
     assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="links differ there")
 def test_structure_database_rejects_links_and_paths_outside(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder], tmp_path / "db")
     columns = tmp_path / "db" / database.identity
@@ -211,7 +211,7 @@ def test_structure_database_file_of_returns_only_the_original_file(folder: Path,
         read_structure(other)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("name", ["database.json", "position.npy", "numbers.json"])
 def test_structure_database_open_does_not_block_on_a_pipe(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
     build_database([folder / "a.pdb"], tmp_path / "db")

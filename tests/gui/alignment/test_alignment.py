@@ -1,4 +1,4 @@
-"""Tests of the alignment drawing against the meaning of its three lines, with real input events."""
+"""Tests of the drawn alignment of two sequences, with real input events."""
 
 from __future__ import annotations
 

@@ -416,7 +416,7 @@ def test_modification_picker_reads_masses_in_the_format_of_the_locale(german: No
     assert picker.found.data(picker.found.index(0, 2)) == "+79,966331"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a script plays the converter's part")
+@pytest.mark.skipif(os.name != "posix", reason="a script replaces the converter")
 def test_vendor_run_is_accepted_if_a_converter_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run.d"
     run.mkdir()

@@ -1,4 +1,4 @@
-"""Tests of coverage depth against a count position by position, and of input on its drawing."""
+"""Tests of the plot of coverage depth against a count at each position, and of its input events."""
 
 from __future__ import annotations
 

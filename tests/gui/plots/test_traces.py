@@ -1,4 +1,4 @@
-"""Tests of the traces of an ion in several files: boundaries moved by mouse and keys, and image compared with the page."""
+"""Tests of the traces of an ion in several files: integration limits moved by mouse and keys, and image compared with the page."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def choose(view: EvidenceView, accession: str, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def lit(view: EvidenceView) -> set[int]:
+def highlighted_positions(view: EvidenceView) -> set[int]:
     """Return the protein positions that are highlighted in three dimensions."""
     assert view.structures is not None
     scene = view.structures.scene
@@ -74,7 +74,7 @@ def test_selected_peptide_is_marked_in_alignment_coverage_and_structure(view: Ev
         columns = view.alignment.plot.marks
         assert {int(fold.pair.place[column]) for column in columns} <= wanted
         # Exactly its part on the chain.
-        assert lit(view) == wanted & set(fold.near.position.tolist())
+        assert highlighted_positions(view) == wanted & set(fold.near.position.tolist())
         assert view.coverage.chosen == view.peptides.view.chosen
 
 
@@ -149,7 +149,7 @@ def test_picked_residue_redraws_the_structure_once(view: EvidenceView, qtbot: Qt
         pictures.clear()
         view._pick_column(int(np.flatnonzero(fold.pair.place == place)[0]))
         # Immediately, before the table has its rows.
-        assert lit(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
+        assert highlighted_positions(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
         assert protein.first_over(place) == first and view.coverage.chosen == first.row
         settle(view, qtbot)
         assert view.peptides.view.chosen == first.row
@@ -168,7 +168,9 @@ def test_selected_site_or_contact_is_picked_in_the_structure(view: EvidenceView,
     click_row(view.sites, 0, qtbot)
     settle(view, qtbot)
     site = shown(view.sites, "position")[0] - 1
-    assert lit(view) == {site} and [pick.label.split()[1] for pick in panel.scene.picks] == [shown(view.sites, "author_number")[0]]
+    assert highlighted_positions(view) == {site} and [pick.label.split()[1] for pick in panel.scene.picks] == [
+        shown(view.sites, "author_number")[0]
+    ]
     assert view.coverage.residues == (site,)
     view.tabs.setCurrentWidget(view.contacts)
     click_row(view.contacts, 0, qtbot)

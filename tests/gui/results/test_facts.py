@@ -1,4 +1,4 @@
-"""Tests of what a header shows about the files of a run and the run it continued."""
+"""Tests of the files and the source run shown in the header of a run."""
 
 from __future__ import annotations
 

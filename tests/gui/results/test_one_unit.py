@@ -1,4 +1,4 @@
-"""Tests that every column of every result table is shown, copied, saved and filtered as one value in one unit."""
+"""Tests that every column of every result table is shown, copied, saved and filtered with the same value and unit."""
 
 from __future__ import annotations
 

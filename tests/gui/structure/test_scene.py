@@ -1,4 +1,4 @@
-"""Tests of the content of a scene in three dimensions, and of what is drawn of it."""
+"""Tests of the content of a scene in three dimensions, and of its drawn parts."""
 
 from __future__ import annotations
 
