@@ -117,6 +117,6 @@ def test_search_help_names_every_option(search, capsys):
 
 
 @each
-def test_search_with_an_option_for_precursors_has_one_for_fragments(search):
+def test_search_with_precursor_tolerance_option_has_fragment_tolerance_option(search):
     if "precursor_tolerance" in search.shortcuts:
         assert ("fragment_tolerance" in search.model.model_fields) == ("fragment_tolerance" in search.shortcuts)

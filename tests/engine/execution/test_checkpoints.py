@@ -221,7 +221,7 @@ def test_k_means_resumes_from_stored_round_or_seeds(tmp_path: Path, monkeypatch:
     assert max(progress.steps) > 3, "the last run did not start again"
 
 
-def test_plain_digest_depends_on_content_type_and_structure() -> None:
+def test_digest_of_plain_data_depends_on_content_type_and_structure() -> None:
     values: list[Any] = [
         None,
         0,

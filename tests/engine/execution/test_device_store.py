@@ -31,7 +31,7 @@ def speeds(maximum: int = 100) -> Facts[float]:
     return Facts("speeds", Annotated[float, Field(gt=0)], maximum)
 
 
-def test_device_store_keeps_facts_written_by_two_processes(own_cache: Path) -> None:
+def test_device_store_retains_entries_written_by_two_processes(own_cache: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, name], env=environment, cwd=REPOSITORY) for name in ("a", "b")]
     assert [writer.wait() for writer in writers] == [0, 0]
@@ -39,7 +39,7 @@ def test_device_store_keeps_facts_written_by_two_processes(own_cache: Path) -> N
     assert Facts("runs", int, 10).get("count") == 60
 
 
-def test_device_store_keeps_facts_of_other_kinds(own_cache: Path) -> None:
+def test_device_store_retains_entries_of_other_types(own_cache: Path) -> None:
     speeds().store({"a": 1.0})
     Facts("runs", list[int], 5).store({"a": [1, 2]})
     speeds().clear()
@@ -47,7 +47,7 @@ def test_device_store_keeps_facts_of_other_kinds(own_cache: Path) -> None:
     assert Facts("runs", list[int], 5).get("a") == [1, 2]
 
 
-def test_device_store_removes_the_oldest_facts(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_store_removes_the_oldest_entries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for now in range(20):
         monkeypatch.setattr(device_store.time, "time", lambda now=now: 1e9 + now)
         speeds(3).store({f"key {now}": 1.0})
@@ -56,7 +56,7 @@ def test_device_store_removes_the_oldest_facts(own_cache: Path, monkeypatch: pyt
     assert "x" * 501 not in speeds().all(), "keys are bounded"
 
 
-def test_device_store_ignores_old_and_future_facts(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_store_ignores_old_and_future_entries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_store.time, "time", lambda: 1e9)
     speeds().store({"a": 1.0})
     stored_at = speeds().stored_at("a")
@@ -96,7 +96,7 @@ def test_device_store_reports_and_replaces_a_damaged_file(own_cache: Path, text:
 
 
 @pytest.mark.parametrize("entry", [1, [], [1], [1, 2, 3], ["1", 2.0], [-1, 2.0], [1e300, 2.0], [1, "fast"], [1, -2.0], [1, [1]], None])
-def test_device_store_ignores_only_invalid_facts(own_cache: Path, entry: object) -> None:
+def test_device_store_ignores_invalid_entries_and_retains_valid_ones(own_cache: Path, entry: object) -> None:
     (own_cache / "devices.json").write_text(json.dumps({"speeds": {"a": entry, "b": [1, 2.0]}, "other": {"x": 1}}))
     assert speeds().all() == {"b": 2.0}
     speeds().store({"c": 3.0})

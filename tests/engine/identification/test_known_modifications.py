@@ -103,7 +103,7 @@ def test_variable_and_known_modification_of_a_residue_give_one_peptidoform(datab
     assert rows["HLVN[Deamidated]EPQNLIK"]["known_modifications"]
 
 
-def test_variant_with_known_modification_has_variant_residues(tmp_path: Path) -> None:
+def test_psm_of_variant_with_known_modification_has_the_variant_residue(tmp_path: Path) -> None:
     albumin, *others = chosen_proteins()
     at = albumin.index("DLGEEHFK") + 1
     annotation = (

@@ -59,7 +59,7 @@ def test_queue_runs_jobs_in_order_and_never_two_together(queue: JobQueue) -> Non
     assert {job.state for job in jobs} == {"done"}
 
 
-def test_job_state_follows_its_run_and_its_seconds_start_at_0(queue: JobQueue) -> None:
+def test_job_seconds_are_zero_while_queued_and_fixed_after_the_end(queue: JobQueue) -> None:
     gate, next_gate = Gate(), Gate()
     job, next_job = queue.add("first", gate), queue.add("second", next_gate)
     assert gate.entered.wait(5)

@@ -135,7 +135,7 @@ def test_read_passes_rejects_invalid_files(content, tmp_path):
         read_passes(path)
 
 
-def test_pass_sentence_describes_the_search():
+def test_sentence_of_a_search_pass_lists_spectra_tolerances_and_modifications():
     assert SECOND.sentence() == (
         "Second pass: 300 spectra, 68 proteins found before, precursors within 10 ppm, isotope errors 0, 1, fragments within 0.02 Da,"
         " Trypsin, semi-specific, up to 2 missed cleavages; fixed Carbamidomethyl (C); variable Oxidation (M), Deamidated (NQ)"
@@ -144,7 +144,7 @@ def test_pass_sentence_describes_the_search():
     assert "mass shifts from -150 to 500 Da" in SHIFTED.sentence()
 
 
-def test_pass_sentence_lists_ion_series_with_spectra():
+def test_sentence_of_a_search_pass_lists_ion_series_with_spectra():
     expected = "; ions of 400 spectra HCD: b, y; 90 spectra ETD: c, z; 10 spectra of unknown activation: b, y"
     assert MIXED.sentence() == FIRST.sentence() + expected
     assert replace(FIRST, ion_series=(SeriesCount("", "cz", 500),)).sentence() == FIRST.sentence() + "; ions c, z"
@@ -158,7 +158,7 @@ def test_pass_record_is_non_specific_for_unspecific_enzyme():
     assert PassRecord.of("first", Settings(), "specific").specificity == "non-specific"
 
 
-def test_widest_of_several_tolerances_is_the_largest():
+def test_widest_tolerance_is_selected_by_size_not_by_order():
     tolerances = [Tolerance(10.0, "ppm"), Tolerance(0.5, "Da"), Tolerance(20.0, "ppm")]
     assert widest(tolerances) == tolerances[1]
     assert widest([]) is None

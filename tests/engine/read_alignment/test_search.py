@@ -274,7 +274,7 @@ def test_read_alignment_rejects_exchanged_reads_and_reference(tmp_path, capsys, 
     assert "resembles reads" in error and "Exchange the two" in error and not (tmp_path / "o.sam").exists()
 
 
-def test_stored_table_of_reads_equals_reads_without_qualities_in_each_row_group(tmp_path, monkeypatch):
+def test_stored_reads_equal_the_input_in_several_row_groups(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "ROW_GROUP", 8)
     random = np.random.default_rng(SEED)
     text = BASES[random.integers(0, 4, 400)].tobytes().decode()

@@ -50,13 +50,13 @@ def columns() -> list[Column]:
     return [column for column in (*stored, *compared) if column.unit or column.has_own_unit]
 
 
-def test_every_column_with_a_unit_has_the_listed_ones() -> None:
+def test_columns_with_units_equal_the_list_of_stored_and_shown_units() -> None:
     units = {(column.name, column.unit, column.shown_unit) for column in columns()}
     assert {name for name, _, _ in units} == set(UNITS)
     assert units == {(name, *UNITS[name]) for name, _, _ in units}
 
 
-def test_header_names_the_displayed_unit_and_the_description_that_of_files() -> None:
+def test_column_header_has_the_shown_unit_and_description_the_stored_unit() -> None:
     for column in columns():
         if column.title:
             assert column.header == f"{column.title} ({column.shown_unit})"
@@ -89,7 +89,7 @@ def seconds() -> np.ndarray:
     return np.array(times)
 
 
-def test_stored_times_are_seconds_as_described(project: Path, seconds: np.ndarray) -> None:
+def test_stored_time_columns_are_in_seconds(project: Path, seconds: np.ndarray) -> None:
     n_columns = 0
     for run in Project.open(project).runs():
         for table in search_of_kind(run.kind).all_tables:
@@ -110,7 +110,7 @@ def test_stored_times_are_seconds_as_described(project: Path, seconds: np.ndarra
     assert n_columns >= 10
 
 
-def test_exported_psms_have_described_units(project: Path, seconds: np.ndarray, tmp_path: Path) -> None:
+def test_exported_psm_values_have_the_described_units(project: Path, seconds: np.ndarray, tmp_path: Path) -> None:
     described = search_of_kind("identify").result_tables
     units = {column.name: column.unit for table in described if table.name == "psms" for column in table.by_name.values()}
     assert (units["retention_time"], units["observed_mass"], units["mass_error_ppm"]) == ("s", "Da", "ppm")
