@@ -86,7 +86,7 @@ BAD_READERS = {
 }
 
 
-def test_test_of_readers_reports_bad_readers_and_continues() -> None:
+def test_check_of_readers_reports_bad_readers_and_continues() -> None:
     script = (
         "import os, random, sys, warnings; from pathlib import Path; from proteoscope.engine.errors import ProteoscopeError\n"
         "import tests.fuzz.readers as harness\n"

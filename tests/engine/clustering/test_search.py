@@ -96,7 +96,7 @@ def test_number_of_clustered_spectra_increases_from_complete_linkage_to_dbscan(s
     assert n_clustered["complete"] <= n_clustered["average"] <= n_clustered["dbscan"]
 
 
-def test_consensus_mgf_names_cluster_and_members(spectra, tmp_path):
+def test_consensus_mgf_titles_contain_cluster_and_members(spectra, tmp_path):
     out = tmp_path / "consensus.mgf"
     run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"consensus": out}, consensus_spectrum="mean")
     rows = rows_of(tmp_path / "p" / "exports" / "clusters.tsv")

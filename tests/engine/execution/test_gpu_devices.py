@@ -255,7 +255,7 @@ def test_gpu_that_cannot_be_opened_is_listed_with_the_reason(fall: str, number: 
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "7"])
-def test_error_names_cuda_visible_devices_that_hides_all_gpus(visible: str, driver: Callable[..., Path]) -> None:
+def test_error_names_the_variable_cuda_visible_devices_if_it_hides_all_gpus(visible: str, driver: Callable[..., Path]) -> None:
     driver(FAKE_COUNT="0", CUDA_VISIBLE_DEVICES=visible)
     assert f"CUDA_VISIBLE_DEVICES is '{visible}'; unset it" in gpus()[0].reason
 
@@ -373,7 +373,7 @@ class Cupy(ModuleType):
         ),
     ],
 )
-def test_error_names_old_gpu_driver_with_a_remedy(driver: str, cuda: str, needs: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_an_old_gpu_driver_has_a_remedy(driver: str, cuda: str, needs: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", Cupy(needs))
     answer: dict[str, Any] = {"driver": driver, "cuda": cuda, "reason": "", "devices": []}
     probe.try_devices(answer)

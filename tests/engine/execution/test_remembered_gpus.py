@@ -88,7 +88,7 @@ def test_gpus_are_not_remembered_without_machine_state(own_cache: Path, monkeypa
     assert not (own_cache / "devices.json").exists()
 
 
-def test_gpus_are_forgotten_when_one_cannot_be_opened(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_gpus_are_removed_when_one_cannot_be_opened(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(number: int) -> Any:
         raise DeviceError("cuda:0 failed")
 

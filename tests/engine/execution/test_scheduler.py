@@ -369,7 +369,7 @@ def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
     raise AssertionError("the run does not end")
 
 
-def test_scheduler_blames_no_item_for_workers_lost_before_start() -> None:
+def test_scheduler_does_not_count_workers_lost_before_the_start_against_items() -> None:
     record, losses, n_came = with_lost_before(5)
     assert record.times == {1} and n_came == 6
     assert losses.items == [] and losses.in_a_row == 0

@@ -83,7 +83,7 @@ def test_file_without_read_permission_is_rejected(written: Callable[..., Path]) 
         read_spectra([path])
 
 
-def test_error_names_spectra_given_as_fasta_and_reverse(written: Callable[..., Path], make: Any) -> None:
+def test_error_recognises_spectra_given_as_proteins_and_the_reverse(written: Callable[..., Path], make: Any) -> None:
     with pytest.raises(InputError, match=r"is a FASTA file.*where spectra belong.*database"):
         read_spectra([written(">P1\nACD\n", "run.mgf")])
     for content, name in ((MGF, "MGF"), (make.mzml(make.mzml_spectrum()), "mzML"), (make.mzxml(make.mzxml_scan(1)), "mzXML")):
@@ -198,7 +198,7 @@ def test_cancel_stops_reading_at_the_next_block(written: Callable[..., Path], mo
     assert cancelled.n_looks_after == 0
 
 
-def test_error_names_nucleotide_file_among_protein_files(written: Callable[..., Path]) -> None:
+def test_error_names_the_nucleotide_file_among_protein_files(written: Callable[..., Path]) -> None:
     proteins = written(">p\n" + "MKWVTFISLLLLFSSAYSRGVFRR" * 500, "proteins.fasta")
     genome = written(">c\n" + "ACGTTGCA" * 400 + "NNRYSW", "genome.fasta")
     for files in ([proteins, genome], [genome, proteins], [genome]):

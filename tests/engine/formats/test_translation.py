@@ -91,7 +91,7 @@ def test_translation_reads_rna_and_genbank_sequences(written: Callable[..., Path
     assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == result
 
 
-def test_translation_error_names_protein_file_among_genomes(written: Callable[..., Path]) -> None:
+def test_translation_error_names_the_protein_file_among_genomes(written: Callable[..., Path]) -> None:
     genome, proteins = written(">c\n" + "ACGT" * 500, "genome.fasta"), written(entry_files.FASTA_OF_UNIPROT, "p.fasta")
     for files in ([genome, proteins], [proteins, genome]):
         with pytest.raises(InputError, match="the sequences are proteins") as raised:

@@ -200,7 +200,7 @@ def test_read_identifications_accepts_tpp_probabilities(tmp_path):
     assert set(matches.scores["score_xcorr"]) == {3.1} and set(matches.posterior_error) == {0.25}
 
 
-def test_read_identifications_names_line_of_truncated_row(tmp_path):
+def test_read_identifications_error_has_the_line_of_a_truncated_row(tmp_path):
     path = write_results("sage", tmp_path)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:-1], lines[-1][: len(lines[-1]) // 2]]))

@@ -278,7 +278,7 @@ def test_requested_passes_reject_invalid_parameters(wrong):
         (("/data/a/x.fasta", "b/x.fasta"), ("/data/a/x.fasta", "/data/b/y.fasta", "b/x.fasta")),
     ],
 )
-def test_search_description_names_each_database_file_once(recorded, expected):
+def test_search_description_lists_each_database_file_once(recorded, expected):
     """Records have file names with as many folders as distinguish them; the project has the full paths."""
     search = SearchDescription(databases=("/data/a/x.fasta", "/data/b/y.fasta"), done=(replace(FIRST, databases=recorded),))
     assert search.database_files == expected

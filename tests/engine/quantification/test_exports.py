@@ -181,7 +181,7 @@ def test_mztab_modifications_have_the_specified_positions():
         (None, {"fixed_mod[1]": "[, , Fixed modifications are not known, ]"}),
     ],
 )
-def test_mztab_names_the_fixed_modifications_of_the_search(made, tmp_path, fixed, terms):
+def test_mztab_lists_the_fixed_modifications_of_the_search(made, tmp_path, fixed, terms):
     summary = run_search("quantify", {"project": [made]}, preset="counts", device="cpu", threads=2)
     tables = read_quantities(Project.open(made), summary.run_id)
     path = tmp_path / "q.mzTab"

@@ -98,7 +98,7 @@ def test_immonium_ions_match_pyteomics_masses() -> None:
     assert IMMONIUM not in annotate_match(ROW, synthetic_peaks(), SETTINGS).ions.series
 
 
-def test_annotation_names_peaks_above_the_label_threshold() -> None:
+def test_annotation_labels_peaks_above_the_threshold() -> None:
     spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     strict = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, least_labelled=20.0))
     assert (strict.shown.kinds == spectrum.shown.kinds).all()

@@ -124,7 +124,7 @@ def test_draw_coverage_has_residues_and_a_bar_for_each_peptide() -> None:
     assert sheet.residue_at(sheet.numbers - 1, sheet.tops[0] + 1) is None
 
 
-def test_draw_hits_names_the_best_hits_and_counts_all() -> None:
+def test_draw_hits_labels_the_best_hits_and_counts_all_hits() -> None:
     texts = labels(draw_hits(grid_examples.hits()))
     assert {"Hits of Q (120 residues)", "Bit score", "the best 5 of 1,234 hits", *(f"S{k}" for k in range(5))} <= set(texts)
     sheet = HitSheet(grid_examples.hits(), MEASURE, 400.0, 5)

@@ -47,7 +47,7 @@ def test_guessed_design_is_valid_for_any_file_names():
         assert sorted(part.file for part in checked.parts) == list(range(len(files)))
 
 
-def test_design_table_is_checked_like_its_file(tmp_path):
+def test_design_table_is_checked_by_the_rules_of_design_files(tmp_path):
     files = ["/d/a.mzML", "/d/b.mzML", "/d/c.mzML"]
     table = DesignTable(DESIGN_COLUMNS, (("a.mzML", "s1", "x", "1"), ("b.mzML", "", "", ""), ("c.mzML", "s3", "x", "2")))
     (tmp_path / "design.tsv").write_text(design_text(DesignTable(DESIGN_COLUMNS, (table.rows[0], table.rows[2]))))

@@ -114,7 +114,7 @@ def test_methods_text_describes_search_passes_that_were_run() -> None:
     assert "accepted 0 PSMs (103 at 5 %)" in accepted_sentence(replace(facts, record=empty))
 
 
-def test_run_account_of_clustering_names_the_method(tmp_path: Path) -> None:
+def test_run_account_of_clustering_contains_the_method(tmp_path: Path) -> None:
     account = _account(project_with_clusters(tmp_path / "c"))
     assert "hierarchical clustering (average linkage)" in account.methods
 

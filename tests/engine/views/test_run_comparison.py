@@ -248,7 +248,7 @@ def test_compare_runs_rejects_unsuitable_runs(tmp_path: Path) -> None:
         compare_runs([open_run(project, "identify-0001"), open_run(searched)])
 
 
-def test_run_comparison_names_projects_of_several_projects(tmp_path: Path) -> None:
+def test_run_comparison_shows_project_names_if_there_are_several(tmp_path: Path) -> None:
     project, _ = project_with_runs(tmp_path / "one", n_runs=2, n_spectra=20)
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     with compare_runs([open_run(project, "identify-0001"), open_run(tmp_path / "two", "identify-0001")]) as comparison:

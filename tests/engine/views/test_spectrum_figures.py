@@ -69,7 +69,7 @@ def test_spectrum_figure_shows_mass_errors_in_the_selected_unit(spectrum, unit, 
     assert figure.panels[1].y.title == f"Error ({unit})"
 
 
-def test_spectrum_figure_of_an_mz_range_names_only_peaks_inside(spectrum) -> None:
+def test_spectrum_figure_of_an_mz_range_labels_only_peaks_inside(spectrum) -> None:
     drawing = lay_out(spectrum_figure(spectrum), x_range=(400.0, 600.0), y_ranges=[(0.0, 20.0)])
     texts = {shape.text for shape in clips(drawing)[0].shapes if isinstance(shape, Label)}
     inside = {
@@ -88,7 +88,7 @@ def test_spectrum_figure_without_ions_or_peaks_is_drawn(spectrum) -> None:
             assert etree.fromstring(svg(lay_out(mirror_figure(MirroredSpectra("", half, lower, Tolerance(1, "Da")))))) is not None
 
 
-def test_spectrum_figure_names_peaks_above_the_threshold(spectrum) -> None:
+def test_spectrum_figure_labels_peaks_above_the_threshold(spectrum) -> None:
     strong = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, least_labelled=30.0))
     (names,) = (mark for mark in spectrum_figure(strong).panels[0].marks if isinstance(mark, Names))
     assert 0 < len(names.texts) < len(spectrum.labels) and names.importance.min() >= 30

@@ -86,7 +86,7 @@ def first_run(project: Project, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", CHECKS)
-def test_view_shows_what_is_selected_under_random_use(
+def test_result_views_show_the_selected_rows_after_random_input(
     kind: str, project_of: Callable[[str], Project], shown_view: Callable[[Any], Any], qtbot: QtBot
 ) -> None:
     view_of, _ = CHECKS[kind]
@@ -102,7 +102,7 @@ def test_view_shows_what_is_selected_under_random_use(
     use(view, user, lambda: check_view(view, kind, tables), qtbot)
 
 
-def test_comparison_shows_what_is_selected_under_random_use(
+def test_run_comparison_shows_the_selected_rows_after_random_input(
     project_of: Callable[[str], Project], shown_view: Callable[[Any], Any], qtbot: QtBot
 ) -> None:
     project = project_of("compare")

@@ -91,7 +91,7 @@ def test_written_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
     assert "MS:1003207" not in text  # its value is a term unknown to the program
 
 
-def test_written_blib_names_the_spectrum_files(tmp_path):
+def test_written_blib_lists_the_spectrum_files(tmp_path):
     part = replace(entries(30, 6, origin="best"), files=("a/one.mzML", "b/two.mgf"), file=np.arange(30) % 2)
     write_library(tmp_path / "library.blib", batches(part), "blib", Progress())
     query = "SELECT fileName FROM RefSpectra JOIN SpectrumSourceFiles ON fileID = SpectrumSourceFiles.id ORDER BY RefSpectra.id"
