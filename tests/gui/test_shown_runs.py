@@ -53,7 +53,7 @@ def compare(window: MainWindow, runs: set[str], qtbot: QtBot) -> ComparisonView:
     return page
 
 
-def test_results_shown_by_key_select_their_run(opened: MainWindow, qtbot: QtBot) -> None:
+def test_results_shown_by_the_menu_select_their_run_in_the_project(opened: MainWindow, qtbot: QtBot) -> None:
     select(opened, ALIGNED, qtbot)
     select(opened, NEWEST, qtbot)
     select(opened, FAILED, qtbot)
@@ -62,7 +62,7 @@ def test_results_shown_by_key_select_their_run(opened: MainWindow, qtbot: QtBot)
     assert opened.results.run is not None and selected_runs(opened) == [opened.results.run.id] == [ALIGNED]
 
 
-def test_comparison_selects_its_runs(opened: MainWindow, qtbot: QtBot) -> None:
+def test_opened_comparison_selects_the_compared_runs(opened: MainWindow, qtbot: QtBot) -> None:
     show_details(opened, qtbot)
     compare(opened, {OLDEST, NEWEST}, qtbot)
     assert selected_runs(opened) == [OLDEST, NEWEST]
@@ -89,7 +89,7 @@ def test_run_deleted_while_its_results_open_is_not_shown(opened: MainWindow, qtb
     assert opened.searches["align"].results.run is None
 
 
-def test_form_replaces_comparison_with_deleted_run(opened: MainWindow, qtbot: QtBot) -> None:
+def test_form_replaces_a_comparison_if_a_compared_run_is_deleted(opened: MainWindow, qtbot: QtBot) -> None:
     opened.project_pane.discard_action.trigger()
     opened.menus.undo.trigger()
     settle(opened, qtbot)
@@ -99,7 +99,7 @@ def test_form_replaces_comparison_with_deleted_run(opened: MainWindow, qtbot: Qt
     assert isinstance(opened.pages.currentWidget(), SearchForm) and opened.menus.form.isChecked()
 
 
-def test_title_is_saved_to_its_own_project(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+def test_edited_title_is_saved_in_the_project_of_the_run(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
     page = show_details(opened, qtbot)
     page.title.setText("control")
     opened.open_project(projects[1])
@@ -108,7 +108,7 @@ def test_title_is_saved_to_its_own_project(opened: MainWindow, projects: list[Pa
     assert titles == ["control", ""]
 
 
-def test_run_is_selected_while_a_title_is_edited(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+def test_another_run_can_be_selected_while_a_title_is_edited(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
     """The list of runs is made again as soon as the title is saved, that is when its field loses the focus."""
     page = show_details(opened, qtbot)
     page.title.setFocus()
@@ -118,7 +118,7 @@ def test_run_is_selected_while_a_title_is_edited(opened: MainWindow, projects: l
     assert {run.id: run.title for run in stored_runs(projects[0])}[NEWEST] == "control"
 
 
-def test_results_of_previous_project_are_not_shown_by_key(opened: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_results_of_the_previous_project_are_not_shown_by_the_menu(opened: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     select(opened, ALIGNED, qtbot)
     Project.create_or_open(tmp_path / "empty")
     opened.open_project(tmp_path / "empty")

@@ -368,7 +368,7 @@ def test_10_results_are_imported_and_compared(user: User, identified: Path, tmp_
     assert view.panel.total > 0
 
 
-def test_11_spectrum_leads_to_its_structure(user: User, identified: Path, tmp_path: Path) -> None:
+def test_11_structure_of_an_identified_peptide_is_shown(user: User, identified: Path, tmp_path: Path) -> None:
     (structure,) = copied(tmp_path / "files", SAMPLES / "1ao6_A.pdb.gz")
     user.window.open_project(identified)
     settle(user.window.results, user.qtbot)
@@ -400,7 +400,7 @@ def test_11_spectrum_leads_to_its_structure(user: User, identified: Path, tmp_pa
     assert user.window.project_pane.selected_run == evidence.run, "the selected run is the shown one"
 
 
-def test_12_picture_for_a_paper_is_saved(user: User, two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_12_figure_for_a_paper_is_saved(user: User, two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     user.window.open_project(two_runs)
     settle(user.window.results, user.qtbot)
@@ -448,7 +448,7 @@ def test_14_new_form_is_empty_and_can_be_filled_again(user: User, small_spectra:
     user.qtbot.waitUntil(window.form.run_button.isEnabled)
 
 
-def test_15_run_belongs_to_the_form(user: User, tmp_path: Path) -> None:
+def test_15_run_shortcut_works_only_on_the_form(user: User, tmp_path: Path) -> None:
     queries, database = search_files(tmp_path / "files", n_queries=1, n_relatives=2, n_unrelated=5)
     window = user.window
     user.begin("align")
@@ -530,7 +530,7 @@ def test_18_message_moves_no_control_and_is_closed(user: User, two_runs: Path, t
     assert places(window) == before and window.project_pane.project.folder == two_runs
 
 
-def test_19_list_of_keys_is_found_and_true(user: User, two_runs: Path) -> None:
+def test_19_list_of_keyboard_shortcuts_is_shown_and_correct(user: User, two_runs: Path) -> None:
     window = user.window
     window.open_project(two_runs)
     settle(window.results, user.qtbot)

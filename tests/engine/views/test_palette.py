@@ -73,7 +73,7 @@ def test_evidence_on_structures_has_colours_of_the_palette():
 
 
 @pytest.mark.parametrize(("palette", "least"), [(PAPER, 4.5), (SURFACES["dark"], 4.5), (HIGH_CONTRAST, 7.0)])
-def test_text_on_cells_contrasts_with_every_colour(palette, least):
+def test_text_on_heat_map_cells_contrasts_with_every_colour(palette, least):
     steps = np.array([0, 51, 102, 153, 204, 255], np.uint8)
     colours = np.stack([*np.meshgrid(steps, steps, steps), np.full((6, 6, 6), 255, np.uint8)], axis=-1).reshape(6, 36, 4)
     drawn, is_dark = cell_colours(colours, palette), has_dark_text(colours)
@@ -91,7 +91,7 @@ def test_high_contrast_cell_colours_differ_and_retain_their_opacity():
 
 @pytest.mark.parametrize("ink", ["target", "decoy", "mark", Ion("a")])
 @pytest.mark.parametrize(("palette", "least"), [(PAPER, 4.5), (SURFACES["dark"], 4.5), (HIGH_CONTRAST, 7.0)])
-def test_translucent_areas_leave_text_readable(ink, palette, least):
+def test_translucent_areas_of_figures_leave_text_readable(ink, palette, least):
     shares = [opacity_below_text(ink, opacity, palette) for opacity in (0.1, 0.35, 0.6, 0.99)]
     assert shares[:2] == [0.1, 0.35] and opacity_below_text(ink, 1.0, palette) == 1.0
     for share in shares:
