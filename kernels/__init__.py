@@ -1,4 +1,4 @@
-"""The inner loops, for CPUs and CUDA GPUs."""
+"""Kernels: the inner loops of the searches, for CPUs and CUDA GPUs."""
 
 import lazy_loader
 

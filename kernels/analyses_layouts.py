@@ -1,4 +1,4 @@
-"""Example problems of the ATGPU model, their costs in its terms, and the inner operations whose rates are measured.
+"""Benchmark problems of the ATGPU model, their costs in terms of the model, and the inner operations whose rates are measured.
 
 The problems are those of Carroll's thesis (2018), section 4.4. Their cost is computed for the kernels of kernels/cuda/analyses.cu; tests
 compare it with counts of the running kernels.
@@ -24,28 +24,28 @@ __all__ = [
 ]
 
 BLOCK, TILE = 256, 16
-"""Threads of a block; side of the tiles of a matrix product."""
+"""Number of threads of a block; side of the tiles of a matrix product."""
 OPERATIONS = ("integer", "packed", "bytes", "float", "lookup", "atomic", "cached")
 """Inner operations: a maximum of sums of whole numbers, of two in a word (DPX from compute capability 9.0 on), a choice of bytes, a fused
 multiply-add, a look into shared memory, an addition there, a word of global memory that the cache of the whole device holds. Those of
 `rate`, in the order of their numbers in analyses.cu."""
 TOGETHER = 8
-"""Operations of a thread for each step of its loop, which do not wait for each other."""
+"""Number of operations of a thread per step of its loop, which do not depend on each other."""
 _WARP = 32
 _TREE = 9  # levels of the binary tree over the 2 * BLOCK values of a block
 
 
 class Round(NamedTuple):
-    """A round of ATGPU: k `blocks`, each with t `operations` (sequential, of one thread) and m `shared_words`.
+    """Round of the ATGPU model: k `blocks`, each with t `operations` (sequential, of one thread) and m `shared_words`.
 
     Attributes
     ----------
     memory_blocks
-        Number q of blocks of 32 words that all thread blocks read from or write to global memory.
+        Number q of memory blocks of 32 words that all thread blocks together read from or write to global memory.
     cached_blocks
-        Number of these that are already in the device's cache, which the thesis does not distinguish.
+        Number of these memory blocks that are already in the device's cache, which the thesis does not distinguish.
     words_in, words_out
-        Words of 4 bytes copied from and to the host, in the stated number of transfers.
+        Words of 4 bytes that are copied from and to the host, in the given number of transfers.
     """
 
     blocks: int
@@ -60,7 +60,7 @@ class Round(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Seconds of a problem: transfer to the device, kernels, and transfer back; on the CPU only kernels."""
+    """Measured seconds of a problem: transfer to the device, kernels, and transfer back; on the CPU only kernels."""
 
     transfer_in: float
     kernel: float
@@ -89,7 +89,10 @@ def multiplication_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_levels(n: int) -> list[int]:
-    """Return the number of values in each round of a reduction or prefix scan: n, then the blocks of the previous round, down to 1."""
+    """Return the number of values in each round of a reduction or prefix scan.
+
+    N, then the number of blocks of the previous round, down to 1.
+    """
     levels = [n]
     while levels[-1] > 2 * BLOCK:
         levels.append(-(-levels[-1] // (2 * BLOCK)))
@@ -97,7 +100,7 @@ def scan_levels(n: int) -> list[int]:
 
 
 def reduction_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of reducing n words: log n / log 512 rounds; input is the vector, output one word."""
+    """Return the rounds of reducing n words: log n / log 512 rounds, whose input is the vector and whose output is one word."""
     levels = scan_levels(n)
     result = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
     result[0] = result[0]._replace(words_in=n, transfers_in=1)
@@ -106,7 +109,7 @@ def reduction_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of scanning n words: up and down the levels of a reduction; input and output are vectors."""
+    """Return the rounds of a prefix scan of n words: up and down the levels of a reduction, with vectors as input and output."""
     levels = scan_levels(n)
     up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
     down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]
@@ -122,4 +125,4 @@ PROBLEMS = {
     "reduction": ("reduce", reduction_rounds),
     "prefix scan": ("scan", scan_rounds),
 }
-"""Method of `Analyses` for each problem, and the meaning of its size: length of a vector, side of a matrix."""
+"""Method of `Analyses` for each problem, and meaning of the size of the problem: length of a vector or side of a matrix."""

@@ -12,9 +12,12 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 __all__ = ["AVERAGE", "COMPLETE", "SIMILARITY_UNITS", "SINGLE", "Groups", "Linkage", "islands", "named_by_smallest", "window_pairs"]
 
 SINGLE, COMPLETE, AVERAGE = 0, 1, 2
-"""DBSCAN (Ester et al. 1996), and agglomerative clustering with complete and with average linkage."""
+"""Methods of linkage: DBSCAN (Ester et al. 1996), and agglomerative clustering with complete and with average linkage."""
 SIMILARITY_UNITS = 1 << 20
-"""Integer units of a similarity of one in the matrices of complete and average linkage; integer sums are independent of order."""
+"""Number of units that represent a similarity of 1 in the integer matrices of complete and average linkage.
+
+Integer sums do not depend on order.
+"""
 
 
 class Linkage(NamedTuple):
@@ -27,9 +30,10 @@ class Linkage(NamedTuple):
     least
         Minimum similarity (cosine) of vectors in a cluster, above 0 and at most 1.
     minimum_neighbours
-        SINGLE only: minimum number of vectors with this similarity to a core point, which counts itself. 2 gives connected components.
+        Only for SINGLE: minimum number of vectors with at least the similarity `least` to a core point, which is counted too; 2 gives
+        connected components.
     maximum_members
-        COMPLETE and AVERAGE only: larger connected components are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
+        Only for COMPLETE and AVERAGE: larger connected components are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
     """
 
     method: int
@@ -55,20 +59,20 @@ class Linkage(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """g groups of vectors, each clustered separately by complete or average linkage.
+    """Groups (g) of vectors that are clustered separately by complete or average linkage.
 
     Attributes
     ----------
     vectors
         All vectors; `members` are their indices.
     ends : (n,) int64
-        See `islands`.
+        End (exclusive) of the following vectors with which each vector is compared (see `islands`).
     members : (k,) int64
-        Indices of the vectors of each group in turn, ascending within a group.
+        Indices of the vectors of each group, group by group, ascending within a group.
     starts : (g + 1,) int64
-        Into `members`.
+        Start of each group in `members`, followed by k.
     least : (g,) int32
-        Minimum similarity, in `SIMILARITY_UNITS`, at which clusters of the group merge.
+        Minimum similarity at which clusters of the group merge, in `SIMILARITY_UNITS`.
     counts : (k,) int32
         Number of vectors that each member represents.
     """
@@ -87,12 +91,13 @@ class Groups(NamedTuple):
 
 
 def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the boundaries of maximal ranges of vectors that no window crosses.
+    """Return the boundaries of islands: the smallest ranges of vectors such that no vector is compared with one in another range.
 
     Parameters
     ----------
     ends : (n,) int64
-        Non-decreasing; vector i is compared with the vectors i + 1 : ends[i], with i + 1 <= ends[i] <= n.
+        End (exclusive) of the comparison window of each vector, non-decreasing; vector i is compared with the vectors i + 1 : ends[i], i +
+        1 <= ends[i] <= n.
 
     Returns
     -------
@@ -103,12 +108,12 @@ def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def window_pairs(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of following vectors that each vector is compared with, shape (n,)."""
+    """Return the number of following vectors with which each vector is compared, (n,)."""
     return ends - np.arange(1, len(ends) + 1)
 
 
 def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the smallest item of each item's cluster, shape (n,); `roots` identifies each cluster by any one of its items."""
+    """Return the smallest item in the cluster of each item, (n,); `roots` identifies each cluster by any one of its items."""
     n = len(roots)
     smallest = np.zeros(n, np.int64)
     smallest[roots[::-1]] = np.arange(n)[::-1]  # with repeated indices, NumPy keeps the last value: the smallest here

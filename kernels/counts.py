@@ -1,8 +1,8 @@
-"""Operations of a search, computed from the size of its input.
+"""Numbers of operations of a search, computed from the size of its input.
 
-`OperationCounts` are the operations of a GPU in the terms of ATGPU (Carroll & Wong 2017, "An improved abstract GPU model with data
-transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread, from which the
-engine chooses between scoring every candidate and searching a fragment-ion index, and partitions the queries. The choice changes the last
+`OperationCounts` are the operations of a GPU in terms of the ATGPU model (Carroll & Wong 2017, "An improved abstract GPU model with data
+transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread, by which the
+engine chooses between scoring every candidate and searching a fragment-ion index, and divides the queries. The choice changes the last
 digits of results; therefore the constants are fixed here and not measured on each machine. Only their ratios matter.
 """
 
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 COST_OF_QUERY = 50
-"""Cost of a query in candidates, for the bit table of its peaks."""
+"""Cost of a query, for the bit table of its peaks, as a number of candidates."""
 CANDIDATES_OF_PARTITION = 300_000
-"""About a tenth of a second of one thread, the interval of progress."""
+"""Number of candidates that one thread scores in about a tenth of a second, the interval of progress."""
 NANOSECONDS_OF_PARTITION = 1e8
 TIMES_LONGER = 2.0
-"""Minimum ratio of the times of exhaustive scoring and index search at which an index is built.
+"""Minimum ratio of the times of exhaustive scoring and of index search at which an index is built.
 
-An index takes memory and CPU time, in which a GPU would have scored all candidates of a narrow window.
+An index needs memory and CPU time, in which a GPU would have scored all candidates of a narrow window.
 """
 CROWDING = 20.0
-"""Ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments."""
+"""Factor by which ions are denser where peaks are: in a tenth of each dalton, and at the few masses of the smallest fragments."""
 
 # Nanoseconds of one thread, measured on one core of an EPYC 9005 with benchmarks/open_search.py. Only their ratios matter.
 _PER_ION = 6.0  # scoring every candidate: one look-up of an ion in the bit table of peaks
@@ -67,22 +67,25 @@ _POINTERS = 25  # number of pointers in the struct Inputs of search.cuh
 
 
 def exhaustive_search(candidates: NDArray[np.integer], charges: NDArray[np.integer], ions: float) -> float:
-    """Return the nanoseconds of scoring the given numbers of candidates, shape (q,)."""
+    """Return the nanoseconds of scoring the given numbers of candidates, (q,)."""
     return _PER_ION * float((candidates * charges).sum()) * ions
 
 
 def fragment_index_building(listed: float, forms: float, postings: float) -> float:
-    """Return the nanoseconds of building an index of peptidoforms and postings from listed (peptide, modification combination) pairs."""
+    """Return the nanoseconds of building an index of `forms` peptidoforms and `postings` ions.
+
+    `listed` is the number of (peptide, modification combination) pairs that are enumerated.
+    """
     return _PER_LISTED * listed + _PER_POSTING * postings + _PER_FORM * forms
 
 
 def fragment_index_search(
     forms: NDArray[np.integer], ions: float, charges: NDArray[np.integer] | int, covered: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the nanoseconds of searching each query in an index, shape (q,).
+    """Return the nanoseconds of searching each query in an index, (q,).
 
-    `forms` (q,): peptidoforms in the windows of each query. `ions`: mean number of ions of a peptidoform per charge. `charges` (q,): number
-    of fragment charges. `covered` (q,): fraction of the ions of a charge within the tolerance of a peak.
+    `forms` (q,) is the number of peptidoforms in the windows of each query, `ions` the mean number of ions of a peptidoform per charge,
+    `charges` (q,) the number of fragment charges, and `covered` (q,) the fraction of the ions of a charge within the tolerance of a peak.
     """
     chunks = forms / PEPTIDOFORMS_OF_CHUNK + 1.0
     visits = chunks * PEPTIDOFORMS_OF_CHUNK * ions * charges * covered
@@ -92,15 +95,15 @@ def fragment_index_search(
 def covered_share(
     peaks: NDArray[np.integer], mass: NDArray[np.float64], fragment_absolute: float, fragment_relative: float
 ) -> NDArray[np.float64]:
-    """Return the fraction of the m/z range of queries covered by tolerances, from their peak counts and masses (dalton)."""
+    """Return the fraction of each query's m/z range within the tolerance of a peak, from numbers of peaks and masses (dalton)."""
     reach = min(1.0, CROWDING * 2.0 * (fragment_absolute + fragment_relative * _TYPICAL_FRAGMENT))
     return np.minimum(1.0, peaks * reach / np.maximum(mass, 100.0))
 
 
 def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *, is_modified: bool) -> NDArray[np.float64]:
-    """Return relative costs (q,) of queries in exhaustive scoring.
+    """Return the relative costs of queries in exhaustive scoring, (q,).
 
-    A candidate costs one lookup and, for each modified form, as many ions as it has residues.
+    A candidate costs one look-up and, for each modified form, as many ions as it has residues.
     """
     return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOK) ** (2 if is_modified else 1))
 
@@ -109,22 +112,22 @@ def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *,
 
 
 class OperationCounts(NamedTuple):
-    """Operations of a GPU.
+    """Numbers of operations of a GPU.
 
     Attributes
     ----------
     rounds
-        Batches.
+        Number of batches.
     operations
-        Innermost steps of all threads, as defined by each function.
+        Number of innermost steps of all threads, as defined by each function.
     memory_blocks
-        Estimated blocks of 32 bytes read or written in global memory.
+        Estimated number of blocks of 32 bytes that are read or written in global memory.
     words_in, words_out
-        Words of 4 bytes copied from and to the host.
+        Number of words of 4 bytes copied from and to the host.
     transfers
         Number of copies, if it is large enough to matter.
     shared_bytes
-        Maximum dynamic shared memory of a block.
+        Maximum dynamic shared memory of a block, bytes.
     """
 
     rounds: int
@@ -157,24 +160,25 @@ def spectrum_search(
     shared_bytes: int,
     rounds: int = 1,
 ) -> OperationCounts:
-    """Return the operations of searching queries one by one among peptides on the device, see `proteoscope.kernels.cuda.scoring`.
+    """Return the operations of searching queries one by one among peptides on a GPU (see `proteoscope.kernels.cuda.scoring`).
 
     Parameters
     ----------
     items
-        Blocks.
+        Number of blocks.
     candidates
-        In all windows.
+        Number of candidates in all mass windows.
     ions
-        Ions of all peptidoforms of the candidates, (length - 1) x series x charges each: a look-up in the bit table is one operation.
+        Number of ions of all peptidoforms of the candidates, (length - 1) x series x charges each; a look-up in the bit table is one
+        operation.
     hits, slots, bins
-        Of the hits.
+        Dimensions of the hits.
     windows
-        Combinations of modifications and isotope errors.
+        Number of combinations of modifications and isotope errors.
     with_heights
-        Of peaks, for XCorr.
+        True if the peaks have heights, for XCorr.
     rounds
-        Batches.
+        Number of batches.
     """
     out = queries * (hits * (13 + 2 * slots) + 8 + 4 * bins)
     return OperationCounts(
@@ -191,13 +195,13 @@ def spectrum_search(
 def spectrum_search_bytes(
     peaks: NDArray[np.int64], items: NDArray[np.int64], *, hits: int, slots: int, bins: int, candidate_bytes: int, with_heights: bool
 ) -> NDArray[np.int64]:
-    """Return the bytes of device memory of each query in a batch, shape (q,): input, output, and the best hits of each block."""
+    """Return the bytes of device memory that each query needs in a batch, (q,): input, output, and the best hits of each block."""
     of_query = 40 + 4 * bins + hits * (13 + 2 * slots)
     return peaks * (16 if with_heights else 12) + items * (8 + hits * candidate_bytes) + of_query
 
 
 def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> OperationCounts:
-    """Return the operations of building a fragment-ion index or a partition of it, one per ion."""
+    """Return the operations of building a fragment-ion index or a section of it, one operation per ion."""
     in_bytes = 8 * forms + 2 * slots * forms + 16 * (chunks + 1)
     return OperationCounts(1, 2 * ions, 2 * ions + in_bytes // _BLOCK, -(-in_bytes // _WORD), 0, 0, 4 if slots else 2)
 
@@ -216,20 +220,20 @@ def index_search(
     shared_bytes: int,
     rounds: int = 1,
 ) -> OperationCounts:
-    """Return the operations of searching queries in an index on the device, see `proteoscope.kernels.cuda.fragment_index`.
+    """Return the operations of searching queries in an index on a GPU (see `proteoscope.kernels.cuda.fragment_index`).
 
     Parameters
     ----------
     segments
         Number of key ranges of all queries.
     windows
-        Of a query.
+        Number of precursor windows per query.
     pairs
-        Of a query and a chunk.
+        Number of pairs of a query and a chunk.
     visits
-        Number of postings in the ranges.
+        Number of postings in the key ranges.
     scores
-        Entries of the two tables. Each visit of a posting, and each read of a counter, is an operation.
+        Number of entries of the two tables. Each visit of a posting, and each read of a counter, is an operation.
     """
     in_bytes = 4 * (queries + 1) + 10 * segments + 8 * windows * queries + 4 * scores + 12 * hits * queries + 16 * pairs
     out_words = queries * (3 * hits + bins)
@@ -238,12 +242,12 @@ def index_search(
 
 
 def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, looked_at: int, rounds: int = 1) -> OperationCounts:
-    """Return the operations of counting the peptides of a digest, one per residue added to a peptide.
+    """Return the operations of counting the peptides of a digest, one operation per residue that is added to a peptide.
 
     Parameters
     ----------
     looked_at
-        Residues visited from all start positions; for non-specific digestion, the longest peptide from each.
+        Number of residues visited from all start positions; for non-specific digestion, in the longest peptide from each.
     """
     in_bytes = residues + 8 * (proteins + 1) + 8 * (shares + 1) + 26 * 26 + 8 * (26 + 12)
     return OperationCounts(rounds, looked_at, residues // _BLOCK + looked_at // _BLOCK, -(-in_bytes // _WORD), shares * buckets, 0, 6)

@@ -1,7 +1,9 @@
 """Smith-Waterman scores of queries against a database on the CPU, equal to those of `proteoscope.kernels.cuda.alignment`.
 
-Scores are computed in lanes with 8 bits (`proteoscope.kernels.cpu.lanes`). Pairs whose score exceeds 127 minus the largest matrix score are
-computed again with 16 bits, and those above 32,767 minus that score with 32 bits. A few long sequences would leave most lanes empty; they
+Scores are computed in lanes of vector registers with 8 bits (`proteoscope.kernels.cpu.lanes`). Pairs whose score exceeds 127 minus the
+largest matrix score are
+computed again with 16 bits, and those above 32,767 minus the largest matrix score with 32 bits. A few long sequences would leave most lanes
+empty; they
 are scored row by row (`proteoscope.kernels.cpu.rows`), one pair after another, with 16 or 32 bits.
 """
 
@@ -36,14 +38,14 @@ _VECTORS_OF_ROW = 4  # of H and F, for each vector of a row's columns
 
 
 class AlignmentSearch:
-    """A database of sequences, ready to be searched.
+    """Database of sequences that is prepared for searches.
 
     Parameters
     ----------
     device
-        CPU.
+        CPU that computes the scores.
     residues
-        Int8 codes: A to Z are 0 to 25, ``*`` is 26.
+        Residue codes, int8: 0 to 25 for A to Z, 26 for ``*``.
     offsets : (n + 1,) int64
         Start of each sequence in `residues`.
 
@@ -69,19 +71,20 @@ class AlignmentSearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Score every query against the subjects `first:last`, exactly.
+        """Score every query against the subjects `first:last` exactly.
 
-        Yields the end of the finished range at least every tenth of a second: `first` until all are done (the longest subjects are scored
-        first, and pairs that overflow are repeated), then `last`. Closing the generator stops the work.
+        Yields the end of the finished range at least every tenth of a second: `first` until all scores are known (the longest subjects are
+        scored
+        first, and pairs that overflow are scored again), then `last`. Closing the generator stops the computation.
 
         Parameters
         ----------
         queries
-            Codes of each.
+            Residue codes of each query.
         matrix_scores : (27, 27)
-            By the codes of the query's and of the subject's residue.
+            Scores, indexed by the residue codes of query and subject.
         gap_open, gap_extend
-            A gap of k residues costs ``gap_open + k * gap_extend``.
+            Gap costs; a gap of k residues costs ``gap_open + k * gap_extend``.
         out : (queries, subjects) int32
             Output; only the columns `first:last` are written.
         """
@@ -108,9 +111,9 @@ class AlignmentSearch:
         yield last
 
     def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
-        """Return the operations of scoring queries of these lengths against the subjects `first:last`.
+        """Return the operations of scoring queries of the given lengths against the subjects `first:last`.
 
-        Operations are cells; repeats after an overflow are not included.
+        An operation is a matrix cell; repeated cells after an overflow are not counted.
         """
         last = len(self._lengths) if last is None else last
         subjects, bits = first + np.flatnonzero(self._lengths[first:last]), 8
@@ -130,11 +133,11 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """Return the cells of each subject with queries of these lengths, shape (n,), for partitioning."""
+        """Return the number of matrix cells of each subject with queries of the given lengths, (n,), for partitioning."""
         return sum(lengths) * (-(-self._lengths // BLOCK_COLUMNS) * BLOCK_COLUMNS).astype(np.float64)
 
     def _plan(self, subjects: NDArray[np.int64], first: int, last: int, bits: int) -> list[LaneGroup]:
-        """Return the lanes of `subjects`, the non-empty ones of `first:last`; lanes of recently used ranges are cached."""
+        """Return the lanes of the non-empty subjects in `subjects`, which has the indices `first:last`; recently used lanes are cached."""
         key = first, last, bits
         if key not in self._plans:
             if len(self._plans) == _PLANS_CACHED:
@@ -145,7 +148,7 @@ class AlignmentSearch:
 
 @dataclass(frozen=True)
 class _Query:
-    """A query in the form of the kernel: the matrix row of each residue, and the residue code of each row."""
+    """Query in the form of the kernel: matrix row of each residue, and residue code of each row."""
 
     rows: NDArray[np.int64]
     codes: NDArray[np.int64]
@@ -167,7 +170,7 @@ class _Task:
 def _tasks(
     groups: Sequence[LaneGroup], query_lengths: Sequence[int], queries: range, lengths: NDArray[np.int64], lanes: int, threads: int
 ) -> list[_Task]:
-    """Divide the scoring of the given queries into tasks, largest first."""
+    """Divide the scoring of the given queries into tasks; return the tasks, largest first."""
     tasks = []
     # If there are few groups of subjects, divide the queries too, so that every thread has work.
     parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
@@ -199,14 +202,14 @@ def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
 
 
 def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
-    """Return the query length up to which scoring a group's subjects in lanes is faster than one after another."""
+    """Return the query length up to which scoring a group of subjects in lanes is faster than one subject after another."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
     saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # per residue of the query
     return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
 
 
 class _Scorer:
-    """Scores tasks with integers of one width; each thread has its own workspace."""
+    """Scoring of tasks with integers of one width; each thread has a separate workspace."""
 
     def __init__(
         self,
@@ -226,11 +229,11 @@ class _Scorer:
         self._own = threading.local()
 
     def tasks(self, groups: Sequence[LaneGroup], queries: range, threads: int) -> list[_Task]:
-        """See `_tasks`."""
+        """Divide the scoring of queries into tasks (see `_tasks`)."""
         return _tasks(groups, [len(query.rows) for query in self._queries], queries, self._lengths, self._lanes, threads)
 
     def runner(self, tasks: Sequence[_Task]) -> Callable[[int, int, StopFlag], None]:
-        """Return the function called by `Processor.run`, which scores tasks `first:last` into the score table."""
+        """Return the function for `Processor.run` that writes the scores of the tasks `first:last` to the score table."""
 
         def run(first: int, last: int, stop: StopFlag) -> None:
             for task in tasks[first:last]:

@@ -1,4 +1,4 @@
-"""Lines of SAM and PAF from columns (SAM: Sequence Alignment/Map Format Specification 1.6; PAF: Li 2016, Bioinformatics 32:2103)."""
+"""Lines of SAM and PAF files from columns (SAM: Sequence Alignment/Map Format Specification 1.6; PAF: Li 2016, Bioinformatics 32:2103)."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
     Parameters
     ----------
     names, cigars, tags
-        `TextArrays`; tags with the tab before each.
+        `TextArrays`; each tag is preceded by a tab.
     text_names
         Names of all references.
     flags : (n,) int64
         FLAG field of SAM.
     places : (n, 6) int64
-        Index of the reference, or -1; position, from 1; mapping quality; index of the mate's reference, or -1; the mate's position;
-        length of the fragment.
+        Index of the reference, or -1; position, from 1; mapping quality; index of the mate's reference, or -1; position of the mate; length
+        of
+            the fragment.
     clips : (n, 2) int64
-        Residues clipped at both ends, in the reference's direction.
+        Number of residues clipped at each end, in the direction of the reference.
     rows : (n,) int64
         Index of the read of each record.
     sequences
         `SamSequences` of all reads.
     lines : uint8
-        Output; needs `MAXIMUM_NUMBERS` bytes per line in addition to its texts.
+        Output; must have `MAXIMUM_NUMBERS` bytes per line in addition to the texts.
     ends : (n,) int64
         Output; end of each line in `lines`.
     """
@@ -101,7 +102,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines, ends):
-    """Write a PAF line for each of n records; see `write_sam_lines`.
+    """Write a PAF line for each of n records (see `write_sam_lines` for further parameters).
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _edits(cigars, begin, end):
-    """Return the numbers of edited positions (mismatches and gaps), columns and matches of a CIGAR."""
+    """Return the numbers of edited positions (mismatches and gaps), columns and matches in a CIGAR."""
     edits, columns, same, count = 0, 0, 0, 0
     for j in range(begin, end):
         kind = cigars[j]
@@ -159,7 +160,7 @@ def _write_text(characters, begin, end, lines, place):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _write_name(text_names, text_offsets, text, lines, place):
-    """Write a tab and a reference name, or a star."""
+    """Write a tab and the name of reference `text`, or a star for -1."""
     lines[place] = _TAB
     if text < 0:
         lines[place + 1] = _STAR

@@ -1,4 +1,4 @@
-"""Example problems of the ATGPU model, and rates of inner operations, on the CPU.
+"""Benchmark problems of the ATGPU model, and rates of inner operations, on the CPU.
 
 Counterpart of `proteoscope.kernels.cuda.analyses` with the same results and no transfers. Work is distributed to threads as in a search.
 """
@@ -78,7 +78,7 @@ def _repeat(kind, steps, together, values, sums, table, cached):
 
 
 class Analyses:
-    """The problems on a device, with 32-bit integers that wrap around."""
+    """Problems on a device, computed with 32-bit integers that wrap around."""
 
     def __init__(self, device: Processor) -> None:
         self._device = device
@@ -117,7 +117,7 @@ class Analyses:
         return result, self._spent(work)
 
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
-        """Run one kind of `OPERATIONS`, `steps` x `TOGETHER` per thread; return the number of operations and the seconds."""
+        """Run an operation of `OPERATIONS`, `steps` x `TOGETHER` times per thread; return the number of operations and the seconds."""
         number, threads = OPERATIONS.index(operation), self._device.threads
 
         def work(first: int, last: int) -> None:
@@ -147,7 +147,7 @@ class Analyses:
         return sums
 
     def _partitions(self, n: int, least: int, work: Callable[[int, int], None]) -> None:
-        """Run `work` on one range of values per thread, with fewer threads for small ranges."""
+        """Run `work` on one range of values per thread, with at least `least` values per thread."""
         count = max(1, min(self._device.threads, n // least))
         cuts = [n * number // count for number in range(count + 1)]
         chunks = [Partition(first, last, 1.0) for first, last in pairwise(cuts)]

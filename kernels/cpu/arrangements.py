@@ -1,7 +1,7 @@
-"""Enumeration of the arrangements of variable modifications on the sites of a peptide, without storing them.
+"""Enumeration, without storing them, of the arrangements of variable modifications on the sites of a peptide.
 
-Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
-references to each array at every call took ten times as long as the work itself.
+Functions in inner loops are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the references
+to each array in every call took ten times as long as the computation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_MODIFICATION = 255
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _residues_of(residues, position, length, residue_mask):
-    """Return the bit mask of a peptide's residues, restricted to `residue_mask`."""
+    """Return the bit mask of the residues of a peptide, restricted to `residue_mask`."""
     bits = np.uint64(0)
     if position + _LONGEST <= len(residues):
         for i in range(0, length, RESIDUES_AT_ONCE):
@@ -35,9 +35,9 @@ def _residues_of(residues, position, length, residue_mask):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _find_sites(residues, position, length, flags, residue_mask, place, sites, m, wanted):
-    """Write the possible sites of a modification into row m of `sites` if there are at least `wanted`; return their number.
+    """Write the possible sites of a modification into row m of `sites` if there are at least `wanted`; return the number of sites.
 
-    Sites are 0 for the N-terminus, 1..length for residues, length + 1 for the C-terminus.
+    Sites are 0 for the N-terminus, 1 to length for residues, length + 1 for the C-terminus.
     """
     if place == 0:
         bits = _residues_of(residues, position, length, residue_mask)
@@ -61,18 +61,18 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
-    """Start the arrangements of combination `c` on a peptide.
+    """Set the first arrangement of the modification combination `c` on a peptide.
 
-    Returns the number of its modifications and of those at known residues, or -1 for too few sites.
+    Returns the number of modifications, and the number of those at known residues, or -1 if there are too few sites.
 
     Parameters
     ----------
     peptides, modifications
-        Bundles of `proteoscope.kernels.layouts`.
+        Tuples of arrays of `proteoscope.kernels.layouts`.
     sites, n_sites
-        (m, longest) and (m,) int64, output: the possible sites of each modification and their number.
+        (m, longest) and (m,) int64, output: possible sites of each modification, and their number.
     slot_modification, slot_choice
-        (slots,) int64, output: each modification of the combination, and the index of its site.
+        (slots,) int64, output: modification in each slot of the combination, and index of its site.
     """
     row = known_row(peptide, peptides)
     if c == 0:
@@ -100,7 +100,7 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def known_row(peptide, peptides):
-    """Return the row of `known_site` with the modifications of a peptide at known residues, or 0 if it has none."""
+    """Return the row of `known_site` with the known modifications of a peptide; 0 if it has none."""
     return np.int64(peptides.known[peptide]) if len(peptides.known) else np.int64(0)
 
 
@@ -108,7 +108,7 @@ def known_row(peptide, peptides):
 def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
     """Append the fixed-site modifications of a row of `known_site` to a combination.
 
-    Returns their total number, or -1 if that exceeds the limit or a terminus would carry two.
+    Returns the total number of modifications, or -1 if it exceeds the limit or a terminus would carry two.
     """
     place, combined, most = modifications.place, slots, peptides.known_site.shape[1]
     for k in range(most):
@@ -133,7 +133,7 @@ def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modific
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
-    """Write the sites of an arrangement into `slot_site`; return True if no two modifications share one."""
+    """Write the sites of an arrangement into `slot_site`; return True if no two modifications have the same site."""
     free = True
     for t in range(slots):
         slot_site[t] = sites[slot_modification[t], slot_choice[t]]
@@ -145,7 +145,7 @@ def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def add_modifications(masses, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term):
-    """Add the modifications of an arrangement to the residue masses of a peptide; return the masses of the two ends."""
+    """Add the modifications of an arrangement to the residue masses of a peptide; return the masses of the two termini."""
     for t in range(slots):
         if slot_site[t] == 0:
             n_term += modification_mass[slot_modification[t]]
@@ -158,7 +158,7 @@ def add_modifications(masses, length, slots, slot_site, slot_modification, modif
 
 @njit(nogil=True, cache=True, _nrt=False)
 def next_arrangement(slots, slot_modification, slot_choice, n_sites):
-    """Advance to the next arrangement, in which the sites of each modification ascend; return False after the last."""
+    """Advance to the next arrangement, in which sites of equal modifications ascend; return False after the last one."""
     t = slots - 1
     while t >= 0:
         m = slot_modification[t]
@@ -179,7 +179,7 @@ def next_arrangement(slots, slot_modification, slot_choice, n_sites):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def find_arrangement(number, slots, slot_modification, slot_choice, sites, n_sites, slot_site):
-    """Advance from the first arrangement to possible arrangement `number`, from 0; write its sites into `slot_site`."""
+    """Advance from the first arrangement to the possible arrangement `number`, from 0; write its sites into `slot_site`."""
     while True:
         if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
             if number == 0:

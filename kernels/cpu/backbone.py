@@ -8,7 +8,7 @@ from numba import njit
 __all__ = ["ATOM_NAMES", "gather_backbone"]
 
 ATOM_NAMES = tuple(int.from_bytes(name.ljust(8, b"\0"), "little") for name in (b"N", b"CA", b"C", b"O", b"OXT"))
-"""Names of the atoms N, Cα, C, O and OXT as integers of eight characters, the first in the lowest byte."""
+"""Names of the atoms N, Cα, C, O and OXT, encoded as integers of eight characters, the first in the lowest byte."""
 
 _NAME_N, _NAME_CA, _NAME_C, _NAME_O, _NAME_OXT = ATOM_NAMES
 _CALCIUM = 20
@@ -17,17 +17,18 @@ _N, _CA, _C, _O = 0, 1, 2, 3
 
 @njit(nogil=True, cache=True)
 def gather_backbone(atom_offsets, name, alternative, occupancy, element, position, least, most):
-    """Return N, Cα, C and O of each residue, from one alternative location if it has them.
+    """Return N, Cα, C and O of each residue, all from one alternative location if it has them.
 
-    The location is that of the first Cα with the highest occupancy. Atoms with coordinates that are not finite or not within `least` to
-    `most` Å count as missing.
+    The location is that of the first Cα with the highest occupancy. Atoms are treated as missing if a coordinate is not finite or not
+    within `least` to
+    `most` Å.
 
     Parameters
     ----------
     atom_offsets
-        (r + 1,) int64, atoms of each residue.
+        (r + 1,) int64, start of the atoms of each residue, followed by their number.
     name
-        (a,) int64, see `ATOM_NAMES`.
+        (a,) int64, encoded as in `ATOM_NAMES`.
     alternative
         (a,) int8, character of the alternative location, or 0.
     occupancy
@@ -44,7 +45,7 @@ def gather_backbone(atom_offsets, name, alternative, occupancy, element, positio
     chosen
         (r,) int64, row of the Cα, or -1.
     is_calcium
-        (r,) bool, True if the element of that atom is calcium.
+        (r,) bool, True if the element of the atom in `chosen` is calcium.
     """
     n = len(atom_offsets) - 1
     backbone = np.full((n, 4, 3), np.nan)

@@ -1,8 +1,9 @@
-"""Alignment of reads with slightly longer references in a band around the diagonal, if no alignment outside can score higher.
+"""Alignment of reads with slightly longer references in a band around the diagonals, if no alignment outside can score higher.
 
-The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, with its layers and tie rule. The reference is longer by some
-bases, so that an ungapped alignment lies on one of as many diagonals. Leaving them by more than the slack requires as many unpaired bases
-of the read, which costs a gap and their gain. If the best score in the band exceeds the remainder, it is the optimum.
+The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, with its layers and tie rule. The reference is longer by a few
+bases, so that an ungapped alignment is on one of a few diagonals. An alignment that leaves these by more than the slack has as many
+unpaired bases of the read, which cost a gap and the score of their pairs. If the best score in the band exceeds the maximum score of such
+an alignment, it is the optimum.
 
 ::
 
@@ -42,7 +43,7 @@ _LANES = REGISTER_BYTES // 2
 
 
 class _Side(NamedTuple):
-    """The references, or the reads, of n pairs: `codes` of all, int8; `begins` and `lengths` of each, (n,) int64."""
+    """References, or reads, of n pairs: `codes` of all, int8; `begins` and `lengths` in `codes`, (n,) int64."""
 
     codes: NDArray[np.int8]
     begins: NDArray[np.int64]
@@ -50,7 +51,7 @@ class _Side(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Workspace arrays, aligned except for `directions`. `g` has the columns of all layers, `f` one more per layer, `s` those of one."""
+    """Workspace arrays, aligned except for `directions`; `g` has the columns of all layers, `f` one layer more, `s` one layer."""
 
     g: NDArray[np.int16]
     f: NDArray[np.int16]
@@ -62,12 +63,12 @@ class _Workspace(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, slack, workspace, score, ends, runs):
-    """Align pairs in batches of one per vector lane.
+    """Align pairs in batches of one pair per vector lane.
 
     Parameters
     ----------
     text_side, pattern_side
-        `_Side`.
+        References and reads.
     order : (k,) int64
         Indices of the pairs to align; pairs of similar lengths are adjacent.
     costs : (4,) int64
@@ -75,11 +76,11 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
     workspace
         `_Workspace`.
     score : (n,) int32
-        Filled.
+        Output.
     ends : (5, n) int32
-        Filled: text start, text end, pattern start, pattern end, gaps.
+        Output: start and end in the reference, start and end in the read, number of gaps.
     runs : (n, 2 * most gaps + 1) int32
-        Filled.
+        Output; lengths of pairs and gaps, see `Alignments`.
     """
     texts, text_begins, text_lengths = text_side
     patterns, pattern_begins, pattern_lengths = pattern_side
@@ -144,7 +145,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, score, ends):
-    """Record the best score at a read's last base, at its first position and with the fewest gaps."""
+    """Record the best score at the last base of a read, with the first position and the minimum number of gaps that reach it."""
     best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
     for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
         result = np.int64(g[(maximum_gaps * width + b) * lanes + lane])
@@ -158,7 +159,7 @@ def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk(lanes, lane, width, maximum_gaps, slack, pair, directions, ends, runs):
-    """Follow the directions of a pair from its end to the start of the read."""
+    """Follow the directions of a pair from its end to the start of the read; write the lengths of pairs and gaps to `runs`."""
     i, j, q = np.int64(ends[1, pair]), np.int64(ends[3, pair]), np.int64(ends[4, pair])
     runs[pair, :] = 0
     while j > 0:
@@ -189,7 +190,7 @@ def _place(i, j, q, lanes, lane, width, maximum_gaps, slack):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _are_plain(codes, offsets, chosen, is_plain, are_plain):
-    """Set `are_plain` to False unless all bases of the selected sequences are plain."""
+    """Set `are_plain` to False unless all bases of the chosen sequences are plain."""
     for k in range(len(chosen)):
         for j in range(offsets[chosen[k]], offsets[chosen[k] + 1]):
             if not is_plain[codes[j]]:
@@ -206,14 +207,14 @@ def align_where_near(
     symbols: NDArray[np.integer],
     slack: int,
 ) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Align pairs in mode WITHIN; return the alignments and True for those proven optimal. The others are invalid.
+    """Align pairs in mode WITHIN; return the alignments, and True for those proven to be optimal; other alignments are invalid.
 
     Parameters
     ----------
     symbols
-        Codes, such as those of A, C, G and T; pairs with others are skipped.
+        Codes of plain bases, such as A, C, G and T; pairs with other bases are skipped.
     slack
-        Number of diagonals on each side.
+        Number of diagonals on each side of the band.
     """
     n = len(text_of)
     result, is_sure = Alignments.none(n, rules.maximum_gaps), np.ones(n, np.bool_)
@@ -259,7 +260,7 @@ def align_where_near(
 
 
 def _plain_costs(rules: GapRules, symbols: NDArray[np.integer]) -> NDArray[np.int64] | None:
-    """Return match score, mismatch score, gap opening cost and gap extension cost, or None for scoring by a matrix."""
+    """Return match score, mismatch score, gap opening cost and gap extension cost; None for scoring by a matrix."""
     matrix = rules.matrix[np.ix_(symbols, symbols)]
     same, other = int(matrix[0, 0]), int(matrix[0, 1])
     is_plain = np.array_equal(matrix, np.where(np.eye(len(symbols), dtype=bool), same, other)) and same > max(0, other)

@@ -1,7 +1,8 @@
 """Location of Numba's cache of compiled kernels, and recovery from damaged files and disk errors.
 
-Numba trusts its files: a truncated file ends the program, and a flipped bit is executed as machine code. Therefore each function's files
-have checksums; mismatching or unloadable ones are removed and the function is compiled again. A disk that refuses writing is ignored.
+Numba trusts its files: a truncated file ends the program, and a flipped bit is executed as machine code. Therefore the files of each
+function
+have checksums; files that do not match or cannot be loaded are removed, and the function is compiled again. Failed writes are ignored.
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ _reasons: list[str] = []
 
 
 def why_not_cached() -> str:
-    """Return why compiled kernels are not cached in the intended folder, or ''."""
+    """Return why compiled kernels are not cached in the intended folder; '' if they are."""
     return _reasons[0] if _reasons else ""
 
 
 def settle_cache() -> None:
-    """Choose a cache folder if Numba can use neither the configured folder, nor that of these files, nor the user's cache.
+    """Choose a cache folder if Numba can use neither the configured folder, nor the folder of these files, nor the user's cache.
 
-    Numba would refuse to work, or run what another user put there. The last resort is one private folder of the user in the system's
-    temporary folder. Nothing is cached next to installed files, since uninstalling would leave it.
+    Otherwise Numba would fail, or run what another user put into the folder. The last resort is a private folder of the user in the
+    system's
+    temporary folder. Nothing is cached next to installed files, since uninstalling would not remove it.
     """
     named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).resolve().parent
     if named and (part := untrusted_folder(Path(named))) is not None:
@@ -71,7 +73,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _temporary_folder() -> Path:
-    """Return a folder that no other user can write to, since its content is executed."""
+    """Return a folder to which no other user can write, since its content is executed."""
     place = Path(tempfile.gettempdir())
     if untrusted_folder(place / _PREFIX) is not None:  # another user could change the folder
         place = Path("/tmp")
@@ -88,17 +90,17 @@ def _temporary_folder() -> Path:
 
 
 def guard_cache() -> None:
-    """Make functions that Numba compiles from now on use a cache that tolerates damaged files and full disks."""
+    """Let functions that Numba compiles from now on use a cache that tolerates damaged files and full disks."""
     from numba.core import dispatcher  # reads its environment when imported: after `settle_cache`
     from numba.core.caching import FunctionCache  # reads its environment when imported: after `settle_cache`
     from numba.core.runtime import rtsys  # reads its environment when imported: after `settle_cache`
     from numba.np import linalg  # reads its environment when imported: after `settle_cache`
 
     class GuardedCache(FunctionCache):
-        """The files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with their sizes and checksums."""
+        """Cache files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with sizes and checksums."""
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """Load as Numba does; return None after removing the files if they are damaged."""
+            """Load a compiled function like Numba; if the files are damaged, remove them and return None."""
             with contextlib.suppress(OSError):
                 if _is_damaged(self.cache_path, self._impl.filename_base):
                     _remove(self.cache_path, self._impl.filename_base)
@@ -116,7 +118,7 @@ def guard_cache() -> None:
                 return None
 
         def save_overload(self, sig: Any, data: Any) -> None:
-            """Save as Numba does; if the disk refuses, the function is used without being cached."""
+            """Save a compiled function like Numba; if the files cannot be written, the function is used without a cache."""
             try:
                 with _alone(self.cache_path, self._impl.filename_base):
                     super().save_overload(sig, data)
@@ -133,9 +135,9 @@ def guard_cache() -> None:
 
 
 def _refuse_shapes_in_few_words() -> None:
-    """Make errors of array assignments omit the shapes.
+    """Shorten error messages of array assignments by omitting the shapes.
 
-    Numba compiles code for such messages, which takes two seconds in each process that compiles the first of these assignments.
+    Numba compiles code for messages with shapes, which takes two seconds in each process that compiles such an assignment.
     """
     from numba.extending import overload  # reads its environment when imported: after `settle_cache`
     from numba.np import arrayobj  # reads its environment when imported: after `settle_cache`
@@ -148,7 +150,7 @@ def _refuse_shapes_in_few_words() -> None:
 
 
 def _compile_once_for_all_constants() -> None:
-    """Make kernels called with a constant use the function compiled for its type; Numba would compile one per constant."""
+    """Let kernels that are called with a constant use the function compiled for its type; Numba would compile one per constant."""
     from numba.core.dispatcher import Dispatcher  # reads its environment when imported: after `settle_cache`
     from numba.core.types.misc import unliteral  # reads its environment when imported: after `settle_cache`
 
@@ -165,7 +167,7 @@ def _compile_once_for_all_constants() -> None:
 
 @contextlib.contextmanager
 def _alone(folder: str, name: str) -> Iterator[None]:
-    """Lock a function's cache files, since two processes that add specialisations would use the same file name."""
+    """Lock the cache files of a function, since two processes that add specialisations would use the same file name."""
     try:
         import fcntl  # not on Windows
     except ImportError:  # not on Windows
@@ -202,7 +204,7 @@ def _write_sums(folder: str, name: str) -> None:
 
 
 def _is_damaged(folder: str, name: str) -> bool:
-    """Return True if a function's files do not match their checksums, or if checksums are missing since a program was killed."""
+    """Return True if the files of a function do not match their checksums, or checksums are missing since a program was killed."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
         # Test the names directly: listing the folder, with thousands of files, for each function would be slow.

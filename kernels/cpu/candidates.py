@@ -1,6 +1,6 @@
-"""Candidates of queries in the mass-sorted peptide dictionary: counting, scoring and selection of the best.
+"""Candidates of queries in the mass-sorted peptide dictionary (index): counting, scoring and selection of the best.
 
-Modified forms are enumerated during the search and never stored. Compiled without reference counting, see
+Modified forms are enumerated during the search and never stored. Functions are compiled without reference counting, see
 `proteoscope.kernels.cpu.arrangements`.
 """
 
@@ -38,7 +38,7 @@ _PEPTIDES_AHEAD = 8  # number of peptides to prefetch: peptides of similar mass 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def lower_bound(values, low, high, target):
-    """Return the first index of the ascending values `low:high` not below `target`, or `high`."""
+    """Return the first index in the ascending values `low:high` whose value is at least `target`, or `high`."""
     while low < high:
         middle = (low + high) >> 1
         if values[middle] < target:
@@ -50,7 +50,7 @@ def lower_bound(values, low, high, target):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
-    """Return the range of peptides in the dictionary whose mass with a combination of modifications matches the query's."""
+    """Return the range of peptides in the dictionary whose mass, with a modification combination, matches the query mass."""
     observed = query_mass - isotope_error * settings.isotope_spacing
     tolerance = settings.precursor_absolute + settings.precursor_relative * observed
     low = lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
@@ -60,9 +60,9 @@ def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
 
 @njit(nogil=True, cache=True)
 def count_candidates(queries, mass, modifications, settings, first, last, out):
-    """Count the peptides in the mass windows of each query `first:last`, over all combinations and isotope errors.
+    """Count the peptides in the mass windows of each of the queries `first:last`, over all combinations and isotope errors.
 
-    `out` (q,) int64, output: the cost of each query. This is the pre-calculation of Li 2014: the queries are divided into partitions of
+    `out` (q,) int64, output: cost of each query. This is the pre-calculation of Li 2014: the queries are divided into partitions of
     equal total cost.
     """
     for q in range(first, last):
@@ -78,7 +78,7 @@ def count_candidates(queries, mass, modifications, settings, first, last, out):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
-    """Insert a candidate into the best hits of query q; ties are in order of insertion."""
+    """Insert a candidate into the best hits of query q; equal scores retain the order of insertion."""
     k = hits.score.shape[1]
     place = k
     score = np.float32(score)  # as it is stored: otherwise a score would exceed its own rounded value, and equal ones would be exchanged
@@ -107,11 +107,11 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
 
 @njit(nogil=True, cache=True)
 def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last, stop):
-    """Score every candidate of the queries `first:last` and retain the best of each.
+    """Score every candidate of the queries `first:last`, and retain the best candidates of each query.
 
-    All arguments are bundles of `proteoscope.kernels.layouts`. Candidates of a query are peptides with any allowed combination of variable
-    modifications whose mass matches the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`. `stop`
-    (1,) uint8 may be set by another thread to end the search immediately, since one query can take many seconds.
+    All arguments are tuples of arrays of `proteoscope.kernels.layouts`. Candidates of a query are peptides with any allowed combination of
+    variable modifications whose mass matches the query mass at one of the isotope errors. The time is proportional to the sum of
+    `count_candidates`. `stop` (1,) uint8 may be set by another thread to end the search immediately, since a query can take many seconds.
     """
     most = maximum_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
@@ -123,7 +123,7 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _choose(c, first, last, residue_sets, modifications, chosen):
-    """List the peptides of `first:last` that have a residue for each modification of combination `c`; return their number."""
+    """List the peptides in `first:last` that have a residue for each modification of combination `c`; return their number."""
     n = last - first
     for i in range(n):
         chosen[i] = first + i
@@ -141,7 +141,7 @@ def _choose(c, first, last, residue_sets, modifications, chosen):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
-    """Score the candidates of one query, until `stop` is set."""
+    """Score the candidates of one query until `stop` is set."""
     residues, code_mass = peptides.residues, scratch.code_mass
     base, chosen, forms = scratch.base, scratch.chosen, scratch.forms
     sites, n_sites, slot_site = scratch.sites, scratch.n_sites, scratch.slot_site
@@ -234,17 +234,18 @@ def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits,
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def bin_of_rounded(score, inverse_width, last_bin):
-    """Return the bin of a histogram for a non-negative score, given the inverse bin width and the last bin, all in float32."""
+    """Return the histogram bin of a non-negative score, given the inverse bin width and the last bin, all float32."""
     return np.int32(min(score * inverse_width, last_bin))
 
 
 @njit(nogil=True, cache=True)
 def score_candidates(spectra, queries, peptides, modifications, settings, code, best, hits, first, last):
-    """Score selected candidates of the queries `first:last` by a score that a fragment-ion index can sum, and retain the best of each.
+    """Score selected candidates of the queries `first:last` exactly, for scores that a fragment-ion index can sum, and retain the best.
 
-    `best` (`proteoscope.kernels.layouts.BestArrays`) has their numbers, encoded by `code`, and the rounded scores of their selection, which
-    are counted in the histograms of `hits` and are replaced there by the bins of exact scores. Scores, limits and ties are those of
-    `search_queries`; `n_candidates` is unchanged.
+    `best` (`proteoscope.kernels.layouts.BestArrays`) contains the numbers of the candidates, encoded by `code`, and the rounded scores by
+    which
+    they were selected. Rounded scores are counted in the histograms of `hits`; there they are replaced by exact scores. Scores, limits and
+    ties are those of `search_queries`; `n_candidates` is not changed.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
     indexed = IndexedSpectrum(0, 0, 0, 0)
@@ -271,7 +272,7 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_candidate(q, number, indexed, spectra, charge, peptides, modifications, settings, code, hits, scratch):
-    """Score a candidate by number, and retain it if it is among the best of query q."""
+    """Score the candidate `number` exactly, and retain it if it is among the best of query q."""
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
     slots = first_arrangement(

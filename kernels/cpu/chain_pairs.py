@@ -1,6 +1,6 @@
-"""Conversion of pairs of chains to the input of superposition, and of its output to results.
+"""Conversion of pairs of chains to the input of superposition, and of the output of superposition to results.
 
-The GPU's search uses these functions too, so that its input and results are the same.
+The search on GPUs uses these functions too, so that input and results are the same.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ __all__ = ["farthest_pair", "place_pairs", "report_pair", "report_pairs", "short
 
 @njit(nogil=True, cache=True)
 def tm_scale(length):
-    """Return d0 (Å) of the TM-score normalised by a chain of this length, at least 0.5."""
+    """Return the scale d0 (Å) of the TM-score that is normalised by a chain of the given length, at least 0.5."""
     return max(0.5, 1.24 * np.cbrt(length - 15.0) - 1.8) if length > 21 else 0.5
 
 
 @njit(nogil=True, cache=True)
 def farthest_pair(length):
-    """Return the maximum distance (Å) of aligned residues for a shorter chain of this length."""
+    """Return the maximum distance (Å) of aligned residues, given the length of the shorter chain."""
     return 1.5 * length**0.3 + 3.5
 
 
@@ -45,9 +45,10 @@ def _chain(pairs, number):
 
 @njit(nogil=True, cache=True)
 def shorter_and_longer(pairs, k):
-    """Return both chains of pair k of `ChainPairs`: the shorter one (on ties the mobile one) first.
+    """Return both chains of pair k of `ChainPairs`: the shorter one first, or the mobile one if lengths are equal.
 
-    Coordinates (3, m), (3, n), centred at 0 on a grid with exact sums; secondary structure (m,), (n,); True if the mobile chain is longer.
+    The result is coordinates (3, m), (3, n), centred at 0 on a grid on which sums are exact; secondary structure (m,), (n,); True if the
+    mobile chain is longer.
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)
@@ -75,7 +76,7 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
     Parameters
     ----------
     by_x, by_y
-        TM-scores normalised by the lengths of the chains of `shorter_and_longer`.
+        TM-scores normalised by the lengths of the two chains, in the order of `shorter_and_longer`.
     `move` (12,) moves x onto y; `aligned` (count, 2) has the aligned residues of both.
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
@@ -111,9 +112,10 @@ def place_pairs(pairs, first, last, columns, states, starts):
     Parameters
     ----------
     columns : float64
-        Output; three numbers per residue: x of the first pair, axis by axis, its y, x of the second, and so on.
+        Output; three numbers per residue: x coordinates of the first pair's shorter chain, then y and z, then those of its longer chain,
+        and so on.
     states : uint8
-        Output; one per residue.
+        Output; secondary structure, one number per residue.
     starts : (k, 2) int32
         Output; initial alignments as residues of the shorter and longer chain.
     """
@@ -131,12 +133,12 @@ def place_pairs(pairs, first, last, columns, states, starts):
 
 @njit(nogil=True, cache=True)
 def report_pairs(pairs, first, moves, scores, counts, aligned, superpositions):
-    """Apply `report_pair` to pairs from `first` on.
+    """Write the results of consecutive pairs from `first` on (see `report_pair`).
 
     Parameters
     ----------
     moves
-        (n, 12).
+        (n, 12), superposition of each pair.
     scores
         (n, 2), TM-scores normalised by the shorter and longer chain.
     counts

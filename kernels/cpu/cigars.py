@@ -16,7 +16,7 @@ _SAME, _OTHER, _PATTERN_ALONE, _TEXT_ALONE, _ZERO, _DELETED = ord("="), ord("X")
 
 
 class Cigars(NamedTuple):
-    """CIGARs of n alignments along the reference.
+    """CIGARs of n alignments in the direction of the reference.
 
     Attributes
     ----------
@@ -38,16 +38,16 @@ class Cigars(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, unknown, out):
-    """Write or measure the CIGAR and the MD tag of each alignment.
+    """Write the CIGAR and the MD tag of each alignment, or measure their lengths.
 
     Parameters
     ----------
     texts, patterns
-        Int8 codes.
+        Codes of references and of reads, int8.
     text_begins, pattern_begins : (n,) int64
-        The first residue of each alignment.
+        Index of the first residue of each alignment in `texts` and in `patterns`.
     runs : (n, 2 z + 1) int32
-        Of `proteoscope.kernels.gapsmis_layouts.Alignments`.
+        Lengths of pairs and gaps, from `proteoscope.kernels.gapsmis_layouts.Alignments`.
     alphabet : uint8
         Symbol of each residue code.
     unknown
@@ -127,7 +127,7 @@ def cigars_of(
     alphabet: NDArray[np.uint8],
     unknown: int,
 ) -> Cigars:
-    """Return the CIGARs of alignments (``=`` match, ``X`` mismatch, ``I`` read base only, ``D`` reference base only).
+    """Return the CIGARs of alignments (``=`` match, ``X`` mismatch, ``I`` base of the read only, ``D`` base of the reference only).
 
     CIGAR and MD tag of an unaligned pair are empty.
 
@@ -136,7 +136,7 @@ def cigars_of(
     alphabet
         uint8, symbol of each code.
     unknown
-        Code that does not match itself, -1 for none.
+        Code that matches no code, not even itself; -1 for none.
     """
     n = len(text_of)
     begins = texts.offsets[text_of] + alignments.text_start, patterns.offsets[pattern_of] + alignments.pattern_start

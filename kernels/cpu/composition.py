@@ -15,7 +15,7 @@ _TOLERANCE = 1e-9  # relative size of a Newton step at which the iteration stops
 def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_code, masked, counts):
     """Mask the low-complexity segments of sequences, and count the unmasked residues of each.
 
-    A segment is the union of overlapping windows with an entropy of at most `extension` if one of them is at most `trigger`: the
+    A segment is the union of overlapping windows with an entropy of at most `extension`, one of them at most `trigger`: the
     first step of SEG (Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
 
     Parameters
@@ -25,13 +25,13 @@ def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_c
     offsets : (n + 1,) int64
         Start of each sequence in `residues`.
     entropies : (window + 1,) int64
-        Entropy term of a residue by its count in the window. The number of terms sets the window length.
+        Entropy term of a residue by its number of occurrences in the window; the number of terms determines the window length.
     trigger, extension
         Entropy limits in the unit of `entropies`.
     masked : (total,) int8
-        Output; the codes, with `mask_code` in segments.
+        Output; the codes, with `mask_code` in low-complexity segments.
     counts : (n, codes) int64
-        Output; unmasked residues of each sequence by code.
+        Output; number of unmasked residues of each sequence, by code.
     """
     window, in_window = len(entropies) - 1, np.zeros(counts.shape[1], np.int64)
     for k in range(len(offsets) - 1):
@@ -64,16 +64,18 @@ def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_c
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, least, greatest, lambdas):
-    """Write lambda of ungapped alignments of a query with each subject, from both compositions: ``exp(lambda s)`` has mean 1.
+    """Write lambda of ungapped alignments of a query with each subject, for which the mean of ``exp(lambda s)`` is 1.
 
     Parameters
     ----------
     query_counts : ndarray of int64, shape (codes,)
+        Number of residues of the query by code.
     subject_counts : ndarray of int64, shape (n, codes)
+        Number of residues of each subject by code.
     prior : (codes,) float64
-        Pseudocounts of the usual composition added to each sequence; codes with 0 are not counted.
+        Pseudocounts of the usual composition that are added to each sequence; codes with 0 are not counted.
     score_classes : (codes, codes) int64
-        Index in `scores` (s,) float64 of the score of a query residue and a subject residue.
+        Index in `scores` (s,) float64 of the score of a query residue and a subject residue, by their codes.
     least, greatest
         Limits of lambda, above 0.
     lambdas : (n,) float64
@@ -93,7 +95,7 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
 
 @njit(nogil=True, error_model="numpy")
 def _lambda(share, total, scores, least, greatest):
-    """Return lambda by Newton's method from the right; the mean is convex, so that no step passes its upper root."""
+    """Return lambda by Newton's method from above; the mean is convex, so that no step passes the larger root."""
     value = greatest
     for _ in range(_MAXIMUM_STEPS):
         excess, slope = -1.0, 0.0

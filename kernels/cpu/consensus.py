@@ -1,4 +1,4 @@
-"""Representatives of clusters of vectors, similarities of members to them, and mean spectra."""
+"""Representatives of clusters of vectors, similarities of members to them, and mean spectra of clusters."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
     vectors
         `VectorArrays`.
     n_bins
-        Number of bins; all bin indices are below.
+        Number of bins; all bin indices are smaller.
     member_offsets, members : int64
         CSR: indices of the vectors of each cluster, ascending.
     choice
-        MAXIMUM_SIMILAR: the member with the largest cosine with the sum of all; BEST: the most intense member; MEAN: members are compared
-        with the sum of all, and the most similar one is the representative. Ties are resolved by the first.
+        MAXIMUM_SIMILAR: the representative is the member with the largest cosine with the sum of all; BEST: the most intense member; MEAN:
+        members
+            are compared with the sum of all, and the most similar one is the representative. Of equal members, the first is used.
     brightness : ndarray of float64, shape (n,)
+        Intensity of each vector, used by BEST.
     representative : (clusters,) int64
         Output; index of a vector.
     similarity : (n,) float64
-        Output, for each vector; 1 for unclustered vectors.
+        Output, for each vector; 1 for vectors in no cluster.
     """
     offsets, bins, weights = vectors
     table = np.zeros(n_bins, np.int64)
@@ -84,7 +86,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
 
 @njit(nogil=True, cache=True)
 def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, count):
-    """Write the number of peaks in the mean spectrum of each of the clusters `first:last`, (clusters,) int64. See `mean_peaks`."""
+    """Write the number of peaks in the mean spectrum of each of the clusters `first:last`, (clusters,) int64 (see `mean_peaks`)."""
     for cluster in range(first, last):
         peaks_mz, _, seen = _merged(peaks, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
         least = _least(member_offsets[cluster + 1] - member_offsets[cluster], share)
@@ -96,9 +98,9 @@ def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, 
 def mean_peaks(peaks, member_offsets, members, width, share, first, last, means):
     """Write the mean spectra of the clusters `first:last`.
 
-    Each member's intensities are scaled to a sum of one. Peaks less than half of `width` (thomson) apart are merged at their
-    intensity-weighted mean m/z, with their summed intensity divided by the number of members. Peaks that fewer than a fraction `share` of
-    the members have are removed.
+    The intensities of each member are scaled to a sum of 1. Peaks closer than half of `width` (thomson) are merged at their
+    intensity-weighted mean m/z, with the sum of intensities divided by the number of members. Peaks in fewer than a fraction `share` of the
+    members are removed.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Counting of digested peptides on CPU threads: counterpart of `proteoscope.kernels.cuda.digestion`.
+"""Counting of digested peptides on CPU threads; counterpart of `proteoscope.kernels.cuda.digestion`.
 
-Enumeration and CPU-only functions are in `proteoscope.kernels.cpu.peptides`.
+The enumeration, and functions that only the CPU has, are in `proteoscope.kernels.cpu.peptides`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def count_peptides(
     Parameters
     ----------
     bounds : (shares + 1,) int64
-        First protein of each range.
+        First protein of each range, followed by the end of the last range.
     counts : (shares, buckets) int64
-        Output; changed only once everything is counted.
+        Output; changed only when everything is counted.
     residues, offsets
-        The proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
+        Residues and offsets of the proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
 
     Yields the number of digested residues a few times a second. Closing the generator stops the work and leaves `counts`
     unchanged.
@@ -46,7 +46,7 @@ def count_peptides(
     Raises
     ------
     DeviceError
-        If the device fails or lacks memory for proteins and counts; `counts` are unchanged.
+        If the device fails or lacks memory for proteins and counts; `counts` is unchanged.
     """
     result = np.zeros_like(counts)
     every_bucket = np.arange(counts.shape[1])

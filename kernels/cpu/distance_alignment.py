@@ -1,7 +1,7 @@
 """Global alignment of two chains by residue distance and secondary structure, computed along antidiagonals.
 
-A pair scores 1 / (1 + (d / scale)^2), plus a bonus for equal secondary structure. Terminal gaps are free, opening a gap costs `gap`,
-extending it nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309)::
+A pair scores 1 / (1 + (d / scale)^2), plus a bonus for equal secondary structure. Terminal gaps cost nothing, opening a gap costs `gap`,
+extending it costs nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309)::
 
     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap if the first was the largest, else H[i, j]
 
@@ -36,14 +36,15 @@ __all__ = ["UNIT", "AlignmentWorkspace", "align", "alignment_workspace", "place_
 
 LANES = REGISTER_BYTES // 4  # number of matrix cells computed by one vector instruction
 UNIT = 1 << 15
-"""Integer score of two coinciding residues."""
+"""Integer score of two residues at the same position."""
 
 
 class AlignmentWorkspace(NamedTuple):
-    """Workspace of alignments, int32 and aligned; the shorter chain is x.
+    """Workspace of alignments, int32 and aligned; the shorter chain is x, the longer chain is y.
 
-    Residue i of x is at i, residue j of y at ``LANES + n - 1 - j``, so that both ascend along an antidiagonal. Cell (i, j) of the matrix,
-    at residues i - 1 and j - 1, is at ``LANES + i - 1`` of its antidiagonal.
+    Residue i of x is at index i, residue j of y at ``LANES + n - 1 - j``, so that both ascend along an antidiagonal. Cell (i, j) of the
+    matrix,
+    at residues i - 1 and j - 1, is at index ``LANES + i - 1`` of its antidiagonal.
     """
 
     x: NDArray[np.int32]
@@ -75,7 +76,7 @@ def _width(m):
 
 @intrinsic
 def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w: Any, plus_one: Any, unit: Any) -> Any:
-    """Return `unit` / (plus_one + plus - x u - y v - z w) as integers; the vectors hold float32 bits."""
+    """Return `unit` / (plus_one + plus - x u - y v - z w) as integers; the vectors contain float32 bits."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         floats = ir.VectorType(ir.FloatType(), x.count)
@@ -127,12 +128,12 @@ def place_y(workspace, y, scale):
 
 @njit(nogil=True, cache=True)
 def align(workspace, m, n, gap, by_states, by_distance):
-    """Fill the matrix for the current residues and return the best score in `UNIT`; `trace` gives the alignment.
+    """Compute the matrix for the residues in the workspace; return the best score in `UNIT`, whose alignment `trace` returns.
 
     Parameters
     ----------
     m, n
-        Number of residues of x and y.
+        Numbers of residues of x and y.
     gap
         Score of opening a gap, 0 or less.
     by_states, by_distance
@@ -183,7 +184,10 @@ def align(workspace, m, n, gap, by_states, by_distance):
 
 @njit(nogil=True, cache=True)
 def trace(workspace, m, n, pairs):
-    """Write the ascending pairs of the alignment to the end of `pairs`, (rows, 2) int32 with at least m rows; return their number."""
+    """Write the ascending residue pairs of the alignment to the end of `pairs`, (rows, 2) int32 with at least m rows.
+
+    Return their number.
+    """
     ways, width = workspace.ways, _width(m)
     i, j, place = m, n, len(pairs)
     while i > 0 and j > 0:

@@ -1,4 +1,4 @@
-"""Logarithm and power with identical rounding on every device.
+"""Logarithm and power with identical rounding on all devices.
 
 Library functions differ in the last bit between CPUs, compilers and CUDA. These functions use only additions, multiplications, divisions
 and bit operations, each rounded by IEEE 754; kernels/cuda/elementary.cuh has the same operations in the same order. The logarithm is
@@ -39,7 +39,7 @@ def logarithm(x):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def power(base, exponent):
-    """Return `base` ** `exponent` (float64) if base and result are normal; 0 if `base` is not positive."""
+    """Return ``base ** exponent`` (float64) if base and result are normal numbers; 0 if `base` is not positive."""
     if not base > 0.0:
         return 0.0
     y = exponent * logarithm(base)
@@ -62,4 +62,4 @@ def _factorial_logs(most: int) -> NDArray[np.float64]:
 
 # Enough for the number of ions of 63 residues in six series with five charges.
 FACTORIAL_LOG = _factorial_logs(2048)
-"""Logarithms of the factorials of 0, 1, 2, ...: (2048,) float64."""
+"""Logarithms of the factorials of 0, 1, 2, …, (2048,) float64."""

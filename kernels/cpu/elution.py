@@ -1,4 +1,4 @@
-"""Elution of ions: time range and area of an ion in its trace, over all isotopes."""
+"""Elution of ions: time range and area of an ion in its trace, summed over isotopes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ number of MS1 spectra with the ion, and cosine between the isotopes' areas and t
 
 
 class Traces(NamedTuple):
-    """Intensities of n ions, each with a row of consecutive MS1 spectra per isotope.
+    """Intensities of n ions, as one row of consecutive MS1 spectra per ion and isotope.
 
     Attributes
     ----------
     cells : float32
-        Intensities, ordered by ion, isotope and MS1 spectrum.
+        Intensities, sorted by ion, isotope and MS1 spectrum.
     offset : (n,) int64
         Index of the first cell of each ion.
     first : (n,) int64
         Index of the MS1 spectrum of each ion's first cell.
     n_surveys : (n,) int64
-        Number of MS1 spectra in each row of an ion.
+        Number of MS1 spectra in the rows of each ion.
     times : (surveys,) float64
         Retention times of the MS1 spectra (s), ascending.
     pattern : ndarray of float64, shape (n, isotopes)
@@ -48,11 +48,11 @@ class ElutionRules(NamedTuple):
     Attributes
     ----------
     maximum_gap
-        Maximum number of consecutive MS1 spectra that may lack the ion.
+        Maximum number of consecutive MS1 spectra in which the ion may be missing.
     lowest
-        Fraction of the height at which a trace ends.
+        Fraction of the apex height at which a trace ends.
     valley
-        Two summits are separated by a valley below this fraction of the lower one.
+        Fraction of the lower of two summits; a valley between them that is lower separates them.
     """
 
     maximum_gap: int
@@ -62,7 +62,7 @@ class ElutionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _total(traces, i, w):
-    """Return the summed isotopes of ion i in an MS1 spectrum; undetected isotopes are added from the pattern to avoid a bias."""
+    """Return the sum of the isotopes of ion i in an MS1 spectrum; undetected isotopes are added from the pattern to avoid a bias."""
     n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
     seen, total, every = 0.0, 0.0, 0.0
     for k in range(n_isotopes):
@@ -76,7 +76,10 @@ def _total(traces, i, w):
 
 @njit(nogil=True, cache=True)
 def _outline(traces, i, gap):
-    """Return the trace of ion i, (count,): summed isotopes of the MS1 spectra with its main isotope, gaps bridged, smoothed 1-2-1."""
+    """Return the trace of ion i, (count,): summed isotopes, after interpolation of gaps and 1-2-1 smoothing.
+
+    The trace consists of the MS1 spectra with the main isotope of the ion.
+    """
     count, offset = traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
     total, filled, shape = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -100,7 +103,7 @@ def _outline(traces, i, gap):
 
 @njit(nogil=True, cache=True)
 def _end(shape, apex, step, rules):
-    """Return the index of the last MS1 spectrum of the peak at `apex` in one direction."""
+    """Return the index of the last MS1 spectrum of the peak at `apex` in the direction `step`."""
     lowest, at = apex, apex
     while True:
         after = at + step
@@ -115,7 +118,7 @@ def _end(shape, apex, step, rules):
 
 @njit(nogil=True, cache=True)
 def _crossing(traces, first, shape, apex, step, end):
-    """Return the time at which a summit falls to half of its height in one direction."""
+    """Return the time at which a peak decreases to half of its height in the direction `step`."""
     half = shape[apex] / 2
     at = apex
     while at != end:
@@ -129,7 +132,7 @@ def _crossing(traces, first, shape, apex, step, end):
 
 @njit(nogil=True, cache=True)
 def _measure(traces, i, shape, apex, rules, out):
-    """Write the measurements of the summit at `apex` of ion i into `out` (N_VALUES,)."""
+    """Write the measured values of the peak at `apex` of ion i to `out` (N_VALUES,)."""
     n_isotopes, count, first = traces.pattern.shape[1], traces.n_surveys[i], traces.first[i]
     main = np.argmax(traces.pattern[i])
     begin, end = _end(shape, apex, -1, rules), _end(shape, apex, 1, rules)
@@ -177,13 +180,14 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, o
     rules
         `ElutionRules`.
     anchor_offsets : (n + 1,) int64
-        Range of each ion in `anchors` (times, s). The trace is followed uphill from each anchor to a summit; the highest summit is
-        measured.
+        Anchors (times, s) of ion i are ``anchors[anchor_offsets[i]:anchor_offsets[i + 1]]``. The trace is followed upwards from each anchor
+        to a
+            summit; the highest summit is measured.
     reach : (n,) float64
-        If above 0, all summits within this time (s) of an anchor are compared instead, and the one with the largest product of height
-        and eighth power of the isotope agreement is measured.
+        If above 0, all summits within this time (s) of an anchor are compared instead, and the one with the largest product of height and
+            eighth power of the isotope agreement is measured.
     out : (n, N_VALUES) float64
-        Output; rows of ions without signal remain 0.
+        Output; rows of ions without a signal remain 0.
     """
     measured = np.zeros(N_VALUES)
     for i in range(begin, end):

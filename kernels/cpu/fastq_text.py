@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 NONE, NOT_BEGUN, NO_NAME, BAD_SYMBOL, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
-"""Errors of a record."""
+"""Errors in a record."""
 HEADER_FIELDS = 3
-"""Columns of `headers`: start and end of the name, and line of the record, from 1."""
+"""Number of columns of `headers`: start and end of the name, and line of the record, from 1."""
 _AT, _PLUS, _DOT, _BLANK, _TAB, _N = ord("@"), ord("+"), ord("."), ord(" "), ord("\t"), ord("N")
 _NEWLINE, _RETURN = ord("\n"), ord("\r")
 _MINIMUM_QUALITY, _GREATEST_QUALITY = 33, 126
@@ -39,28 +39,29 @@ _MINIMUM_QUALITY, _GREATEST_QUALITY = 33, 126
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def scan_fastq(text, is_last, headers, bases, qualities, offsets):
-    """Parse the complete records of a text that starts at a record.
+    """Parse the complete records of a text that starts with a record.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
+        Text to parse.
     is_last
-        True if the file ends with this text. Otherwise a last record that may be incomplete is not parsed.
+        True if the file ends with this text; otherwise a last record that may be incomplete is not parsed.
     headers : (n, HEADER_FIELDS) int64
-        Output; needs space for as many records as there are @ in the text.
+        Output; must have space for as many records as there are @ in the text.
     bases, qualities : uint8
-        Output; needs space for every byte of the text. Bases are capitals, with N for a point; qualities are as in the file.
+        Output; must have space for every byte of the text. Bases are capitals, with N for a point; qualities are as in the file.
     offsets : (n + 1,) int64
-        Output; start of each record's bases and qualities.
+        Output; start of each record's bases and qualities, followed by their number.
 
     Returns
     -------
     n, consumed, lines
-        Number of records, and of their bytes and lines.
+        Number of parsed records, and of their bytes and lines.
     issue
         Error in the next record, or `NONE`.
     place, line
-        Byte and line of the error.
+        Byte and line of the error in the text.
     count
         Number of bases or qualities of the record with an error.
     """
@@ -144,7 +145,7 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _line(text, position, is_last):
-    """Return start and stop (without trailing blanks) of the line at `position`, and the start of the next line; -1 if incomplete."""
+    """Return start and end (without trailing blanks) of the line at `position`, and the start of the next line; -1 if incomplete."""
     start, size = position, len(text)
     while position < size and text[position] != _NEWLINE and text[position] != _RETURN:
         position += 1

@@ -1,9 +1,10 @@
 """Fragment-ion index on CPU threads, for wide precursor windows.
 
-The idea is MSFragger's (Kong 2017, Nature Methods 14:513): instead of looking up the ions of every candidate among the peaks, all ions are
-sorted by mass, and each peak visits the ions that it matches. Integer counters give the scores of `proteoscope.kernels.cpu.scores` to about
-a thousandth. This suffices to select a few more candidates than requested, whose exact scores
-`proteoscope.kernels.cpu.candidates.score_candidates` computes.
+The idea is that of MSFragger (Kong 2017, Nature Methods 14:513): instead of looking up the ions of every candidate among the peaks, all
+ions
+are sorted by mass, and for each peak the matching ions are visited. Integer counters give the scores of `proteoscope.kernels.cpu.scores` to
+about a thousandth. This is sufficient to select a few more candidates than requested, whose exact scores are computed by
+`proteoscope.kernels.cpu.candidates.score_candidates`.
 
 Counterpart of `proteoscope.kernels.cuda.fragment_index` with bit-identical results. Compiled functions are in
 `proteoscope.kernels.cpu.postings`.
@@ -41,29 +42,29 @@ _CHUNKS_BUILT = 4  # number of chunks that a thread builds with the same sorting
 
 
 class FragmentSearch:
-    """Fragment-ion index of peptidoforms.
+    """Fragment-ion index of peptidoforms, and search of spectra in it.
 
     Parameters
     ----------
     device
         CPU whose threads build and search the index.
     peptides, modifications, settings
-        Bundles of `proteoscope.kernels.layouts`.
+        Tuples of arrays of `proteoscope.kernels.layouts`.
     form_mass, form_number : (f,) float64
-        Mass in dalton, ascending, and number, (f,) int64, of the peptidoforms from
-        `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`.
+        Mass in dalton, ascending, and number, (f,) int64, of each peptidoform, from
+            `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`.
 
     Raises
     ------
     DeviceMemoryError
-        If the device cannot hold the proteins and a small part of the index.
+        If the device has no memory for the proteins and a small section of the index.
     DeviceError
         If the search exceeds the limits of the device, or the device fails.
 
     Attributes
     ----------
     nanoseconds_of_partition
-        Time of one thread between two steps of progress.
+        Time of one thread between two steps of progress, ns.
     """
 
     nanoseconds_of_partition = NANOSECONDS_OF_PARTITION
@@ -83,9 +84,9 @@ class FragmentSearch:
         self._index: FragmentIndexArrays | None = None
 
     def build(self) -> Generator[int, None, None]:
-        """Build the part of the index that fits on the device (on the CPU all of it); otherwise the first search builds it.
+        """Build the section of the index that fits on the device (on the CPU, all of it); otherwise the first search builds it.
 
-        Yields the number of indexed peptidoforms a few times a second. Closing the generator stops the work; nothing is built then.
+        Yields the number of indexed peptidoforms a few times a second. Closing the generator stops the computation; nothing is built then.
         """
         if self._index is not None:
             yield len(self._form_mass)
@@ -115,17 +116,18 @@ class FragmentSearch:
     ) -> Generator[int, None, None]:
         """Search the queries `first:last`; update their best candidates, histograms and numbers of candidates.
 
-        `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
-        that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries; b is at most
-        256. Queries without peaks have no candidates.
+        Row 0 of `segments` and `windows` (q, e, 2) belongs to query `first`; the other arrays have rows for all queries. Results are added
+        to
+        `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64; b is at most 256. Queries without peaks have no candidates.
 
-        Yields the end of the finished part, a few times a second: all rows before it are written. Queries that come in order of mass are
-        done one after the other. Closing the generator stops the search within a tenth of a second.
+        Yields the end of the finished range a few times a second: all rows before it are written. Queries in the order of mass are finished
+        one
+        after the other. Closing the generator stops the search within a tenth of a second.
 
         Raises
         ------
         DeviceError
-            The device failed, or the search is beyond its sizes. Rows from the last yielded end on may hold anything.
+            If the device failed, or the search exceeds its limits. Rows from the last yielded end on are undefined.
         """
         for _ in self.build():
             yield first

@@ -1,12 +1,13 @@
-"""Predicted and measured fragment ion intensities, and their agreement.
+"""Predicted and measured intensities of fragment ions, and their agreement.
 
-A small network sees, for each bond of a peptide, the residues around it and at both ends, counts of residues on either side, basic
-residues, position and charge. It predicts for the ions b, b2+, y and y2+ of the bond log2 of `FLOOR` plus the ion's fraction of the
-spectrum's intensity; it was trained on MS2PIP (`benchmarks/intensity_network.py`). All but two inputs of the first layer are counts and
-choices, so that the layer is a sum of table rows.
+The input of a small network is, for each bond of a peptide, the residues around it and at both termini, counts of residues on either side,
+basic residues, position and charge. The output, for the ions b, b2+, y and y2+ of the bond, is log2 of `FLOOR` plus the fraction of the
+spectrum's intensity; the network was trained on MS2PIP (`benchmarks/intensity_network.py`). All but two inputs of the first layer are
+counts and categories, so that the layer is a sum of table rows.
 
-CPU only: just the best matches of each spectrum are rescored. Rows are independent and sums have a fixed order, so that threads and batches
-change nothing. Compiled without reference counting, see `proteoscope.kernels.cpu.arrangements`.
+There is no GPU version, since only the best matches of each spectrum are rescored. Rows are independent and sums have a fixed order, so
+that
+results do not depend on threads and batches. Functions are compiled without reference counting, see `proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from proteoscope.kernels.cpu.scores import index_spectrum, list_rows, look_up_io
 __all__ = ["FLOOR", "IONS", "MEASURES", "TABLE_ROWS", "Network", "compare_intensities", "match_bonds", "network_shapes", "predict_bonds"]
 
 IONS = 4
-"""Columns of a bond: b, b2+, y, y2+."""
+"""Number of columns per bond: b, b2+, y, y2+."""
 FLOOR = 0.001
 MEASURES = ("cosine", "correlation", "entropy_similarity")
-"""Columns that `compare_intensities` writes."""
+"""Names of the columns that `compare_intensities` writes."""
 
 _RESIDUES = "ACDEFGHIKMNPQRSTVWY"
 _KINDS = len(_RESIDUES)
@@ -51,9 +52,9 @@ _ENTROPY_OF_CLEAR_SPECTRA = 3.0  # if the spectral entropy is lower, weights inc
 
 
 class Network(NamedTuple):
-    """Weights, float32: `tables` and `others` of the first layer, the second layer, and the outputs.
+    """Weights of the network, float32: `tables` and `others` of the first layer, the second layer, and the output layers.
 
-    `out` (models, 41, 4) has biases in its last row; each match uses one of several output layers.
+    `out` (models, 41, 4) contains biases in its last row; each match uses one of several output layers.
     """
 
     tables: NDArray[np.float32]
@@ -65,7 +66,7 @@ class Network(NamedTuple):
 
 
 def network_shapes() -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a network's arrays, with one output layer."""
+    """Return the shapes of the arrays of a network with one output layer."""
     return {
         "tables": (TABLE_ROWS, _FIRST),
         "others": (2 * _KINDS + 2, _FIRST),
@@ -128,9 +129,9 @@ def _add_row(table, row, factor, total):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _activate_peptide(network, residues, begin, end, charge, codes, constant, left, right, hidden, out):
-    """Write the second layer's activations of the bonds of the peptide `residues[begin:end]` into the rows of `out`.
+    """Write the activations of the second layer for the bonds of the peptide `residues[begin:end]` to the rows of `out`.
 
-    `codes`, `constant`, `left`, `right`, `hidden` are workspace. Terms shared by all bonds are summed once; those of either side are
+    `codes`, `constant`, `left`, `right`, `hidden` are workspace. Terms common to all bonds are summed once; those of either side are
     updated from bond to bond.
     """
     tables, others, n = network.tables, network.others, end - begin
@@ -177,7 +178,7 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _answer(second, answers, ion):
-    """Return the output for an ion of a bond, clipped to the range of intensity fractions."""
+    """Return the output of the network for an ion of a bond, limited to the range of intensity fractions."""
     total = answers[_SECOND, ion]
     for k in range(_SECOND):
         total += second[k] * answers[k, ion]
@@ -186,7 +187,7 @@ def _answer(second, answers, ion):
 
 @njit(nogil=True, cache=True)
 def predict_bonds(network, residues, offsets, charge, rows, starts, first, last, out):
-    """Predict the intensities of the bonds of the given peptides with the first output layer.
+    """Predict the intensities at the bonds of the given peptides with the first output layer.
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ def predict_bonds(network, residues, offsets, charge, rows, starts, first, last,
     starts : (m,) int64
         Row of `out` of each peptide's first bond.
     first, last
-        A range of `rows`.
+        Range of `rows` to predict.
     out : (bonds, IONS) float32
         Output; binary logarithms of the intensity fractions.
     """
@@ -228,7 +229,10 @@ def _entropy(values, n, total):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear(values, n):
-    """Raise small values of a low-entropy spectrum and normalise to a sum of 1 (Li 2021); return False if there are no values."""
+    """Raise the values of a low-entropy spectrum to a power below 1 and scale them to a sum of 1 (Li 2021).
+
+    Return False if there are no values.
+    """
     total = 0.0
     for i in range(n):
         total += values[i]
@@ -247,7 +251,7 @@ def _clear(values, n):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _measures(predicted, weight, n, a, b, mixed, out):
-    """Return the agreement of `n` ions' predicted logarithms and matched peaks' weights (square roots of fractions).
+    """Return the agreement of the predicted logarithms of `n` ions and the weights of matched peaks (square roots of fractions).
 
     `a`, `b` and `mixed` are workspace, as is `predicted` after reading.
     """
@@ -294,8 +298,9 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
     model : (n,) int64
         Index of the output layer used for each match.
     out : (n, 3) float64
-        The cosine of the square roots, the correlation (Pearson) of the logarithms of shares and `FLOOR`, and the similarity of the
-        spectral entropies (Li 2021, Nature Methods 18:1524). Doubly charged ions are included from precursor charge 3.
+        The cosine of the square roots, the correlation (Pearson) of the logarithms of `FLOOR` plus intensity fractions, and the similarity
+        of the
+            spectral entropies (Li 2021, Nature Methods 18:1524). Doubly charged ions are included from precursor charge 3.
     """
     codes, workspace, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)

@@ -1,15 +1,17 @@
 """Alignment of reads with references with a bounded number of gaps (the problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
 
-Layer q holds the best scores with at most q gaps. Within a layer a gap is extended; it is opened from the layer below. The maximum over all
-gap lengths thus takes two sums and a comparison, as in Gotoh's recurrence, with o the cost of a gap and x of each of its bases::
+Layer q contains the best scores with at most q gaps. Within a layer a gap is extended; it is opened from the layer below. The maximum over
+all
+gap lengths thus needs two sums and a comparison, as in Gotoh's recurrence, with o the cost of a gap and x the cost of each of its bases::
 
     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
     F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      unpaired bases of the read
     E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      unpaired bases of the reference
 
-Layer 0 has neither F nor E. G is 0, or the score of the seed, at the start of an alignment. Each lane of a vector has its own pair; pairs
+Layer 0 has neither F nor E. G is 0, or the score of the seed, at the start of an alignment. Each lane of a vector register computes one
+pair; pairs
 of similar lengths are adjacent. A row of scores s is composed from profiles of the reads, one per base of the references, by selecting in
-each lane the profile of its reference's base: a row serves all layers.
+each lane the profile of the base in its reference: a row is used for all layers.
 
 Ties are resolved by the rule of `proteoscope.kernels.gapsmis_layouts`.
 """
@@ -68,14 +70,14 @@ _TRACED_BYTES = 1 << 30  # maximum size of the directions per thread
 
 
 class _Side(NamedTuple):
-    """The references, or the reads, of n pairs: `codes` of all, int8, and `places` (n, 2) int64, start and end of each pair's."""
+    """References, or reads, of n pairs: `codes` of all, int8, and `places` (n, 2) int64, start and end in `codes`."""
 
     codes: NDArray[np.int8]
     places: NDArray[np.int64]
 
 
 class _Scoring(NamedTuple):
-    """`GapRules` in the form of the kernel.
+    """Rules of `GapRules` in the form of the kernel.
 
     Attributes
     ----------
@@ -84,7 +86,7 @@ class _Scoring(NamedTuple):
     opening, extending
         Costs of a gap's first base and of each further base.
     lowest
-        Scores up to this value mark impossible alignments.
+        Scores up to this value mean impossible alignments.
     Others
         See `GapRules`.
     """
@@ -130,12 +132,12 @@ class _Workspace(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, stop):
-    """Align pairs in batches of one per vector lane.
+    """Align pairs in batches of one pair per vector lane.
 
     Parameters
     ----------
     texts, patterns
-        `_Side`.
+        References and reads.
     order : (k,) int64
         Indices of the pairs to align; pairs of similar lengths are adjacent.
     scoring
@@ -145,7 +147,7 @@ def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, 
     score : (n,) int32
         Output.
     ends : (5, n) int32
-        Output: start and end in the reference, start and end in the read, gaps; without tracing only the end in the reference.
+        Output: start and end in the reference, start and end in the read, number of gaps; without tracing only the end in the reference.
     runs : (n, 2 * most gaps + 1) int32
         Output if alignments are traced.
     """
@@ -161,7 +163,7 @@ def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends, stop):
-    """Compute scores, ends and trace directions of up to one pair per vector lane; see `align_groups`."""
+    """Compute scores, ends and trace directions of up to one pair per vector lane (see `align_groups`)."""
     (texts, text_places), (patterns, pattern_places) = text_side, pattern_side
     table, opening_cost, extending_cost, maximum_gaps, mode, seed, is_published, lowest = scoring
     g, e, s, profile, symbols, bands, columns, directions = workspace
@@ -321,7 +323,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns):
-    """Build a score profile of the reads for each reference base; return the profile index per base, (32,) int64, or -1."""
+    """Build a score profile of the reads for each base of the references; return the profile index of each base, (32,) int64, or -1."""
     profile_row = np.full(N_SYMBOLS + 1, -1, np.int64)
     is_of_pattern = np.zeros(N_SYMBOLS + 1, np.bool_)
     for place in range(0, width * lanes, lanes):
@@ -365,7 +367,7 @@ def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, pl
 
 @njit(inline="always")
 def _fill_scores(codes, n, lane_symbols, begin, end, profile_row, profile, s, lanes):
-    """Write the scores of a row's bases against the reads in the columns `begin` to `end`."""
+    """Write the scores of the bases in a row against the reads in the columns `begin` to `end`."""
     for first in range(0, n, 4):
         row_0, row_1 = profile_row[codes[first]], profile_row[codes[first + 1]]
         row_2, row_3 = profile_row[codes[first + 2]], profile_row[codes[first + 3]]
@@ -384,7 +386,7 @@ def _fill_scores(codes, n, lane_symbols, begin, end, profile_row, profile, s, la
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, place):
-    """Set the score of a seed that ends at row `i`; leave it unchanged if bases mismatch."""
+    """Set the score of a seed that ends at row `i`; leave it unchanged if bases of the seed mismatch."""
     if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
         return
     result = 0
@@ -398,7 +400,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
-    """Record the read position (column `j`) and the minimum number of gaps with which a lane's score is reached."""
+    """Record, at column `j` of the read, the end of a lane's best score and the minimum number of gaps with which it is reached."""
     while g[maximum_gaps * layer + j * lanes + lane] != end_score:
         j += 1
     q = 0
@@ -410,7 +412,7 @@ def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, runs):
-    """Follow the directions of a group's pairs from end to start."""
+    """Follow the directions of a group's pairs from end to start; write the lengths of pairs and gaps to `runs`."""
     width = 0
     for pair in pairs:
         width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
@@ -444,14 +446,14 @@ def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, ru
 
 
 class ReadSearch:
-    """References and reads, which can be aligned in any pairs.
+    """References and reads that can be aligned in any pairs.
 
     Parameters
     ----------
     device
         CPU.
     texts, patterns
-        Sequences of codes below `N_SYMBOLS`.
+        Sequences of references and of reads, with codes below `N_SYMBOLS`.
     rules
         Allowed alignments and their scores.
 
@@ -482,14 +484,14 @@ class ReadSearch:
     ) -> Generator[int, None, None]:
         """Align the pairs `first:last`.
 
-        Yields the end of the finished range at least every tenth of a second. Closing the generator stops the work.
+        Yields the end of the finished range at least every tenth of a second. Closing the generator stops the computation.
 
         Parameters
         ----------
         text_of, pattern_of : (n,)
-            Indices of the reference and of the read of each pair.
+            Index of the reference and index of the read of each pair.
         out
-            Output of n pairs; only the rows `first:last` are written.
+            Output for n pairs; only the rows `first:last` are written.
         traces
             True to trace alignments back; otherwise only scores and ends in the reference are written, and other columns are -1.
         """
@@ -510,7 +512,7 @@ class ReadSearch:
 
 
 class _Block:
-    """Pairs that are sorted by length, interleaved, distributed to threads and aligned together."""
+    """Pairs that are sorted by length, distributed to threads and aligned together."""
 
     def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
         # The fields of the search are the block's own: both are one thing in two lengths of time.
@@ -549,7 +551,7 @@ class _Block:
         self._ends[1, later] += begins.astype(np.int32)
 
     def _pass(self, pairs: NDArray[np.int64], *, traces: bool) -> Generator[None, None, NDArray[np.int64]]:
-        """Align pairs in lanes; return those skipped because their directions exceed the memory limit."""
+        """Align pairs in lanes; return pairs that were skipped because their directions exceed the memory limit."""
         of, lanes = self._of, self._of._lanes
         order = pairs[np.lexsort((_lengths(self._text_places[pairs]), _lengths(self._pattern_places[pairs])))]
         text, pattern = _lengths(self._text_places[order]), _lengths(self._pattern_places[order])
@@ -590,7 +592,7 @@ class _Block:
         return order[:0]
 
     def _trace_alone(self, pairs: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Trace pairs with known scores and ends one by one, in memory that grows with the square root of the reference's length."""
+        """Trace pairs with known scores and ends one by one, in memory that grows with the square root of the reference length."""
         of = self._of
 
         def work(first: int, last: int, stop: StopFlag) -> None:
@@ -607,7 +609,7 @@ class _Block:
             yield
 
     def write(self, out: Alignments, first: int) -> None:
-        """Write the rows to the output in the original order of pairs."""
+        """Write the results to the output, in the original order of the pairs."""
         rows, is_unaligned = slice(first, first + len(self._score)), self._ends[1] < 0
         self._score[is_unaligned] = NO_ALIGNMENT
         self._ends[:, is_unaligned] = -1
@@ -631,7 +633,7 @@ def _scoring(rules: GapRules, table: NDArray, lowest: int) -> _Scoring:
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:
-    """Return the scoring matrix flattened with the reference code first, ((N_SYMBOLS + 1) ** 2,)."""
+    """Return the scoring matrix as a flat array with the reference code first, ((N_SYMBOLS + 1) ** 2,)."""
     dtype: Any = np.int16 if bits == 16 else np.int32
     table = np.full((_TABLE_ROW, _TABLE_ROW), np.iinfo(dtype).min, dtype)
     table[: matrix.shape[1], : matrix.shape[0]] = matrix.T

@@ -1,6 +1,7 @@
-"""Batched look-up of theoretical ions: `IONS_AT_ONCE` masses are converted to bins of a table, which is then read.
+"""Look-up of theoretical ions in batches: `IONS_AT_ONCE` masses are converted to bins of a table, which is then read.
 
-Written with LLVM's vector instructions, as `proteoscope.kernels.cpu.vectors`. Each lane evaluates the same expression as scalar code, so
+The functions are written with LLVM's vector instructions, like `proteoscope.kernels.cpu.vectors`. Each lane evaluates the same expression
+as scalar code, so
 that rounding is the same everywhere.
 """
 
@@ -28,9 +29,9 @@ __all__ = [
 ]
 
 IONS_AT_ONCE = 16 if "avx512f" in FEATURES else 8
-"""Ions per look-up, at most 16. Masses are read in blocks of this size, so that arrays of masses need as many extra elements."""
+"""Number of ions per look-up, at most 16; arrays of masses have as many additional elements, since they are read in blocks of this size."""
 OUT_OF_REACH = float(1 << 20)
-"""Mass (Da) that pads blocks of masses: far above every ion, with a bin number below 32 bits."""
+"""Mass (Da) that fills blocks of masses: far above every ion, with a bin number below 32 bits."""
 
 RESIDUES_AT_ONCE = 16
 """Number of residues of a peptide that are compared together."""
@@ -63,16 +64,16 @@ def _targets(builder: Any, masses: Any, position: Any, start: Any, sign: Any) ->
 
 
 def _bins(builder: Any, scaled: Any, edge: Any) -> Any:
-    """Return masses rounded towards zero; `edge` for values below zero or above `edge`."""
+    """Return masses rounded towards zero as bins; `edge` for values below zero or above `edge`."""
     bins, edges = builder.fptosi(scaled, _vector(_WHOLE)), _spread(builder, builder.trunc(edge, _WHOLE))
     return builder.select(builder.icmp_unsigned("<", bins, edges), bins, edges)
 
 
 @intrinsic
 def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any, inverse: Any, words: Any, edge: Any) -> Any:
-    """Return a bit mask of the ions ``start + sign * mass`` whose bin is set in `words`: bit i for the mass at ``position + i``.
+    """Return a bit mask of the ions ``start + sign * mass`` whose bin is set in `words`; bit i is the ion of the mass at ``position + i``.
 
-    `words` is uint32; `inverse` is the inverse bin width; `edge` is an unset bin that replaces bins below zero or above it.
+    `words` is uint32; `inverse` is the inverse bin width; `edge` is an unset bin, used for bins below zero or above it.
     """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -90,7 +91,7 @@ def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any
 def sum_of_bins(typing: Any, masses: Any, position: Any, start: Any, sign: Any, inverse: Any, shift: Any, heights: Any, edge: Any) -> Any:
     """Return the int64 sum of `heights` (int32) at the bins ``(start + sign * mass) * inverse + shift`` of a block of masses.
 
-    `edge` is a bin of height 0 that replaces bins below zero or above it.
+    `edge` is a bin of height 0, used for bins below zero or above it.
     """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -140,7 +141,10 @@ def count_bits(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def matching_residues(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
-    """Return a bit mask of the `RESIDUES_AT_ONCE` residues from `position` that are in `mask` (uint32; bit k is the k-th capital)."""
+    """Return a bit mask of those of the `RESIDUES_AT_ONCE` residues from `position` that are in `mask` (uint32.
+
+    Bit k is the k-th capital).
+    """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         codes, wide = ir.VectorType(ir.IntType(8), RESIDUES_AT_ONCE), ir.VectorType(_WHOLE, RESIDUES_AT_ONCE)

@@ -1,9 +1,10 @@
-"""K-means on the CPU: assignment of items to the nearest centroid, and sums of clusters.
+"""K-means on the CPU: assignment of items to the nearest centroid, and sums of the items of each cluster.
 
-After Li's thesis (Algorithms 4.2 and 4.5): each iteration assigns the items to the nearest of k centroids, then sums the clusters.
+The method follows Li's thesis (Algorithms 4.2 and 4.5): each iteration assigns the items to the nearest of k centroids, then sums the items
+of each cluster.
 
-Points are integers in d dimensions. The criterion is the squared distance in float64, summed over dimensions in order. It is first computed
-in float32, sixteen centroids per vector register. With u = 2^-24 and |x| the length of the point, a float32 value s lies within
+Points are integers in d dimensions. Centroids are compared by the squared distance in float64, summed over dimensions in order. It is first
+computed in float32, for sixteen centroids per vector register. With u = 2^-24 and |x| the length of the point, a float32 value s is within
 
     E(s) = u ((d + 8) s + 5 |x| sqrt(s)) + 8 u² |x|²
 
@@ -12,7 +13,7 @@ of the exact value: rounding x and c to float32 changes a difference by u (|x_i|
 centroids may be nearest by this bound, they are compared in float64. Labels thus do not depend on a machine's vector width.
 
 Vectors are sparse. The nearest centroid S/n maximises 2 x.S/n - |S|²/n². For each bin there is a list of clusters with non-zero sums; each
-element of a vector adds to the products of these clusters only. All products are integers below 2^53, exact in float64.
+element of a vector contributes to the products with these clusters only. All products are integers below 2^53, exact in float64.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _MAXIMUM_FLOAT32 = 1 << 24  # up to this, float32 represents all integers
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _distance(points, i, centroids, j):
-    """Return the squared distance, summed in order."""
+    """Return the squared distance of point `i` and centroid `j`, summed over dimensions in order."""
     whole = 0.0
     for c in range(points.shape[1]):
         difference = np.float64(points[i, c]) - centroids[j, c]
@@ -69,7 +70,7 @@ def _distance(points, i, centroids, j):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
 def _quick_distances(points, i, columns, distances):
-    """Write the float32 squared distances of a point from all centroids; return the point's squared length."""
+    """Write the float32 squared distances of a point from all centroids; return the squared length of the point."""
     d, k = columns.shape
     length = np.float64(0.0)
     distances[:] = np.float32(0.0)
@@ -94,7 +95,7 @@ def _quick_distances(points, i, columns, distances):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _smallest(distances):
-    """Return the minimum of non-negative floats, compared as integers, which vectorises."""
+    """Return the minimum of non-negative floats, which are compared as integers to use vector instructions."""
     bits = distances.view(np.int32)
     best = bits[0]
     for j in range(len(bits)):
@@ -104,7 +105,7 @@ def _smallest(distances):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
 def _count_near(distances, most):
-    """Return the number of values up to `most`, and the index of the first."""
+    """Return the number of values that are at most `most`, and the index of the first."""
     n, first = np.int32(0), np.int32(len(distances))
     for j in range(len(distances)):
         is_near = distances[j] <= most
@@ -115,7 +116,7 @@ def _count_near(distances, most):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _most_of_nearest(best, length_squared, d):
-    """Return the float32 distance above which a centroid is certainly farther than the one at float32 distance `best`, by the bound E."""
+    """Return the float32 distance above which a centroid is certainly farther than the one at the float32 distance `best` (bound E)."""
     slope, root = _ROUNDING * (d + 8), 5.0 * _ROUNDING * np.sqrt(length_squared)
     rest = 8.0 * _ROUNDING * _ROUNDING * length_squared
     above = best + slope * best + root * np.sqrt(best) + rest
@@ -126,7 +127,7 @@ def _most_of_nearest(best, length_squared, d):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _assign_points(points, columns, centroids, labels, distances, first, last, stop):
-    """Label the points `first:last`."""
+    """Write the labels of the points `first:last`."""
     d, k = columns.shape
     result = np.empty(k, np.float32)
     for i in range(first, last):
@@ -159,7 +160,7 @@ def _add_points(points, labels, first, last, sums, counts):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _greatest_value(products, factor, square):
-    """Convert products to values; return the maximum, compared as order-preserving integers, which vectorises."""
+    """Convert products to values; return the maximum, compared as order-preserving integers to use vector instructions."""
     for j in range(len(products)):
         products[j] = products[j] * factor[j] - square[j]
     bits, best = products.view(np.int64), np.int64(_MINIMUM_BITS)
@@ -169,17 +170,18 @@ def _greatest_value(products, factor, square):
 
 
 class _Lists(NamedTuple):
-    """Clusters with a non-zero sum in each bin, and the sums.
+    """Clusters with a non-zero sum in each bin, with the sums.
 
     Attributes
     ----------
     starts : ndarray of int64, shape (n_bins + 1,)
+        Start of each bin in `clusters`, followed by m.
     clusters : (m,) int32
-        Clusters of each bin, ascending.
+        Clusters of each bin, ascending within a bin.
     sums : (m,) float64
-        Sum of each, a whole number.
+        Sum of each of these clusters, an integer.
     rows : (n_bins,) int32
-        Row in `dense` (r, k) float32 of a bin with many clusters, else -1.
+        Row of a bin with many clusters in `dense` (r, k) float32, otherwise -1.
     """
 
     starts: NDArray[np.int64]
@@ -204,7 +206,7 @@ class _Lists(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """Clusters that changed in the last iteration.
+    """Clusters that changed in the previous iteration.
 
     Attributes
     ----------
@@ -223,14 +225,14 @@ class _Moved(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_row(row, weight, products):
-    """Add a row to the products with all clusters, vectorised."""
+    """Add a row to the products with all clusters."""
     for j in range(len(products)):
         products[j] += weight * np.float64(row[j])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_products(offsets, bins, weights, i, lists, low, high, products):
-    """Add the products of a vector with the sums of the clusters `low:high` to `products`."""
+    """Add the products of vector `i` with the sums of the clusters `low:high` to `products`."""
     for element in range(offsets[i], offsets[i + 1]):
         weight, bin_ = np.float64(weights[element]), bins[element]
         if lists.rows[bin_] >= 0:
@@ -247,7 +249,7 @@ def _add_products(offsets, bins, weights, i, lists, low, high, products):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, first, last, stop):
-    """Label the vectors `first:last` by the clusters with the largest values.
+    """Write the labels of the vectors `first:last`: the clusters with the largest values.
 
     Parameters
     ----------
@@ -258,10 +260,11 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
     terms
         `VectorTerms`.
     low, high : (n,)
-        Or (0,).
+        Range of allowed clusters of each vector, or (0,) for all.
     labels, values
-        Labels and values of the last iteration, updated in place. A vector whose centroid has not changed is not compared with other
-        unchanged centroids.
+        Labels and values of the previous iteration, which are updated in place. A vector whose centroid has not changed is not compared
+        with
+            other unchanged centroids.
     """
     offsets, bins, weights = vectors
     moved_lists, moved_clusters, is_moved = moved
@@ -303,14 +306,14 @@ def _squared_lengths(offsets, weights):
 
 
 class PointMeans:
-    """Points on the CPU.
+    """Points that are clustered on the CPU.
 
     Parameters
     ----------
     device
         CPU.
     points : (n, d)
-        Int32.
+        Coordinates, int32.
     """
 
     def __init__(self, device: Processor, points: NDArray[np.int32]) -> None:
@@ -325,7 +328,7 @@ class PointMeans:
         last: int,
         reporting: int,
     ) -> Generator[Assigned, None, None]:
-        """Assign the points `first:last` to the nearest of k centroids, the first among equals. `first` begins a chunk.
+        """Assign the points `first:last` to the nearest of k centroids, the first of equally near ones; `first` starts a chunk.
 
         Parameters
         ----------
@@ -334,9 +337,9 @@ class PointMeans:
         labels : (n,)
             Output; only the elements `first:last` are written.
         distances : (n,)
-            Output like `labels`: squared distances. (0,) for none.
+            Output like `labels`: squared distances; (0,) if they are not needed.
         reporting
-            When sums are reported: NEVER, AT_THE_END or IN_PARTS.
+            Time at which sums are reported: NEVER, AT_THE_END or IN_PARTS.
 
         Yields
         ------
@@ -363,7 +366,7 @@ class PointMeans:
     def iterate(
         self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
     ) -> Generator[int, None, Rounds]:
-        """Iterate over all points; see `rounds_through_host`."""
+        """Iterate over all points (see `rounds_through_host`)."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
@@ -376,12 +379,12 @@ class PointMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run an iteration with the points `first:last`; see `tally_through_host`."""
+        """Run an iteration with the points `first:last` (see `tally_through_host`)."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
 
 class VectorMeans:
-    """Sparse vectors on the CPU.
+    """Sparse vectors that are clustered on the CPU.
 
     Parameters
     ----------
@@ -419,7 +422,7 @@ class VectorMeans:
         last: int,
         reporting: int,
     ) -> Generator[Assigned, None, None]:
-        """Assign as for points. A vector without an allowed, non-empty centroid has label -1 and is not summed."""
+        """Assign vectors like points; a vector without an allowed, non-empty cluster has label -1 and is not summed."""
         k = len(centroids.counts)
         is_moved = np.ones(k, np.bool_)
         if self._last is not None and len(self._last.counts) == k and self._done[0] <= first and last <= self._done[1]:
@@ -459,7 +462,7 @@ class VectorMeans:
             yield Assigned(end, sums)
 
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
-        """Iterate over all vectors; see `rounds_through_host`."""
+        """Iterate over all vectors (see `rounds_through_host`)."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
@@ -472,5 +475,5 @@ class VectorMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run an iteration with the vectors `first:last`; see `tally_through_host`."""
+        """Run an iteration with the vectors `first:last` (see `tally_through_host`)."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))

@@ -1,6 +1,6 @@
-"""Peptidoforms with modifications that a database annotates at residues; they become entries of the peptide dictionary.
+"""Peptidoforms with modifications that a database lists at residues; they are added to the peptide dictionary.
 
-A peptide may carry the annotated modifications of all its positions in proteins, at most one per residue and terminus.
+A peptide may carry the listed modifications of all its positions in proteins, at most one per residue and terminus.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SAME_MASS = 1e-4  # dalton
 
 @njit(nogil=True, cache=True)
 def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cursor, forms):
-    """List the peptidoforms of peptides `first:last` with known modifications and `lightest` <= mass < `heaviest` (dalton).
+    """List the peptidoforms of the peptides `first:last` with known modifications and `lightest` <= mass < `heaviest` (dalton).
 
     Peptidoforms with one modification are listed first, then those with two, and so on, each in order of sites and modifications,
     up to `KnownFormRules.maximum_forms` per peptide. Masses of modifications are added in order of their sites. Peptidoforms that the
@@ -33,9 +33,10 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
     sources
         `FormSources`.
     counts : (b,) int64
-        Output; number of peptidoforms by integer mass (Da) added to it. The first and last elements include lighter and heavier ones.
+        Output; number of peptidoforms by integer mass (Da), which is increased. The first and last elements include lighter and heavier
+        ones.
     fill
-        True to also write the peptidoforms into `forms` (`KnownForms`), from row `cursor`.
+        True to also write the peptidoforms to `forms` (`KnownForms`), from row `cursor`.
     """
     dictionary, sites, rules = sources.dictionary, sources.sites, sources.rules
     bits = np.zeros((_LONGEST + 2, _WORDS), np.uint64)
@@ -77,7 +78,7 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _gather(peptide, sources, bits, pair_site, pair_modification):
-    """List known sites and modifications of a peptide, at most `KnownFormRules.maximum_forms`, in order; return their number."""
+    """List known sites and modifications of a peptide in order, at most `KnownFormRules.maximum_forms`; return their number."""
     dictionary, sites, first_decoy = sources.dictionary, sources.sites, sources.first_decoy
     length = np.int64(dictionary.length[peptide])
     is_target = dictionary.position[peptide] < first_decoy
@@ -131,7 +132,7 @@ def _is_searched_anyway(m, place, peptide, sources):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, place):
-    """Return True if a (site, modification) pair conflicts with none of the chosen pairs, including at termini."""
+    """Return True if a (site, modification) pair is compatible with all chosen pairs, including those at termini."""
     end = place[pair_modification[pair]]
     for t in range(n_chosen):
         other = place[pair_modification[chosen[t]]]
@@ -142,7 +143,7 @@ def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, place):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _write(row, peptide, mass, size, chosen, pair_site, pair_modification, forms):
-    """Write a peptidoform, with modifications in order of modification and site."""
+    """Write a peptidoform, with its modifications sorted by modification and site."""
     forms.peptide[row], forms.mass[row] = peptide, mass
     for t in range(forms.site.shape[1]):
         forms.site[row, t] = forms.modification[row, t] = _NONE

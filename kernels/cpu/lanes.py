@@ -1,10 +1,10 @@
 """Smith-Waterman with affine gaps, one query against as many subjects as a vector has lanes (Rognes 2011, BMC Bioinformatics 12:221).
 
-Four columns are computed in one sweep along the query, so that values passed between rows stay in registers. A cell takes nine
-instructions. Six of them, the maxima and one saturated difference, have two ports on Intel CPUs with AVX2, and one with AVX-512; wrapping
-sums and differences have one port more, and on AMD CPUs twice as many as saturated ones. Scores are therefore signed and wrap, except E:
-E stays non-negative, and thus H, which replaces the ``max(0, ...)`` of the recurrence. A sum wraps only if H comes so close to the
-maximum that the lane's best H reveals it.
+Four columns are computed in one pass along the query, so that values passed between rows stay in registers. A cell needs nine instructions.
+Six of them, the maxima and one saturated difference, have two ports on Intel CPUs with AVX2, and one with AVX-512; wrapping sums and
+differences have one port more, and on AMD CPUs twice as many as saturated ones. Scores are therefore signed and wrap, except E, which
+stays non-negative. H is then non-negative too, which replaces the ``max(0, ...)`` of the recurrence. A sum wraps only if H is so close to
+the maximum that the best H of the lane shows it.
 
 Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
 
@@ -53,21 +53,21 @@ __all__ = [
 ]
 
 BLOCK_COLUMNS = 4
-"""Columns of a lane computed together; a sequence occupies a multiple of it."""
+"""Number of columns of a lane that are computed together; a sequence occupies a multiple of it."""
 PADDING = 31
-"""Code of padding, which scores the minimum with everything."""
+"""Code of padding, whose score with every residue is the minimum."""
 _REPEATED = 64
 _PADDING_ALLOWED = 0.03  # maximum fraction of padding in a group; beyond it, lanes continue with further shorter sequences
 
 
 def lane_count(bits: int) -> int:
-    """Return the number of subjects scored in parallel with numbers of a bit width."""
+    """Return the number of subjects that are scored in parallel with numbers of the given bit width."""
     return REGISTER_BYTES * 8 // bits
 
 
 @dataclass(frozen=True)
 class LaneGroup:
-    """Sequences that are scored in parallel; short ones share a lane.
+    """Sequences that are scored in parallel; several short sequences may be in one lane.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class LaneGroup:
 
 
 def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes: int) -> list[LaneGroup]:
-    """Distribute sequences to lanes.
+    """Distribute sequences to lanes; return the groups.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
 
 
 def _filled_lanes(blocks: NDArray[np.int64], limit: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return lane and first block of sequences in order, each put into the lane with the most space, until one does not fit."""
+    """Return lane and first block of the leading sequences, each put into the lane with the most space, until one does not fit."""
     lanes, starts = [], []
     filled = [(0, lane) for lane in range(n_lanes)]
     for size in blocks.tolist():
@@ -140,18 +140,18 @@ def _group(subjects: NDArray[np.int64], blocks: NDArray[np.int64], lanes: NDArra
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, columns):
-    """Write sequences into lanes, column by column: ``columns[column * n_lanes + lane]``; the rest becomes padding.
+    """Write sequences to lanes, column by column: ``columns[column * n_lanes + lane]``; other elements become padding.
 
     Parameters
     ----------
     residues
-        Int8 codes of all sequences.
+        Residue codes of all sequences, int8.
     starts, lengths : (n,) int64
         Start and length of each sequence to write.
     lanes, first_columns : (n,) int64
-        Lane and first column of each.
+        Lane and first column of each sequence.
     columns : int8
-        Output.
+        Output, (n_columns * n_lanes,).
     """
     columns[:] = PADDING
     for k in range(len(starts)):
@@ -162,7 +162,7 @@ def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, colum
 
 @njit(inline="always")
 def cell(diagonal, score, e, f, best, opening, extending):
-    """Compute one cell; return H, E of the next column, F of the next row, and the best H so far."""
+    """Compute one matrix cell; return H, E of the next column, F of the next row, and the best H so far."""
     h = maximum(maximum(add(diagonal, score), f), e)
     opened = subtract(h, opening)
     e = maximum(subtract_to_zero(e, extending), opened)
@@ -211,8 +211,8 @@ def score_lanes(
 ):
     """Score a query against the sequences in the lanes, from one block of columns to another.
 
-    Numbers have the dtype of `table`, as do `h_row`, `e_row`, `profile`, `best` and `clearing`. A call continues where the previous call
-    stopped: `h_row`, `e_row` and `best` hold the values passed from one block to the next.
+    Numbers have the dtype of `table`, also `h_row`, `e_row`, `profile`, `best` and `clearing`. A call continues where the previous call
+    stopped: `h_row`, `e_row` and `best` contain the values passed from one block to the next.
 
     Parameters
     ----------
@@ -223,13 +223,13 @@ def score_lanes(
     table : (32 * 64,)
         Scores, aligned: ``table[query code * 64 + subject code]``, repeated 32 elements further; the minimum for padding.
     columns
-        Int8 from `fill_columns`, four columns to a block.
+        Residue codes from `fill_columns`, int8, four columns per block.
     end_block, end_lane, end_target, end_clears : (n,) int64
-        Sequences ordered by the block in which they end: block, lane, index in `scores`, and 1 if another follows in the lane.
+        Sequences sorted by the block in which they end: block, lane, index in `scores`, and 1 if another sequence follows in the lane.
     opening, extending
-        Cost of a gap's first residue and of each further one.
+        Costs of the first residue of a gap and of each further residue.
     most
-        Maximum reliable score; larger ones may be wrong. `proteoscope.kernels.cpu.substitution` states what the dtype must hold.
+        Maximum reliable score; larger scores may be wrong. `proteoscope.kernels.cpu.substitution` states what the dtype must hold.
     h_row, e_row
         (m * lanes,).
     profile

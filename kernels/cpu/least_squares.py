@@ -4,10 +4,11 @@ The rotation of Kabsch (Acta Crystallographica A32, 1976, 922-923) is computed a
 of the Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's method, Theobald, Acta Crystallographica A61, 2005,
 478-480).
 
-Pairs are (3, n) float64, one axis per row. A rotation depends only on their moments, (17,) float64: the sums of x (3) and of y (3), of the
-products of their axes (9), of the squares of both, and the number of pairs. A superposition is (12,) float64: the rotation row by row, then
-the translation; it moves `x` onto `y`. In a batch, element c of the k-th moments or superposition is at ``c * BATCH + k``, so that loops
-over a batch vectorise.
+Pairs are (3, n) float64, one axis per row. A rotation depends only on the moments of the pairs, (17,) float64: the sums of x (3) and of y
+(3),
+of the products of their axes (9), of the squares of both, and the number of pairs. A superposition is (12,) float64: the rotation row by
+row, then the translation; it moves `x` onto `y`. In a batch, element c of the k-th moments or superposition is at ``c * BATCH + k``, so
+that loops over a batch use vector instructions.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ __all__ = [
 ]
 
 BATCH = 16
-"""Number of superpositions computed together."""
+"""Number of superpositions that are computed together."""
 MOMENTS, MOVE = 17, 12
-"""Number of moments of pairs, and of elements of a superposition."""
+"""Number of moments of pairs, and number of elements of a superposition."""
 FARTHEST = 1e6
-"""Maximum distance (Å) of pairs that are considered."""
+"""Maximum distance (Å) of pairs."""
 
 _REASSOCIATED = {"reassoc", "contract", "nsz"}  # LLVM fast-math flags, allowed because these sums are exact in any order
 _EXACT = float(1 << 52)  # float64 represents all integers up to twice this value
@@ -46,7 +47,7 @@ _STATE_VALUES = 15  # numbers that a batch keeps between its loops: eigenvalue, 
 
 @njit(inline="always")
 def _minor(a, b, c, d, e, f, g, h, i):
-    """Return the determinant of a 3 x 3 matrix, given by rows."""
+    """Return the determinant of a 3 x 3 matrix, given row by row."""
     return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
@@ -87,7 +88,7 @@ def _jacobi(k):
 
 @njit(nogil=True, cache=True)
 def _rotation_of_moments(sums, move):
-    """Write the least-squares superposition of pairs with these `moments` to `move` (12,)."""
+    """Write the least-squares superposition of pairs with the given moments (see `moments`) to `move` (12,)."""
     n = sums[16]
     if n <= 0.0:
         move[:] = 0.0
@@ -166,7 +167,7 @@ def _rotation_of_moments(sums, move):
 
 @njit(nogil=True, cache=True)
 def on_grid(x, y):
-    """Round the coordinates of two chains, in place, to the finest grid on which every sum of `moments` is exact.
+    """Round the coordinates of two chains, in place, to the finest grid on which all sums in `moments` are exact.
 
     The spacing of the grid is a power of two: 2^-20 Å for the shortest chains, 2^-15 Å for chains of 300 residues.
     """
@@ -192,7 +193,7 @@ def batch_workspace():
 
 @njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _rotations(sums, moves, state):
-    """Compute `rotations`; row `MOVE` of `moves` is positive for valid results, but not for collinear and some other pairs."""
+    """Compute `rotations`; row `MOVE` of `moves` is positive for valid results, and not for collinear and some other pairs."""
     for k in range(BATCH):
         inverse = 1.0 / sums[16 * BATCH + k]
         mx, my, mz = sums[k], sums[BATCH + k], sums[2 * BATCH + k]
@@ -288,7 +289,9 @@ def rotations(sums, count, moves, state):
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, _nrt=False)
 def moments(x, y, first_x, first_y, count, sums):
-    """Write the moments of a batch of segments of pairs: segment k has ``count[k]`` pairs from ``first_x[k]`` in x, ``first_y[k]`` in y.
+    """Write the moments of a batch of segments of pairs.
+
+    Segment k consists of ``count[k]`` pairs from ``first_x[k]`` in x and ``first_y[k]`` in y.
 
     Parameters
     ----------
@@ -335,7 +338,7 @@ _ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
 
 @njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
 def _apart(move, s, t, u, d, e, f):
-    """Return the squared distance between the transformed (s, t, u) and (d, e, f), with roundings in the written order."""
+    """Return the squared distance between the transformed point (s, t, u) and (d, e, f); the order of roundings is fixed."""
     r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = move
     a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
     return a * a + b * b + c * c
@@ -343,16 +346,16 @@ def _apart(move, s, t, u, d, e, f):
 
 @njit(nogil=True, cache=True, error_model="numpy", **_ROUNDED_AS_WRITTEN)
 def _share(apart, inverse):
-    """Return 1 / (1 + apart inverse) in units of 2^-32, whose sums are exact."""
+    """Return 1 / (1 + apart * inverse) in units of 2^-32, whose sums are exact."""
     return 1.0 / (1.0 + apart * inverse) + _SHARE_UNITS - _SHARE_UNITS
 
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, totals):
-    """Score the segments of pairs of `moments` under each superposition of a batch; empty segments are skipped.
+    """Score the segments of pairs (see `moments`) under each superposition of a batch; empty segments are skipped.
 
-    The sums of 1 / (1 + (d / scale)^2) go to `totals` (BATCH,), the moments of pairs nearer than ``limits[k]`` (BATCH,) to `sums`
-    (MOMENTS * BATCH,); limits grow by half an Å until they include three pairs.
+    The sums of 1 / (1 + (d / scale)^2) are written to `totals` (BATCH,), the moments of pairs nearer than ``limits[k]`` (BATCH,) to `sums`
+    (MOMENTS * BATCH,); limits are increased by half an Å until they include three pairs.
     """
     inverse = 1.0 / (scale * scale)
     for k in range(BATCH):
@@ -415,7 +418,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
-    """Write the score sums of `near_moments` only, bit-identical and in half the time."""
+    """Write the score sums of `near_moments` only, which are bit-identical and need half the time."""
     inverse = 1.0 / (scale * scale)
     for k in range(BATCH):
         n, p, q = count[k], first_x[k], first_y[k]

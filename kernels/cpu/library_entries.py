@@ -1,6 +1,6 @@
-"""Peaks of library entries: predicted peaks of a peptidoform, and ion annotation of measured peaks.
+"""Peaks of library entries: predicted peaks of a peptidoform, and annotation of measured peaks with ions.
 
-CPU only: entries are made once, which is faster than reading or writing them. Rows are independent.
+There is no GPU version: entries are created once, which is faster than reading or writing them. Rows are independent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SERIES_OF_ENTRIES = "ybzc"
 _SERIES = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
 _IS_FRONT = np.array([False, True, False, True])
 _END_MASS = np.array([_WATER_MASS, 0.0, _WATER_MASS - 16.01872406889, 17.02654910112])
-"""Mass (Da) of each ion series without its residues. z is the radical ion, whose NH2 remains with c in electron transfer."""
+"""Mass (Da) of each ion series without residues; z is the radical ion, since NH2 stays with c in electron transfer."""
 
 
 class EntryPeaks(NamedTuple):
@@ -51,12 +51,12 @@ class EntryPeaks(NamedTuple):
 
 
 class EntryMasses(NamedTuple):
-    """Peptides of n entries.
+    """Peptides of n entries, as masses.
 
     Attributes
     ----------
     offsets, masses
-        CSR: masses (Da) of the residues with modifications; the last one includes modifications of the C-terminus.
+        CSR: masses (Da) of the residues with modifications; that of the last residue includes modifications of the C-terminus.
     n_terminal
         (n,), mass (Da) of N-terminal modifications.
     charge
@@ -93,7 +93,7 @@ class PredictionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def decode_peptidoforms(numbers, code, peptides, modifications, first, last, peptide, site, modification):
-    """Decode the peptidoforms `first:last` from their numbers (`proteoscope.kernels.layouts.PeptidoformCode`).
+    """Decode the peptidoforms `first:last` from their numbers (see `proteoscope.kernels.layouts.PeptidoformCode`).
 
     Parameters
     ----------
@@ -121,14 +121,14 @@ def decode_peptidoforms(numbers, code, peptides, modifications, first, last, pep
 
 @njit(nogil=True, cache=True)
 def predicted_peaks(entries, logarithms, starts, rules, first, last, places, count, out):
-    """Write peaks of the ions b, b2+, y and y2+ of the entries `first:last` from predicted intensities.
+    """Write the peaks of the ions b, b2+, y and y2+ of the entries `first:last`, given predicted intensities.
 
     Parameters
     ----------
     entries
         `EntryMasses`.
     logarithms : (bonds, IONS)
-        Predicted intensities from `proteoscope.kernels.cpu.fragment_intensities.predict_bonds`.
+        Predicted logarithms of intensities from `proteoscope.kernels.cpu.fragment_intensities.predict_bonds`.
     starts : (n,) int64
         First bond of each entry.
     rules
@@ -166,7 +166,10 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, places, cou
 
 @njit(nogil=True, cache=True)
 def _select_peaks(out, at, n, highest, rules):
-    """Select those of the `n` peaks from `at` allowed by the rules, sort them by m/z, scale the highest to 10,000; return their number."""
+    """Select those of the `n` peaks from `at` on that the rules allow, sort them by m/z, scale the highest to 10,000.
+
+    Return their number.
+    """
     least = np.float32(highest * max(rules.share, _FAINTEST))
     if n > rules.most:
         heights = np.sort(out.intensity[at : at + n])
@@ -193,11 +196,11 @@ def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, firs
     entries
         `EntryMasses`.
     has_series : (n, 4) bool
-        True for the series y, b, z and c that each entry has.
+        True for those of the series y, b, z and c that the spectrum of the entry has.
     is_closed : bool
-        True for residues of `EntryMasses.masses` before a proline, where z and c ions do not form.
+        True for residues in `EntryMasses.masses` before a proline, where z and c ions do not form.
     rules
-        Maximum ion charge (always below the precursor charge), and the tolerance in thomson and as a fraction of the m/z.
+        Maximum ion charge (always below the precursor charge), and tolerance in thomson and as a fraction of the m/z.
     out
         Output; tuple of (peaks,) arrays: series, number and charge, uint8, initially 0; error in thomson, float32.
     """

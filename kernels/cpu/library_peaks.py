@@ -1,6 +1,6 @@
 """Conversion of spectra to peak lists of integers for library search (`proteoscope.kernels.library_layouts`).
 
-Spectra are cleaned as by Li et al. 2021 (Nature Methods 18:1524): peaks closer than the matching distance are merged, noise is removed, and
+Spectra are cleaned as in Li et al. 2021 (Nature Methods 18:1524): peaks closer than the matching distance are merged, noise is removed, and
 for the entropy similarity, intensities of a spectrum with a low entropy S are raised to the power 0.25 + S / 4.
 """
 
@@ -22,12 +22,12 @@ _SMALLEST = 1e-6  # fraction of the base peak; smaller peaks are always noise
 
 
 class PeakRules(NamedTuple):
-    """Selection and weights of compared peaks.
+    """Rules for the selection and the weights of compared peaks.
 
     Attributes
     ----------
     absolute
-        Absolute tolerance, in units, as in `Matching`.
+        Absolute tolerance, in the units of `Matching`.
     relative
         Relative tolerance, in thousandths of ppm, as in `Matching`.
     lowest, highest
@@ -35,13 +35,13 @@ class PeakRules(NamedTuple):
     removal
         Peaks within this distance (thomson) of the precursor are removed; 0 removes none.
     noise
-        Fraction of the base peak below which peaks are noise.
+        Fraction of the base peak below which peaks are considered noise.
     maximum_peaks
-        Number of most intense peaks to select, at most `MOST_PEAKS`.
+        Maximum number of peaks, the most intense ones; at most `MOST_PEAKS`.
     minimum_peaks
         Spectra with fewer peaks get an empty list.
     power
-        Exponent of intensities for the cosine.
+        Exponent of intensities for the cosine similarity.
     is_entropy
         True for the weights of the entropy similarity.
     """
@@ -60,14 +60,14 @@ class PeakRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _apart(first, second, rules):
-    """Return True if two peaks are farther apart than twice the tolerance."""
+    """Return True if the distance of two peaks is more than twice the tolerance."""
     low, high = min(first, second), max(first, second)
     return high - low > 2 * (np.int64(rules.absolute) + high * np.int64(rules.relative) // np.int64(1_000_000_000))
 
 
 @njit(nogil=True, cache=True)
 def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_weight):
-    """Write peak lists of the spectra `first:last`.
+    """Write the peak lists of the spectra `first:last`.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
     out_count : (n,) int64
         Output; number of peaks of each list.
     out_mz, out_weight
-        Output; int32 and uint16, written from the offset of each spectrum.
+        Output; int32 and uint16; each list starts at the offset of its spectrum.
     """
     offsets, mz, intensity = peaks
     longest = 0
@@ -103,7 +103,7 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
 
 @njit(nogil=True, cache=True)
 def _merged(place, height, state, n, rules):
-    """Merge each peak, largest first, with those closer than twice the tolerance; retain the most intense ones, in order of m/z."""
+    """Merge each peak, largest first, with peaks closer than twice the tolerance; retain the most intense ones, sorted by m/z."""
     order = np.argsort(-height[:n], kind="mergesort")
     state[:n] = 0
     for k in range(n):
@@ -140,7 +140,7 @@ def _merged(place, height, state, n, rules):
 
 @njit(nogil=True, cache=True)
 def _weighted(place, height, n, rules, at, out_mz, out_weight):
-    """Write the weights of peaks; return the number of non-zero ones."""
+    """Write the weights of the peaks; return the number of non-zero weights."""
     exponent = rules.power
     if rules.is_entropy:
         total, entropy = height[:n].sum(), 0.0
@@ -171,7 +171,7 @@ def _weighted(place, height, n, rules, at, out_mz, out_weight):
 
 @njit(nogil=True, cache=True)
 def copy_peaks(starts, offsets, mz, weight, first, last, out_mz, out_weight):
-    """Copy the lists `first:last` from `starts` to `offsets`."""
+    """Copy the lists `first:last` from their `starts` to their `offsets` in the output."""
     for s in range(first, last):
         for i in range(offsets[s + 1] - offsets[s]):
             out_mz[offsets[s] + i], out_weight[offsets[s] + i] = mz[starts[s] + i], weight[starts[s] + i]

@@ -1,9 +1,9 @@
-"""Most similar reference of each spectrum by cosine or spectral entropy, on the CPU (`proteoscope.kernels.library_layouts`).
+"""Search of the most similar reference of each spectrum by cosine or spectral entropy on the CPU (`proteoscope.kernels.library_layouts`).
 
-Peaks of a spectrum are so far apart that each has at most one partner; one pass over both lists thus finds all matches. If fragments may
-be shifted by the mass difference (the shifted dot product of Bittremieux et al. 2018, J Proteome Res 17:3463), a peak has up to two
-partners, unshifted and shifted. Conflicting matches then form paths that alternate between peaks of reference and query in steps of
-the difference. The best matches of a path (a maximum-weight matching) are used, so that no peak counts twice.
+Peaks of a spectrum are so far apart that each matches at most one peak of the other; one pass over both lists thus finds all matches. If
+fragments may be shifted by the mass difference (the shifted dot product of Bittremieux et al. 2018, J Proteome Res 17:3463), a peak may
+match two peaks, unshifted and shifted. Conflicting matches then form paths that alternate between peaks of reference and query in steps
+of the difference. The best matches of a path (a maximum-weight matching) are used, so that no peak counts twice.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ _PER_QUERY = 5.0  # fixed time per query, in units of one comparison with a refe
 
 
 def search_costs(pools: Pools) -> NDArray[np.float64]:
-    """Return the costs of queries, (q,): number of compared references plus an overhead."""
+    """Return the costs of queries, (q,): the number of compared references plus a constant."""
     return _PER_QUERY + np.maximum(pools.high - pools.low, 0).sum(axis=1).astype(np.float64)
 
 
 class _Paths(NamedTuple):
-    """Best totals of paths by query peak without and with it: `state` (MOST_PEAKS, 2) int64, valid if `stamp` is the current pair."""
+    """Best sums of paths that end with each query peak, without and with it.
+
+    `state` (MOST_PEAKS, 2) int64, valid if `stamp` is the current pair.
+    """
 
     state: NDArray[np.int64]
     stamp: NDArray[np.int64]
@@ -57,13 +60,13 @@ class _Answer(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _width(mz, matching):
-    """Return the maximum distance of a partner of a reference peak, in units."""
+    """Return the maximum distance between matching peaks for a reference peak at `mz`, in units."""
     return np.int64(matching.absolute) + np.int64(mz) * np.int64(matching.relative) // np.int64(1_000_000_000)
 
 
 @njit(nogil=True, cache=True)
 def _worth(a, b, table):
-    """Return the contribution of two matching peaks, from the table if present."""
+    """Return the contribution of two matching peaks to the similarity, from the table if there is one."""
     if len(table) > 0:
         return np.int64(table[a + b]) - np.int64(table[a]) - np.int64(table[b])
     return np.int64(a) * np.int64(b)
@@ -100,7 +103,7 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
 def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
     """Return the maximum sum of contributions of peaks that match without or with a shift of `shift` units, and the number of matches.
 
-    `paths` is a workspace (`_Paths`) whose valid entries have the stamp `mark`.
+    `paths` is a workspace (`_Paths`), in which entries with the stamp `mark` are valid.
     """
     mz, weight = queries.mz, queries.weight
     state, stamp = paths
@@ -150,7 +153,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
 
 @njit(nogil=True, cache=True)
 def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
-    """Search the references; see `LibrarySearch.search`."""
+    """Find the most similar reference of each of the queries `first:last`; write it to `answer` (see `LibrarySearch.search`)."""
     result, similarity, matched = answer
     references, reference_mass, squares = held
     paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))
@@ -185,7 +188,7 @@ def _search(queries, query_mass, held, pools, matching, table, first, last, answ
 
 @njit(nogil=True, cache=True)
 def _squares(lists, out):
-    """Write the sums of squared weights of each spectrum."""
+    """Write the sum of squared weights of each spectrum to `out`."""
     for s in range(len(out)):
         total = np.int64(0)
         for i in range(lists.offsets[s], lists.offsets[s + 1]):
@@ -194,7 +197,7 @@ def _squares(lists, out):
 
 
 class LibrarySearch:
-    """Search of references on the CPU by similarity.
+    """Search on the CPU for the most similar references of spectra.
 
     Parameters
     ----------
@@ -230,12 +233,12 @@ class LibrarySearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Find the most similar reference of each of the queries `first:last` in its pools; ties are resolved by the first.
+        """Find the most similar reference of each of the queries `first:last` in its ranges of references, the first of equal ones.
 
         Parameters
         ----------
         mass : (q,) int32
-            Masses of the queries.
+            Masses of the queries, in the units of the references.
         pools
             Ranges of references to compare with each query.
         reference : (q,) int64

@@ -1,4 +1,4 @@
-"""Scanner of text spectral libraries without the GIL: returns the peaks as columns and the positions of all other lines."""
+"""Scanner of spectral libraries in text formats, without the GIL: returns the peaks as columns, and the positions of all other lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _begins_number(text, position, decimal):
 
 @njit(nogil=True, cache=True)
 def _after(text, position, first, second, third):
-    """Return the first position from `position` with neither a blank nor one of three other bytes."""
+    """Return the first position from `position` on that is neither a blank nor one of three other bytes."""
     while position < len(text) and (
         text[position] == 32 or text[position] == 9 or text[position] == first or text[position] == second or text[position] == third
     ):
@@ -39,7 +39,7 @@ def _after(text, position, first, second, third):
 
 @njit(nogil=True, cache=True)
 def _pair(text, position, decimal):
-    """Return m/z and intensity of a peak, the end (-1 if one is missing or followed by other text), and the separator."""
+    """Return m/z and intensity of a peak, the end (-1 if a number is missing or followed by other text), and the separator."""
     size = len(text)
     comma = 44 if decimal != 44 else 58
     separator = _BRACKET if position < size and text[position] == 40 else _BLANK
@@ -60,9 +60,10 @@ def _pair(text, position, decimal):
 
 @njit(nogil=True, cache=True)
 def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
-    """Parse peak lines and locate other lines.
+    """Parse peak lines, and locate other lines.
 
-    A peak line begins (after blanks) with a digit, a decimal sign, a sign or a bracket. It has m/z and intensity, separated by blanks, a
+    A peak line starts (after blanks) with a digit, a decimal sign, a sign or a bracket. It contains m/z and intensity, separated by blanks,
+    a
     comma or a colon, and possibly annotations. Further peaks may follow after a semicolon, a bracket or a colon.
 
     Parameters
@@ -74,10 +75,10 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
     decimal : int64
         Byte of the decimal sign.
     state : (N_LIBRARY_STATES,) int64
-        State, initially 0: position to continue at (the end of the text when finished), number of lines and of peaks so far, and number
+        State, initially 0: position to continue at (the end of the text when finished), numbers of lines and of peaks so far, and number
         of lines that would have more peaks if packed.
     mz, intensity : float64
-        Output; needs space for one peak per line, semicolon, bracket and colon; if packed, per two bytes.
+        Output; must have space for one peak per line, semicolon, bracket and colon; if packed, for one per two bytes.
     lines : (m, LINE_COLUMNS) int64
         Output; when it is full, the scan returns and can be called again with another. For each line that is neither blank nor a peak
         line: start and stop without surrounding blanks, line number from 1, number of peaks before it, and ``LINE_WORDS``, or
@@ -136,7 +137,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
 
 @njit(nogil=True, cache=True)
 def count_peak_ends(text):
-    """Count the bytes after which a peak may begin: line ends, semicolons, colons and opening brackets."""
+    """Count the bytes after which a peak may start: line ends, semicolons, colons and opening brackets."""
     n = 0
     for symbol in text:
         n += (symbol == 10) | (symbol == 13) | (symbol == 59) | (symbol == 58) | (symbol == 40)
@@ -162,7 +163,7 @@ def _is_word(text, start, stop, word):
 
 @njit(nogil=True, cache=True)
 def _key_kind(text, start, stop):
-    """Return the key of a line, or ``_NO_KEY`` if it has none or is a comment."""
+    """Return the code of a line's key; ``_NO_KEY`` if the line has none or is a comment."""
     colon = start
     while colon < stop and text[colon] != 58:
         colon += 1
@@ -177,11 +178,12 @@ def _key_kind(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def msp_entry_rows(text, lines, rows):
-    """Find the first lines of MSP entries: an entry ends with its peaks or before a second name.
+    """Find the first lines of MSP entries; an entry ends with its peaks, or before a second name.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
+        Text to parse.
     lines : (m, LINE_COLUMNS) int64
         Lines from `scan_library_lines`.
     rows : (m,) int64

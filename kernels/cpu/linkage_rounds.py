@@ -1,12 +1,12 @@
 """Complete and average linkage of connected components of any size, computed in rounds on a device.
 
 Clusters of both linkages lie within the connected components of sufficient similarity. A component of at most `maximum_members` vectors is
-a group, completed in one round. A larger one is divided: its vectors are cut into chunks in order, each clustered at half the linkage
-distance. Each cluster becomes one vector, the normalised sum of its members (its 480 largest elements), which takes the number and the
-comparison window of its smallest member. This repeats until few enough vectors remain; if more than nine tenths remain after a round, the
-chunks are clustered at the full distance, and the component is complete.
+a group, which is finished in one round. A larger component is divided: its vectors are cut into chunks in order, and each chunk is clustered
+at half the linkage distance. Each cluster becomes one vector, the normalised sum of its members (its 480 largest elements), with the index
+and the comparison window of its smallest member. This repeats until few enough vectors remain; if more than nine tenths remain after a
+round, the chunks are clustered at the full distance, and the component is finished.
 
-All values are integers computed on the host, so that partitions are identical on all devices.
+All values are integers that are computed on the host, so that partitions are identical on all devices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COUNT_BITS = 22  # sums of similarities of two clusters with up to 2**22 vector
 
 
 class LinkageRounds:
-    """The rounds for the vectors `first : first + len(roots)`.
+    """Rounds of a linkage of the vectors `first : first + len(roots)`.
 
     ::
 
@@ -37,14 +37,14 @@ class LinkageRounds:
     Parameters
     ----------
     vectors, ends
-        All vectors, and the end of each one's comparison window.
+        All vectors, and the end (exclusive) of the comparison window of each.
     roots
-        Index of the smallest vector of each vector's component.
+        Index of the smallest vector in the component of each vector.
 
     Attributes
     ----------
     labels
-        (len(roots),) int64, index of the smallest vector of each vector's cluster, for completed components.
+        (len(roots),) int64, index of the smallest vector in the cluster of each vector, for finished components.
     """
 
     def __init__(self, vectors: VectorArrays, ends: NDArray[np.int64], roots: NDArray[np.int64], first: int, linkage: Linkage) -> None:
@@ -61,7 +61,7 @@ class LinkageRounds:
         self._vector_numbers, self._items = self._members, np.arange(len(self._members))
 
     def groups(self) -> Groups | None:
-        """Return the groups to cluster next, or None."""
+        """Return the groups to cluster in the next round, or None."""
         sizes, most, least = np.diff(self._starts), self._linkage.maximum_members, self._linkage.least
         if not len(sizes):
             return None
@@ -82,7 +82,7 @@ class LinkageRounds:
         )
 
     def take(self, labels: NDArray[np.integer]) -> None:
-        """Take the labels of a round: store those of finished components, and continue with the others."""
+        """Store the labels of a round for finished components; use the others to continue."""
         sizes = np.diff(self._starts)
         component = np.repeat(np.arange(len(sizes)), sizes)
         is_done = self._is_final[component]
@@ -113,24 +113,24 @@ class LinkageRounds:
 
 
 def _units(similarity: float) -> int:
-    """Return a similarity in units, at least one, since vectors that may not be compared have similarity 0."""
+    """Return a similarity in integer units, at least one, since vectors that must not be compared have similarity 0."""
     return max(1, int(similarity * SIMILARITY_UNITS + 0.5))
 
 
 def _starts_of_runs(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the starts of segments of equal values, and the number of values."""
+    """Return the starts of segments of equal values, followed by the number of values."""
     return np.append(np.flatnonzero(np.diff(values, prepend=-1)), len(values)).astype(np.int64)
 
 
 def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, … for each segment of the given lengths, concatenated."""
+    """Return 0, 1, … for each segment with the given lengths, concatenated."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def _sums(
     vectors: VectorArrays, members: NDArray[np.int64], of_member: NDArray[np.int64], counts: NDArray[np.int64], n: int
 ) -> VectorArrays:
-    """Return n normalised sums of weighted members; `of_member` is the target of each."""
+    """Return n normalised sums of weighted members; `of_member` is the index of the sum to which each member is added."""
     order = np.argsort(of_member, kind="stable")
     chosen = members[order]
     starts = np.concatenate(([0], np.cumsum(np.bincount(of_member, minlength=n)))).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Trace-back of a pair whose directions exceed the memory, by recomputing rows between checkpoints (Grice et al. 1997).
+"""Trace-back of a pair whose directions exceed the memory: rows between checkpoints are computed again (Grice et al. 1997).
 
 Recurrence, modes and tie rule are those of `proteoscope.kernels.cpu.gapsmis`. The state after every `rows_of_block` rows of the reference
 is stored. Then, from the last block to the first, the directions of one block are recomputed from its state and followed to its first row.
@@ -24,7 +24,7 @@ _STATE_BYTES = 8  # bytes per cell of a stored row
 
 
 class LongTrace(NamedTuple):
-    """Alignment of a pair, in the terms of `Alignments`; `runs` is (2 * maximum_gaps + 1,) int32."""
+    """Alignment of a pair, with the attributes of `Alignments`; `runs` is (2 * maximum_gaps + 1,) int32."""
 
     score: int
     text_start: int
@@ -35,7 +35,7 @@ class LongTrace(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """`GapRules` in the form of the kernels; `matrix` is (reference codes, read codes) int32."""
+    """Rules of `GapRules` in the form of the kernels; `matrix` is (reference codes, read codes) int32."""
 
     matrix: NDArray[np.int32]
     opening: int
@@ -94,12 +94,12 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _compute_rows(text, pattern, rules, first, last, g, e, directions, stop):
-    """Compute the rows `first:last` of all layers, updating the state `g` and `e` (layers, columns) from row to row.
+    """Compute the rows `first:last` of all layers, updating the state `g` and `e` (layers, columns) row by row.
 
     Parameters
     ----------
     directions : (rows, layers, columns) uint8
-        Output, from its first row; (0, layers, columns) if directions are not needed.
+        Output for the computed rows; (0, layers, columns) if directions are not needed.
     """
     layers, columns = g.shape
     seed, is_floored, traces = rules.seed, rules.is_local and rules.seed == 0, len(directions) > 0
@@ -147,7 +147,7 @@ def _compute_rows(text, pattern, rules, first, last, g, e, directions, stop):
 
 @njit(nogil=True, error_model="numpy")
 def _begun_score(text, pattern, rules, i):
-    """Return the score at row `i` of an alignment that has only its seed, or nothing, so far."""
+    """Return the score at row `i` of an alignment that consists of its seed only, or of nothing."""
     seed = rules.seed
     if seed == 0:
         return np.int64(0) if i == 0 or rules.is_anywhere else _LEAST
@@ -163,7 +163,7 @@ def _begun_score(text, pattern, rules, i):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _find_end(g, is_local, at):
-    """Return the best score of the last row; write the first column and the minimum number of gaps that reach it into ``at[1:3]``."""
+    """Return the best score of the last row; write the first column and the minimum number of gaps that reach it to ``at[1:3]``."""
     layers, columns = g.shape
     at[1] = np.argmax(g[layers - 1]) if is_local else columns - 1
     score = g[layers - 1, at[1]]
@@ -174,14 +174,14 @@ def _find_end(g, is_local, at):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk_block(directions, first, at, runs):
-    """Follow directions to row `first`; return True if the alignment begins in this block.
+    """Follow directions back to row `first`; return True if the alignment starts in this block.
 
     Parameters
     ----------
     at : (5,) int64
-        Row, column, layer, kind of the current gap (0 for none) and its length; updated.
+        Row, column, layer, kind of the present gap (0 for none) and its length; updated.
     runs
-        Output; runs of the alignment.
+        Output; lengths of pairs and gaps of the alignment.
     """
     i, j, q, gap, length = at
     while i >= first:

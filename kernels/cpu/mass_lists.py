@@ -1,8 +1,7 @@
-"""Mass lists of peptides and spectra for match scores (`proteoscope.kernels.match_score_layouts`): integer masses of bonds.
+"""Mass lists of peptides and spectra for match scores (`proteoscope.kernels.match_score_layouts`): integer masses at bonds.
 
-A peptide's masses are those of its residues from the N-terminus to each bond. A peak is a fragment from either
-terminus and thus implies two bond masses: its own and its complement to the precursor. Both are widened by the tolerance to all possible
-integer masses.
+The masses of a peptide are those of its residues from the N-terminus to each bond. A peak is a fragment from either terminus and thus
+implies two masses: its own, and the difference to the precursor mass. Both are extended by the tolerance to all possible integer masses.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ __all__ = ["count_spectrum_masses", "list_peptide_masses", "list_spectrum_masses
 
 @njit(nogil=True, cache=True)
 def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses):
-    """Write the ascending, distinct mass list of each peptide `first:last`.
+    """Write the ascending, distinct masses of each of the peptides `first:last`.
 
-    `offsets` (last - first + 1,) int64 are starts in `masses` int32, with space for one mass per bond, in units of `per_dalton`.
+    List i starts at ``offsets[i]`` (last - first + 1,) int64 in `masses` int32, with space for one mass per bond, in units of `per_dalton`.
     """
     for peptide in range(first, last):
         position, place = np.int64(peptides.position[peptide]), offsets[peptide - first]
@@ -39,7 +38,7 @@ def _maximum_ranges(spectra, s, settings):
 
 @njit(nogil=True, cache=True)
 def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolute, slack_relative, low, high):
-    """Write the masses implied by the peaks of a spectrum as disjoint, ascending ranges `low:high`; return their number."""
+    """Write the masses that the peaks of a spectrum imply as disjoint, ascending ranges `low:high`; return their number."""
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     charges, n = max(1, min(settings.maximum_fragment_charge, charge - 1)), 0
     most, slack = np.int64(np.rint(mass * per_dalton)), slack_absolute + slack_relative * mass
@@ -72,7 +71,7 @@ def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolut
 
 @njit(nogil=True, cache=True)
 def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, counts):
-    """Write the mass counts of the queries `first:last` into `counts` (last - first,) int64; see `list_spectrum_masses`."""
+    """Write the numbers of masses of the queries `first:last` to `counts` (last - first,) int64 (see `list_spectrum_masses`)."""
     for q in range(first, last):
         s, counts[q - first] = queries.spectrum[q], 0
         low, high = np.empty(_maximum_ranges(spectra, s, settings), np.int64), np.empty(_maximum_ranges(spectra, s, settings), np.int64)
@@ -83,16 +82,18 @@ def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_a
 
 @njit(nogil=True, cache=True)
 def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, offsets, masses):
-    """Write the ascending, distinct mass list of each query `first:last`.
+    """Write the ascending, distinct masses of each of the queries `first:last`.
 
     Parameters
     ----------
     water
         Mass (Da) of a precursor minus its residues.
     slack_absolute, slack_relative
-        Widening of the ranges beyond the fragment tolerance for rounding and precursor errors, in dalton and as a fraction of the
-        precursor mass.
+        Extension of the ranges beyond the fragment tolerance, for rounding and precursor errors, in dalton and as a fraction of the
+        precursor
+            mass.
     offsets : ndarray of int64, shape (last - first + 1,)
+        Start of each list in `masses`.
     masses : int32
         Output.
     """

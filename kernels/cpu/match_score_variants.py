@@ -1,7 +1,7 @@
-"""Match scores of one query in the forms of Carroll's thesis that need no index.
+"""Match scores of one query by methods of Carroll's thesis that need no index.
 
-* * Lists (Algorithm 6): both mass lists of a pair are merged, once without and once with the shift.
-* Vector (Algorithm 8): the query is a bit vector in which each mass of a candidate is looked up twice.
+* Lists (Algorithm 6): the mass lists of a pair are merged twice, without and with the shift.
+* Vector (Algorithm 8): the query is a bit vector, in which each mass of a candidate is looked up twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["score_by_lists", "score_by_vector"]
 
 @njit(nogil=True, cache=True)
 def _count_equal(masses, first, last, others, other_first, other_last, delta):
-    """Return the number of common masses of two ascending lists, with the second shifted by delta."""
+    """Return the number of common masses of two ascending lists, the second being shifted by `delta`."""
     n = 0
     while first < last and other_first < other_last:
         mass, other = np.int64(masses[first]), np.int64(others[other_first]) + delta
@@ -26,7 +26,7 @@ def _count_equal(masses, first, last, others, other_first, other_last, delta):
 
 @njit(nogil=True, cache=True)
 def score_by_lists(queries, q, candidates, first, last, scores, stop):
-    """Write the match scores of query q and the candidates `first:last` into `scores` (last - first,)."""
+    """Write the match scores of query q with the candidates `first:last` to `scores` (last - first,), by merging lists."""
     begin, end = queries.offsets[q], queries.offsets[q + 1]
     for j in range(first, last):
         if stop[0]:
@@ -39,7 +39,7 @@ def score_by_lists(queries, q, candidates, first, last, scores, stop):
 
 @njit(nogil=True, cache=True)
 def score_by_vector(queries, q, candidates, first, last, scores, stop):
-    """Score as `score_by_lists`, with the query as a bit vector."""
+    """Write the match scores of query q with the candidates `first:last` to `scores` (last - first,), with the query as a bit vector."""
     most = np.int64(queries.precursors[q])
     bits = np.zeros(max(0, most) // 64 + 1, np.uint64)
     for i in range(queries.offsets[q], queries.offsets[q + 1]):

@@ -1,14 +1,16 @@
-"""Match scores of spectra on the CPU: best candidates of each query by an index of masses.
+"""Match scores of spectra on the CPU: best candidates of each query, found with an index of masses.
 
-The index of Carroll's thesis (Algorithms 9 and 10) lists, for each mass, the candidates that have it; a query's masses visit their lists.
-The thesis rebuilds the lists for each shift; here a second set by mass below the precursor makes one index serve all queries. With n masses
-of a query and m of each of r candidates, forms without an index (`proteoscope.kernels.cpu.match_score_variants`) take r (n + m) and r m
-steps, the index n p for an average of p candidates per mass, far less than r. It is built once bit-vector queries would have taken as long.
+The index of Carroll's thesis (Algorithms 9 and 10) lists, for each mass, the candidates that have it; the lists of a query's masses are
+visited. The thesis builds the lists again for each shift; here, a second set of lists, by mass below the precursor, serves all queries.
+With
+n masses of a query and m of each of r candidates, methods without an index (`proteoscope.kernels.cpu.match_score_variants`) need r (n + m)
+and r m steps, the index n p steps, where p is the mean number of candidates per mass, far less than r. The index is built once bit vectors
+would have taken as long.
 
-Candidates adjacent in mass form a chunk with its own lists, so that its counters stay in a core's cache while queries visit it. Adjacent
-occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring mass
-(counted up from zero and down from precursors) in each chunk of 65,536 candidates. If the latter dominates (masses so fine that hardly two
-are equal), no index is built and queries are searched as bit vectors.
+Candidates with adjacent masses form a chunk with separate lists, so that its counters stay in the cache of a core while queries visit it.
+Adjacent occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring
+mass (counted up from zero and down from precursors) in each chunk of 65,536 candidates. If the latter is larger (masses so fine that hardly
+two are equal), no index is built, and queries are searched as bit vectors.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ _GROUP = 128  # number of counters that are compared together
 
 
 class _Index(NamedTuple):
-    """Postings of all chunks. Rows are the occurring masses, followed by those occurring below a precursor.
+    """Postings of all chunks; rows are the occurring masses, followed by the occurring differences from the precursor mass.
 
     Attributes
     ----------
@@ -62,7 +64,7 @@ class _Index(NamedTuple):
     start : (c, rows + 2) uint32
         First posting of each row, relative to the chunk's first.
     posting : (p,) uint16
-        Index of the candidate, relative to the chunk's first.
+        Index of the candidate, relative to the first candidate of the chunk.
     """
 
     chunk_size: int
@@ -72,7 +74,7 @@ class _Index(NamedTuple):
 
 
 class _Ranges(NamedTuple):
-    """Ranges of rows `low:high` of queries; those of query q are `offsets[q]:offsets[q + 1]`."""
+    """Ranges of rows `low:high` of queries; those of query q have the indices `offsets[q]:offsets[q + 1]`."""
 
     offsets: NDArray[np.int64]
     low: NDArray[np.int64]
@@ -81,7 +83,7 @@ class _Ranges(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _mark(lists, first, last, bits, bits_below):
-    """Set the bits of the masses of the lists `first:last`, and of their differences from the precursor mass."""
+    """Set the bits of the masses in the lists `first:last`, and of their differences from the precursor mass."""
     for j in range(first, last):
         precursor = np.int64(lists.precursors[j])
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
@@ -155,7 +157,7 @@ def _ranges(queries, first, last, rows, rows_below, n_rows):
 
 @njit(nogil=True, cache=True)
 def _count(index, chunk, ranges, q, begin, end, counter):
-    """Add the match scores of a query and a chunk's candidates to zeroed counters; `begin` and `end` are workspace for its ranges."""
+    """Add the match scores of a query with a chunk's candidates to zeroed counters; `begin` and `end` are workspace."""
     first, start, n = index.first[chunk], index.start[chunk], 0
     # Do all look-ups before visiting postings, so that their memory accesses overlap.
     for s in range(ranges.offsets[q], ranges.offsets[q + 1]):
@@ -178,7 +180,7 @@ def _whole_groups(n):
 
 @njit(nogil=True, cache=True)
 def _has_above(group, worst):
-    """Return True if one of `_GROUP` counters exceeds `worst`, in 8-bit arithmetic, which vectorises."""
+    """Return True if one of `_GROUP` counters exceeds `worst`, in 8-bit arithmetic, which uses vector instructions."""
     has = np.uint8(0)
     for i in range(_GROUP):
         has = np.uint8(has | np.uint8(group[i] > worst))
@@ -187,9 +189,11 @@ def _has_above(group, worst):
 
 @njit(nogil=True, cache=True)
 def _keep(counter, low, high, start, candidates, scores):
-    """Insert the candidates `start + low:start + high` into the best, which have lower numbers and win ties.
+    """Insert the candidates `start + low:start + high` into the best.
 
-    `counter` has a whole number of groups.
+    Candidates already there have smaller indices and precede equal scores.
+
+    `counter` consists of complete groups.
     """
     top = len(scores)
     worst = counter.dtype.type(scores[top - 1])
@@ -207,7 +211,7 @@ def _keep(counter, low, high, start, candidates, scores):
 
 @njit(nogil=True, cache=True)
 def _search_by_index(index, ranges, windows, first, counter, candidates, scores, stop):
-    """Search queries (row 0 of `ranges` is query `first`) in all chunks of their windows."""
+    """Search queries (row 0 of `ranges` is query `first`) in all chunks in their windows."""
     most = np.int64(0)
     for q in range(len(ranges.offsets) - 1):
         most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
@@ -226,7 +230,7 @@ def _search_by_index(index, ranges, windows, first, counter, candidates, scores,
 
 @njit(nogil=True, cache=True)
 def _score_by_index(index, ranges, first, counter, scores, stop):
-    """Write all scores of queries (row 0 of `ranges` is query `first`); `counter` has the type of `scores` (q, n)."""
+    """Write all match scores of queries (row 0 of `ranges` is query `first`); `counter` has the type of `scores` (q, n)."""
     most = np.int64(0)
     for q in range(len(ranges.offsets) - 1):
         most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
@@ -258,7 +262,7 @@ def _search_by_vector(queries, first, last, lists, windows, candidates, scores, 
 
 
 class MatchScores:
-    """Search of candidates on the CPU by match score.
+    """Search of candidates by match score on the CPU.
 
     Parameters
     ----------
@@ -275,13 +279,13 @@ class MatchScores:
     Attributes
     ----------
     candidates_of_chunk
-        Number of candidates of a chunk, at most 65,536.
+        Number of candidates per chunk, at most 65,536.
     looks_of_placed
-        Number of bit-vector look-ups that cost as much as indexing one mass.
+        Number of look-ups in bit vectors that cost as much as indexing one mass.
     maximum_starts
-        Maximum bytes of row starts per byte of postings.
+        Maximum number of bytes of row starts per byte of postings.
     nanoseconds_of_partition
-        Time of one thread between two checks for cancellation.
+        Time of one thread between two checks for cancellation, ns.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
@@ -310,16 +314,16 @@ class MatchScores:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Find the best candidates of the queries `first:last` by match score, best first, ties by number.
+        """Find the candidates with the highest match scores of each of the queries `first:last`, the best first, equal ones by index.
 
         Parameters
         ----------
         window
-            Minimum and maximum shift (query precursor minus candidate precursor), inclusive.
+            Minimum and maximum shift (query precursor mass minus candidate precursor mass), inclusive.
         top
-            Number of candidates, at least 1.
+            Number of candidates to find, at least 1.
         candidate, score : (q, top)
-            Output; rows `first:last` are written. -1 and 0 if there are fewer candidates with a match.
+            Output; rows `first:last` are written. -1 and 0 if fewer candidates match.
 
         Yields
         ------
@@ -355,14 +359,14 @@ class MatchScores:
     def score(
         self, queries: MassLists, scores: NDArray[np.unsignedinteger], first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
-        """Write all match scores of the queries `first:last`, at any shift, into rows of `scores` (q, n) of any unsigned type.
+        """Write the match scores of the queries `first:last` with all candidates, at any shift, to rows of `scores` (q, n), unsigned.
 
-        Yields as `search`.
+        Yields the end of the finished range, like `search`.
 
         Raises
         ------
         ValueError
-            If the type cannot hold a score.
+            If the type of `scores` cannot hold a score.
         """
         last = len(queries.precursors) if last is None else last
         counted = counting(queries)
@@ -392,7 +396,7 @@ class MatchScores:
         return _ranges(queries, first, last, self._rows, self._rows_below, self._rows.n)
 
     def _costs(self, queries: MassLists, windows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the nanoseconds of one thread for each query with the index, (q,)."""
+        """Return the estimated time of each query with the index on one thread, (q,), ns."""
         assert self._index is not None
         candidates = (windows[:, 1] - windows[:, 0]).astype(np.float64)
         chunks = np.where(candidates > 0, candidates / self._index.chunk_size + 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Scores and features that distinguish correct matches. CPU only, since matches are few."""
+"""Scores and features of matches that distinguish correct ones; there is no GPU version, since matches are few."""
 
 from __future__ import annotations
 
@@ -113,7 +113,10 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def form_masses(peptides, peptide, modification_mass, site, modification, base):
-    """Write the residue masses of a peptidoform to `base`; return the masses of N-terminus, C-terminus and the whole."""
+    """Write the residue masses of a peptidoform to `base`.
+
+    Return the masses of the N-terminus, the C-terminus and the whole peptidoform.
+    """
     position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
     n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
     for i in range(length):
@@ -134,16 +137,16 @@ def form_masses(peptides, peptide, modification_mass, site, modification, base):
 
 @njit(nogil=True, cache=True)
 def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop):
-    """Compute all scores and features of given peptidoforms, row by row.
+    """Write all scores and features of the given peptidoforms, row by row.
 
     Fragment errors are in ppm of the fragment's m/z; ``chance`` is log10 of the probability that as many ions match at random.
 
     Parameters
     ----------
     spectra, matches, peptides, settings
-        Bundles of `proteoscope.kernels.layouts`.
+        Tuples of arrays of `proteoscope.kernels.layouts`.
     modification_mass
-        (m,) float64, dalton.
+        (m,) float64, masses in dalton.
     out
         (n, len(feature_names())) float64, output.
     stop

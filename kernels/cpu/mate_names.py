@@ -1,4 +1,4 @@
-"""Names of mates: tags at their ends (such as /1), and names that are equal without tags."""
+"""Names of paired reads (mates): tags at the end of names, such as /1, and names that are equal without tags."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ _LONGEST_TAG = 8
 
 @njit(nogil=True, cache=True)
 def find_tags(characters, offsets, tags, is_separator, lengths, numbers):
-    """Find the tags of names: a separator and the text after it at the end of a name.
+    """Find the tags of names: a separator and the text after it, at the end of a name.
 
     Parameters
     ----------
     characters : (bytes,) uint8
-        The characters of the names.
+        Characters of all names.
     offsets : ndarray of int64, shape (n + 1,)
+        Start of each name in `characters`, followed by their number.
     tags : (m,) int64
-        Characters of each tag, at most eight, as one integer.
+        Characters of each tag, at most eight, encoded as one integer.
     is_separator : ndarray of bool, shape (256,)
+        True for characters that may precede a tag.
     lengths, numbers : (n,) int64
         Output; number of characters of the tag, or 0; index in `tags`, or -1.
     """
@@ -45,6 +47,7 @@ def are_same(characters, starts, lengths, other_characters, other_starts, other_
     Parameters
     ----------
     characters, other_characters : uint8
+        Characters of the texts in both lists.
     starts, lengths, other_starts, other_lengths : (n,) int64
         Start and length of each text.
     same : (n,) bool

@@ -1,8 +1,8 @@
-"""Candidate positions of reads in long references by shared minimisers (Roberts et al. 2004; Li 2016).
+"""Candidate positions of reads in long references, found by common minimisers (Roberts et al. 2004; Li 2016).
 
-The smaller of each word of k bases and its reverse complement represents both, so that one index serves both strands. A word is a minimiser
-if it has the smallest hash in a window of w words; ties are all minimisers. A shared segment of w + k - 1 bases contains at least one.
-Ambiguous bases and words equal to their reverse complement are in no minimiser.
+A word of k bases and its reverse complement are represented by the smaller of both, so that one index serves both strands. A word is a
+minimiser if it has the smallest hash in a window of w words; equal words are all minimisers. A common segment of w + k - 1 bases contains
+at least one. Ambiguous bases and words equal to their reverse complement are in no minimiser.
 
 ::
 
@@ -10,7 +10,7 @@ Ambiguous bases and words equal to their reverse complement are in no minimiser.
     keys         of minimisers, sorted; their first bits are a bucket of `starts`
     entries      parallel to keys: 2 * position + 1 if the reverse complement was smaller
 
-A minimiser shared by a read and a reference implies a strand and a diagonal: the position of the read's first base. Minimisers of one
+A minimiser in both a read and a reference implies a strand and a diagonal: the position of the read's first base. Minimisers of one
 strand with nearby diagonals vote for one position.
 """
 
@@ -36,12 +36,12 @@ __all__ = [
 
 LONGEST_READ = (1 << 20) - 1
 SPACING = 1 << 21
-"""Distance between the ranges of two references, so that no read spans both."""
+"""Distance between the ranges of consecutive references, so that no read extends over both."""
 MAXIMUM_TEXTS = 1_000_000
 """Maximum number of references that fits into the diagonal of a hit."""
 MAXIMUM_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
-"""Fields of a candidate: 1 for the reverse complement, reference index, window start and end, votes."""
+"""Number of fields of a candidate: 1 for the reverse complement, reference index, window start and end, votes."""
 _MAXIMUM_ENTRIES = 64  # maximum positions used per minimiser; more frequent ones are only used if no other maps the read
 _MAXIMUM_HITS = 1 << 16  # maximum hits of a read, or four per base if that is more
 _NONE = np.uint64(np.iinfo(np.uint64).max)
@@ -59,16 +59,18 @@ class MinimiserIndex(NamedTuple):
     ----------
     keys : (n,) uint64
         Keys of the minimisers, sorted.
-    entries : ndarray of int64, shape (n,)
+    entries : (n,) int64
+        Position and strand of each minimiser: 2 * position, plus 1 if the reverse complement was smaller.
     starts : (2 ** bits + 1,) int64
-        Start of each bucket in `keys`.
+        Start of each bucket in `keys`, followed by n.
     begins : (texts,) int64
         First position of each reference.
-    lengths : ndarray of int64, shape (texts,)
+    lengths : (texts,) int64
+        Number of bases of each reference.
     k, w
-        Number of bases of a word, and of words of a window.
+        Number of bases of a word, and number of words of a window.
     bits
-        Number of first bits of a key that select its bucket.
+        Number of leading bits of a key that select its bucket.
     """
 
     keys: NDArray[np.uint64]
@@ -83,7 +85,7 @@ class MinimiserIndex(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _mixed(word, bits):
-    """Return the hash of a word in `bits` bits; different words have different hashes."""
+    """Return the hash of a word with `bits` bits; different words have different hashes."""
     mask, half = (_1 << bits) - _1, bits >> _1
     word = (word * _FACTOR_1) & mask
     word ^= word >> half
@@ -144,7 +146,7 @@ def _choose(hashes, n, w, chosen):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, entries):
-    """Find the minimisers of a reference among its words from `first` to `last`.
+    """Find the minimisers of a reference among its words `first` to `last`.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
     place
         Position of the first base of the reference.
     hashes : ndarray of uint64
-        Output; needs space for ``last - first + 2 * w`` values.
+        Output; must have space for ``last - first + 2 * w`` values.
     entries : ndarray of int64
         Output, like `hashes`.
 
@@ -194,7 +196,7 @@ def _fill_starts(keys, starts, shift):
 
 
 def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
-    """Return an index of minimisers that are given in order of position."""
+    """Return the index of minimisers that are given in the order of their positions."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
     # Sort by the low bits, which are uniform. The high bits are not, since a minimiser is the minimum among its neighbours.
     keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
@@ -207,7 +209,7 @@ def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: ND
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _first_entry(keys, starts, key, shift):
-    """Return the first entry of a key and the end of its bucket."""
+    """Return the first entry with a key, and the end of its bucket."""
     low, high = starts[np.int64(key >> shift)], starts[np.int64(key >> shift) + 1]
     end = high
     while high - low > 8:
@@ -250,11 +252,12 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
         `MinimiserIndex` of the references.
     rules : (5,) int64
         Maximum difference between neighbouring diagonals of a candidate position, and between all of them; maximum change of the score by
-        one base; costs of opening a gap and of each base in it.
+        one
+            base; cost of opening a gap, and cost of each base in it.
     candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64
-        Output; the positions with the most votes, in descending order. Ties: the + strand first, then by position.
+        Output; the positions with the most votes, in descending order; equal ones with the + strand first, then by position.
     counts : (n,) int64
-        Output; number of positions with at least half the votes of the first; further ones are invalid.
+        Output; number of positions with at least half the votes of the first position; further positions are invalid.
     """
     keys, entries, starts, begins, lengths, k, w, bits = index
     tolerance, extent = rules[0], rules[1]
@@ -294,7 +297,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates):
-    """Combine hits to positions; write those with the most votes into `candidates`; return how many have half the votes of the best."""
+    """Combine hits to positions; write those with the most votes to `candidates`; return how many have half the votes of the best."""
     count, most, i = 0, 0, 0
     mask = (np.int64(1) << _PLACE_BITS) - 1
     votes_of = np.empty(n_hits, np.int64)

@@ -1,4 +1,4 @@
-"""Search for the most similar candidate of each vector, within ranges of candidates, or allowing shifted fragments."""
+"""Most similar candidate of each vector, within ranges of candidates, or with shifted fragments allowed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["CandidateRanges", "MassRange", "nearest_shifted", "nearest_vectors"]
 
 
 class CandidateRanges(NamedTuple):
-    """Candidates of n vectors as ranges, (n, ranges) each.
+    """Candidates of n vectors as ranges, each array (n, ranges).
 
     Attributes
     ----------
     low, high : int64
         Candidates `low:high` of each range.
     centre : float64
-        Expected position (mass) of the candidates.
+        Expected position (mass) of the candidates in each range.
     price : float64
         Reduction of the cosine per unit of distance from the expected position.
     """
@@ -31,12 +31,12 @@ class CandidateRanges(NamedTuple):
 
 
 class MassRange(NamedTuple):
-    """Candidates of n vectors as one range, excluding some mass differences.
+    """Candidates of n vectors as one range each, without certain mass differences.
 
     Attributes
     ----------
     low, high : (n,) int64
-        The candidates `low:high`.
+        Candidates `low:high` of each vector.
     skipped : (differences, 2) float64
         Excluded ranges of mass differences, dalton.
     """
@@ -48,7 +48,7 @@ class MassRange(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nearest, similarity, value):
-    """Find the best candidate of each of the vectors `first:last`: the most similar, minus a penalty for distance.
+    """Find the best candidate of each of the vectors `first:last`: the most similar one, minus a penalty for distance.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
     place : (candidates,) float64
         Position (mass) of each candidate.
     n_bins
-        Number of bins; all bin indices are below.
+        Number of bins; all bin indices are smaller.
     nearest : (n,) int64
-        Output; index of the best candidate (ties: the first), or -1 if no candidate has a common bin.
+        Output; index of the best candidate (of equal ones the first), or -1 if no candidate has a common bin.
     similarity : (n,) float64
-        Output; cosine with it.
+        Output; cosine with the best candidate.
     value : (n,) float64
-        Output; cosine minus the penalty.
+        Output; cosine with the best candidate minus the penalty.
     """
     offsets, bins, weights = vectors
     of_offsets, of_bins, of_weights = candidates
@@ -95,15 +95,15 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
 
 @njit(nogil=True, cache=True)
 def nearest_shifted(vectors, mass, mass_range, candidates, candidate_mass, width, n_bins, first, last, nearest, similarity):
-    """Find the most similar candidate of each of the vectors `first:last`, allowing different masses.
+    """Find the most similar candidate of each of the vectors `first:last`, which may have another mass.
 
-    Each element of a candidate counts unshifted or shifted by the mass difference, whichever weighs more (Bittremieux et al. 2018, J
+    Each element of a candidate is compared unshifted or shifted by the mass difference, whichever gives more (Bittremieux et al. 2018, J
     Proteome Res 17:3463, the shifted dot product, for singly charged fragments).
 
     Parameters
     ----------
     mass, candidate_mass
-        float64, dalton.
+        Masses of vectors and candidates, float64, dalton.
     mass_range
         `MassRange`.
     width

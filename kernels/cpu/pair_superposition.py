@@ -1,6 +1,6 @@
 """Superposition of given pairs with the highest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710).
 
-Fragments of an alignment are superposed, then repeatedly the pairs that are close, in batches (`proteoscope.kernels.cpu.least_squares`).
+Fragments of an alignment are superposed, then repeatedly the pairs that are near, in batches (`proteoscope.kernels.cpu.least_squares`).
 Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
 `x` onto `y`.
 """
@@ -28,7 +28,7 @@ _TABLE = 2048
 
 
 class SearchWorkspace(NamedTuple):
-    """Workspace of a search: pairs x and y, cumulative moments, a batch of segments, and visited selections."""
+    """Workspace of a search: pairs x and y, cumulative moments, a batch of segments, and selections that were already superposed."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -72,13 +72,13 @@ def search_workspace(n):
 
 @njit(nogil=True, cache=True)
 def near_of(scale):
-    """Return the distance (Å) within which pairs are superposed in a search."""
+    """Return the distance (Å) within which pairs are superposed in a search, given the scale d0."""
     return min(8.0, max(4.5, scale))
 
 
 @njit(nogil=True, cache=True)
 def _is_new(mark, seen):
-    """Return True for a selection not visited before, and record it while there is space."""
+    """Return True for a selection of pairs that was not superposed before, and record it if there is space."""
     place = (mark ^ (mark >> np.int64(29)) ^ (mark >> np.int64(47))) & np.int64(_TABLE - 1)
     for _ in range(16):
         if seen[place] == mark:
@@ -106,23 +106,23 @@ def _moments_before(x, y, n, before):
 
 @njit(nogil=True, cache=True)
 def search(workspace, n, scale, near, step, halvings, hopeless, best):
-    """Write the superposition of the first n pairs with the highest score sum to `best` and return the sum.
+    """Write the superposition of the first n pairs with the highest score sum to `best`; return the sum.
 
-    Fragments from the whole alignment down to four pairs are superposed, then the pairs that are close, until these no longer change. The
+    Fragments from the whole alignment down to four pairs are superposed, then the pairs that are near, until these do not change. The
     result depends only on the selection of pairs, so that no selection is repeated.
 
     Parameters
     ----------
     scale
-        d0 of the score.
+        Scale d0 of the score, Å.
     near
-        Distance in Å below which pairs are close.
+        Distance in Å below which pairs are near.
     step
         Distance between the starts of fragments: 1 for all fragments, 0 for a quarter of the fragment length.
     halvings
         Number of fragment lengths; six for all down to four pairs.
     hopeless
-        A fragment is dropped if its sum after two iterations is below this fraction of the maximum.
+        Minimum fraction of the maximum sum that a fragment must reach after two iterations; otherwise it is dropped.
     """
     greatest = -1.0
     if n == 0:
@@ -185,7 +185,7 @@ def search(workspace, n, scale, near, step, halvings, hopeless, best):
 
 @njit(nogil=True, cache=True)
 def tm_score_of_pairs(x, y, length):
-    """Return the highest TM-score found over superpositions of these pairs, normalised by `length`, and that superposition (12,).
+    """Return the highest TM-score found over superpositions of the pairs, normalised by `length`, and the superposition (12,).
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def tm_score_of_pairs(x, y, length):
 
 @njit(nogil=True, cache=True)
 def gather(workspace, x, y, pairs, first):
-    """Copy the coordinates of pairs from row `first` to the workspace; return their number."""
+    """Copy the coordinates of the pairs from row `first` on to the workspace; return their number."""
     n = len(pairs) - first
     for axis in range(3):
         to_x, to_y, from_x, from_y = workspace.x[axis], workspace.y[axis], x[axis], y[axis]

@@ -1,4 +1,4 @@
-"""Scanner of PDB files that checks in one pass, without the interpreter lock, whether a file has the plain form."""
+"""Scanner of PDB files that checks in one pass, without the interpreter lock, whether a file has the plain form (see `scan_pdb`)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _record(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def _has_plain_places(text, start):
-    """Return True if the coordinate columns hold three numbers with decimal points between digits."""
+    """Return True if the coordinate columns contain three numbers with decimal points between digits."""
     is_plain = True
     for k in range(len(_FORM)):
         is_plain &= (_CLASSES[text[start + _PLACES + k]] & _FORM[k]) != 0
@@ -73,7 +73,7 @@ def _number(text, start):
 
 @njit(nogil=True, cache=True)
 def _has_charge(text, start, stop):
-    """Return True if the charge columns are empty or hold a digit and a sign."""
+    """Return True if the charge columns are empty or contain a digit and a sign."""
     digits, signs, blanks = 0, 0, 0
     for place in range(start + 78, start + 80):
         symbol = text[place] if place < stop else _BLANK
@@ -85,7 +85,7 @@ def _has_charge(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def _joined(text, start, width):
-    """Return characters as one integer."""
+    """Return `width` characters encoded as one integer."""
     value = np.int64(0)
     for place in range(start, start + width):
         value = value << 8 | np.int64(text[place])
@@ -94,13 +94,13 @@ def _joined(text, start, width):
 
 @njit(nogil=True, cache=True)
 def _is_alpha(text, start):
-    """Return True for a record of a Cα, excluding calcium ions."""
+    """Return True for the record of a Cα atom; calcium ions are excluded."""
     return _joined(text, start + 12, 4) == _ALPHA and _joined(text, start + 17, 3) != _CALCIUM
 
 
 @njit(nogil=True, cache=True)
 def _place_of(value, values, n):
-    """Return the index of a value among the first `n`, or `n`."""
+    """Return the index of a value among the first `n` of `values`, or `n`."""
     place = 0
     while place < n and values[place] != value:
         place += 1
@@ -109,7 +109,7 @@ def _place_of(value, values, n):
 
 @njit(nogil=True, cache=True)
 def _add(value, values, n):
-    """Add a value to the first `n` unless present, and return their number; -1 without space."""
+    """Add a value to the first `n` of `values` unless it is present; return their number, or -1 if there is no space."""
     if _place_of(value, values, n) < n:
         return n
     if n == len(values):
@@ -132,13 +132,15 @@ def scan_pdb(text, ends, alpha, names, result):
     ends : (n,) int64
         Positions of LF.
     alpha : (n + 1,) int64
-        Output; key of chain, residue number, insertion code and alternative location of each Cα (of consecutive ones in a residue the
-        first).
+        Output; key of chain, residue number, insertion code and alternative location of each Cα (in a residue, only of the first of
+        consecutive
+            ones).
     names : (MAXIMUM_NAMES,) int64
         Output; distinct characters of columns 17 to 20 as integers, if column 17 is not blank.
     result : (N_PDB_RESULTS,) int64
-        Output; number of keys in `alpha` and of `names`, number of models, number of atoms after the first model, start of the second
-        model, and end of the last model (bytes).
+        Output; numbers of keys in `alpha` and of `names`, number of models, number of atoms after the first model, start of the second
+        model,
+            and end of the last model (bytes).
 
     Returns
     -------

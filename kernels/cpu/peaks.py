@@ -1,6 +1,7 @@
 """Peaks of spectra: decoding of MS-Numpress integers, and peak picking of profiles.
 
-MS-Numpress after Teleman et al., "Numerical compression schemes for proteomics mass spectrometry data", Mol. Cell. Proteomics 13:1537
+MS-Numpress is described in Teleman et al., "Numerical compression schemes for proteomics mass spectrometry data", Mol. Cell. Proteomics
+13:1537
 (2014).
 """
 
@@ -19,9 +20,9 @@ VALLEY = 0.75
 
 @njit(nogil=True, cache=True)
 def unpack_integers(data, start, stop, out):
-    """Decode integers without leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
+    """Decode integers without leading zero (or one) half bytes, the form in which MS-Numpress packs residuals and counts.
 
-    Each integer of eight half bytes starts with a half byte c. If c <= 8, its c leading half bytes are zero; otherwise its c - 8 leading
+    An integer of eight half bytes starts with a half byte c. If c <= 8, its c leading half bytes are zero; otherwise its c - 8 leading
     half bytes are ones. The other half bytes follow, lowest first. A trailing half byte of zero fills the last byte.
 
     Parameters
@@ -71,9 +72,9 @@ def unpack_integers(data, start, stop, out):
 def find_summits(mz, intensity, offsets, summits, counts):
     """Find the peaks of profile spectra.
 
-    Points are divided into segments where the signal is zero or the m/z step is more than three times the previous one, or more than
-    `WIDEST_STEP`. A point is a summit if on both sides in its segment the signal falls below `VALLEY` times its height before it exceeds
-    it.
+    Segments end at points of zero intensity, and before m/z steps larger than `WIDEST_STEP` or three times the previous step. A point is a
+    summit if, on each side within its segment, the intensity falls below `VALLEY` times that of the point before it exceeds that of the
+    point.
 
     Parameters
     ----------

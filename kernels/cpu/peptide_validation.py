@@ -1,6 +1,6 @@
-"""Validation of index columns from disk, so that no index in them is out of bounds.
+"""Validation of columns of an index from disk, so that no array index in them is out of bounds.
 
-Other kernels rely on these checks, since bounds checks in their inner loops would be slow.
+Other kernels rely on this validation, since bounds checks in their inner loops would be slow.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ __all__ = ["peptides_are_valid"]
 
 @njit(nogil=True, cache=True)
 def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, first, last, first_occurrence, last_occurrence):
-    """Return True if the peptides `first:last` of a dictionary, and a range of its lists, are within bounds.
+    """Return True if the peptides `first:last` of a dictionary, and a range of its occurrence lists, are within bounds.
 
-    Requirements: ascending masses without NaN, lengths within bounds and within the residues after each position, no more missed
-    cleavages than bonds, no symbol after Z, at least one position in each list, and all positions within the residues.
+    Requirements: ascending masses without NaN; lengths within their limits and within the residues after each position; no more missed
+    cleavages than bonds; no symbol after Z; at least one position in each list; all positions within the residues.
 
     Parameters
     ----------

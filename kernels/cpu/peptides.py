@@ -1,9 +1,10 @@
-"""Digestion of proteins into the inverted index of peptides (enumerate, bucket by mass, sort, merge duplicates), and decoy sequences.
+"""Digestion of proteins to the inverted index of peptides (enumeration, buckets by mass, sorting, merging), and decoy sequences.
 
-The index is that of Li's thesis, chapter 3: a dictionary of distinct peptides in order of mass, each with a pointer into inverted lists.
-The enumeration runs twice. The first pass counts peptides in mass buckets (the pre-calculation of Li 2014), from which runs of buckets with
-about equal counts are formed. The second pass writes each peptide into its run. Runs fit the cache, are sorted in parallel, and any range
-of them can be built separately.
+The index is that of Li's thesis, chapter 3: a dictionary of distinct peptides in order of mass, each with a pointer to an inverted list of
+positions.
+The enumeration runs twice. The first pass counts peptides in mass buckets (the pre-calculation of Li 2014), which are combined to runs
+(sequences of buckets) with about equal counts. The second pass writes each peptide to its run. Runs fit the cache and are sorted in
+parallel, and any range of runs can be built separately.
 
 Masses are integers of 1e-9 Da here: sums of integers do not depend on their order, so that equal peptides have equal masses.
 """
@@ -34,7 +35,7 @@ _UNKNOWN_MASS = -1
 
 @njit(nogil=True, cache=True)
 def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_of_bucket, cursor, fill, entries):
-    """Enumerate the peptides of proteins `first_protein:last_protein`; count them in runs of mass buckets, or write them there.
+    """Enumerate the peptides of the proteins `first_protein:last_protein`; count them in runs of mass buckets, or write them there.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
     run_of_bucket : (buckets,) int64
         Run of each bucket; negative for ignored buckets.
     cursor : (runs,) int64
-        When counting, the number of peptides of each run, which is increased; when writing, the next index of each run, which is advanced.
+        When counting, number of peptides of each run, which is increased; when writing, next index of each run, which is advanced.
     fill
         False to count, True to write the entries.
     entries
@@ -125,7 +126,8 @@ def _compare_peptides(residues, mass, signature, position, length, i, j):
 def merge_peptides(residues, first_decoy, order, entries, dictionary):
     """Merge the occurrences of each peptide; return the number of distinct peptides.
 
-    Two peptides are equal if their masses, 64-bit signatures and residues are. Residues are compared only for equal signatures, so that
+    Two peptides are equal if their masses, 64-bit signatures and residues are equal. Residues are compared only for equal signatures, so
+    that
     collisions do not merge different peptides.
 
     Parameters
@@ -133,11 +135,11 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
     first_decoy
         Position from which all residues are decoys.
     order
-        (n,) int64, peptides sorted by mass and by signature without its lowest SIGNATURE_TAIL bits; sorted completely in place.
+        (n,) int64, peptides sorted by mass and by signature without its lowest SIGNATURE_TAIL bits; completely sorted in place.
     entries
         n entries from `digest_proteins`.
     dictionary
-        `PeptideDictionary`, output, with space for n peptides. Missed cleavages are those of the first occurrence.
+        `PeptideDictionary`, output, with space for n peptides. The number of missed cleavages is that of the first occurrence.
     """
     mass, signature, position, length, flags, symbols = entries
     out_mass, out_position, out_length, out_flags, out_residue_set, out_pointer, out_occurrence = dictionary

@@ -1,4 +1,4 @@
-"""Peptidoforms (peptides with an arrangement of variable modifications): numbering, counts by mass, and lists in order of mass."""
+"""Peptidoforms (peptides with an arrangement of variable modifications): numbers, counts by mass, and lists sorted by mass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CODE_BITS = 63
 
 
 def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays) -> PeptidoformCode:
-    """Return the numbering of candidates of these peptides and modifications.
+    """Return the code that numbers the candidates of the given peptides and modifications.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slo
 
 @njit(nogil=True, cache=True)
 def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_forms, n_residues):
-    """Count the peptidoforms of peptides `first:last` by total mass, in buckets of `bucket_width` dalton, to plan an index.
+    """Count the peptidoforms of the peptides `first:last` by mass, in buckets of `bucket_width` dalton, to plan an index.
 
     Counts are added to `n_forms` (b,) int64; the numbers of bonds of these peptidoforms, which are the postings of each ion series, are
     added to `n_residues` (b,) int64. The first and last buckets include lighter and heavier peptidoforms.
@@ -79,7 +79,7 @@ def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_for
 
 @njit(nogil=True, cache=True)
 def arrangements_of(peptides, modifications, c, first, last, out):
-    """Write the number of peptidoforms of each peptide `first:last` with combination `c` into `out` (last - first,) int64."""
+    """Write the number of peptidoforms of each of the peptides `first:last` with combination `c` to `out` (last - first,) int64."""
     sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_workspace(peptides, modifications)
     for peptide in range(first, last):
         out[peptide - first] = _count_arrangements(

@@ -1,7 +1,8 @@
-"""Postings of a fragment-ion index: (ion, peptidoform) pairs in order of mass, built and searched by threads.
+"""Postings of a fragment-ion index: (ion, peptidoform) pairs sorted by mass, built and searched by threads.
 
-`proteoscope.kernels.layouts` describes the arrays. Peptidoforms adjacent in mass form a chunk, so that a chunk's counters stay in a
-core's cache, and its postings, which many queries visit in turn, in the CPU's shared cache.
+`proteoscope.kernels.layouts` describes the arrays. Peptidoforms with adjacent masses form a chunk, so that the counters of a chunk stay in
+the cache of a
+core, and its postings, which many queries visit in turn, in the shared cache of the CPU.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from proteoscope.kernels.layouts import (
 __all__ = ["BIN_SHIFT", "build_chunks", "empty_index", "search_chunks"]
 
 BIN_SHIFT = 16
-"""Bits of a key below its bin, stored in `FragmentIndexArrays.key`: bins of an eighth of a dalton; narrower ones are no faster."""
+"""Number of bits of a key below its bin, stored in `FragmentIndexArrays.key`: bins are an eighth of a dalton.
+
+Narrower ones are no faster.
+"""
 
 _LONGEST = 64
 _DIGIT_BITS = 8
@@ -47,7 +51,7 @@ def empty_index(
     *,
     bin_shift: int = BIN_SHIFT,
 ) -> FragmentIndexArrays:
-    """Return an index of the peptidoforms from `list_peptidoforms`, with space for the postings from `build_chunks`."""
+    """Return an index of the peptidoforms from `list_peptidoforms`, with space for the postings that `build_chunks` writes."""
     code = peptidoform_code(peptides, modifications)
     n_chunks = -(-len(form_mass) // PEPTIDOFORMS_OF_CHUNK)
     peptide = (form_codes >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
@@ -69,9 +73,9 @@ def empty_index(
 
 @njit(nogil=True, cache=True)
 def build_chunks(peptides, modifications, settings, code, index, first, last, stop):
-    """Write the postings of chunks `first:last` into an index from `empty_index`. `code` is from `peptidoform_code`.
+    """Write the postings of the chunks `first:last` to an index from `empty_index`; `code` is from `peptidoform_code`.
 
-    Stops between two chunks once `stop` (1,) uint8 is set.
+    The function ends between two chunks once `stop` (1,) uint8 is set.
 
     The ions are sorted by radix (Knuth, volume 3, section 5.2.5): by the digits of a key below its bin, then by the bin.
     """
@@ -97,7 +101,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_ions(chunk, peptides, modifications, settings, code, index, workspace, shift, base, key, form):
-    """Write keys and peptidoforms of the ions of a chunk, in order of peptidoforms; return their number."""
+    """Write keys and peptidoforms of the ions of a chunk, in the order of peptidoforms; return their number."""
     sites, n_sites, slot_modification, slot_choice, slot_site = workspace
     n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
     n, slots, previous = 0, np.int64(0), np.int64(-2)
@@ -216,7 +220,7 @@ def _new_workspace(segments, tables, bins):
 def search_chunks(index, segments, windows, tables, code, settings, first, last, hits, stop):
     """Search the queries `first:last` in an index; update their best candidates, histograms and numbers of candidates.
 
-    `segments` and `windows` (q, e, 2) belong to these queries only, so that row 0 is query `first`; `hits`, `IndexHits`, has rows for all
+    Row 0 of `segments` and `windows` (q, e, 2) belongs to query `first`; `hits` (`IndexHits`) has rows for all
     queries, and at most 256 bins. Queries without peaks have no candidates. `stop` (1,) uint8 ends the search.
     """
     histogram, n_candidates = hits.histogram, hits.n_candidates
@@ -264,7 +268,7 @@ def _find(chunk, index, target):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _visit(chunk, index, segments, first, last, workspace):
-    """Add the weights of a query's segments to the counters of the peptidoforms with ions in them."""
+    """Add the weights of a query's segments to the counters of the peptidoforms that have ions in them."""
     begin, end, counter, form = workspace.begin, workspace.end, workspace.counter, index.form
     # Do all searches before visiting postings, so that their memory accesses overlap.
     for s in range(first, last):
@@ -279,7 +283,7 @@ def _visit(chunk, index, segments, first, last, workspace):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear_outside(windows, start, stop, counter):
-    """Zero the counters of peptidoforms outside all windows; return the range that encloses the others, in whole groups."""
+    """Set the counters of peptidoforms outside all windows to 0; return the range, in complete groups, that encloses the others."""
     first, done = -1, 0
     for e in range(windows.shape[0]):
         low, high = max(start, windows[e, 0]) - start, min(stop, windows[e, 1]) - start
@@ -296,10 +300,10 @@ def _clear_outside(windows, start, stop, counter):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, workspace, hits):
-    """Add the scores of the peptidoforms `low:high` (whole groups) of a chunk to the histogram and the best candidates of query q.
+    """Add the scores of the peptidoforms `low:high` (complete groups) of a chunk to the histogram and the best candidates of query q.
 
-    Each step handles a whole block, which the compiler vectorises; only groups with a sufficient score are processed one by one. There are
-    four histograms, since increments of the same bin wait for each other.
+    Each step processes a whole block with vector instructions; only groups with a sufficient score are processed one by one. There are
+    four histograms, since successive increments of the same bin would wait for each other.
     """
     counter, of_counts, score = workspace.counter, workspace.of_counts, workspace.score
     bin_of, good, counts = workspace.bin, workspace.good, workspace.histogram
@@ -342,7 +346,7 @@ def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimu
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _keep(q, score, number, best):
-    """Insert a candidate into the best of query q: higher scores first, then lower numbers."""
+    """Insert a candidate into the best candidates of query q: by descending score, then by ascending number."""
     k = best.score.shape[1]
     place = k
     while place > 0 and (

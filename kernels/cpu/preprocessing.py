@@ -16,21 +16,21 @@ _CORRELATION_HEIGHT = 50.0
 
 
 class PreprocessingRules(NamedTuple):
-    """Selection and weights of peaks.
+    """Rules for the selection and the weights of peaks.
 
     Attributes
     ----------
     peaks_per_window, window_width
-        Number of most intense peaks in each window of that width (thomson).
+        Number of most intense peaks that are retained in each window of width `window_width` (thomson).
     removal_width
         Peaks within this distance (thomson) of the precursor, or of its charge-reduced forms (electron transfer), are removed; 0 removes
         none.
     tolerance_absolute, tolerance_relative
         Fragment tolerance, for finding isotope peaks.
     deisotope
-        True to remove a peak one isotope spacing (for charge 1 or 2) above a more intense peak that explains it.
+        True to remove a peak that is one isotope distance (for charge 1 or 2) above a more intense peak that explains it.
     transform
-        Transformation of intensities, one of the TRANSFORM constants.
+        Transformation of intensities: one of the TRANSFORM constants.
     minimum_mz
         Peaks with a lower m/z are removed.
     """
@@ -54,13 +54,14 @@ def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules
     peaks
         `PeakArrays`, as read.
     precursor_mz, precursor_charge : (n,) float64
-        Precursor m/z in thomson, and charge, int64, 0 if unknown.
+        Precursor m/z in thomson, and precursor charge, int64, 0 if unknown.
     rules
         `PreprocessingRules`.
     out_count : (n,) int64
         Output; number of retained peaks.
     out_mz, out_weight, out_correlation
-        Output, written at the input's offsets. The squared weights of a spectrum sum to 1; the correlation weights are Comet's: square
+        Output, written at the offsets of the input. The squared weights of a spectrum sum to 1; the correlation weights are those of Comet:
+        square
         roots, scaled to 50 in each of ten equal windows.
     """
     offsets, mz, intensity = peaks

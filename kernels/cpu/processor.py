@@ -1,4 +1,4 @@
-"""The CPU with some of its threads, as a `proteoscope.kernels.device.Device`."""
+"""CPU with a number of threads, as a `proteoscope.kernels.device.Device`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOK_SECONDS = 0.1  # seconds between two checks for a cancel
 
 
 class Processor:
-    """CPU threads of this machine. Kernels release the interpreter lock, so that all threads run in parallel."""
+    """CPU threads of this machine; kernels release the interpreter lock, so that all threads run in parallel."""
 
     name = "cpu"
     kernels = "cpu"
@@ -24,10 +24,11 @@ class Processor:
         self.threads = max(1, threads)
 
     def run(self, work: Callable[[int, int, StopFlag], None], partitions: Iterable[Partition], first: int) -> Generator[int, None, None]:
-        """Compute parts in parallel; together they contain every item from `first` on once.
+        """Compute partitions in parallel, which together contain every item from `first` on once.
 
-        `work(first, last, stop)` takes about a tenth of a second; if it may take longer, it checks the flag and stops when that is
-        set, which a cancel and the closing of the generator do.
+        `work(first, last, stop)` should take about a tenth of a second; if it may take longer, it must end when the flag `stop` is set,
+        which
+        happens on cancellation and when the generator is closed.
 
         Yields
         ------

@@ -1,6 +1,7 @@
 """Rasterisation of triangles and points.
 
-Triangles that face the viewer are drawn with a depth buffer and interpolated colours. Points are drawn as the most frequent group in each
+Triangles that face the viewer are drawn with a depth buffer and interpolated colours. Points are drawn as the colour of the most frequent
+group in each
 pixel, or as dots.
 """
 
@@ -16,22 +17,22 @@ _MINIMUM_AREA = 1e-9  # twice the area, in square pixels, below which a triangle
 
 @njit(nogil=True, cache=True)
 def draw_triangles(x, y, depth, colour, triangles, image, nearest):
-    """Draw triangles into `image`.
+    """Draw triangles into an image.
 
     Parameters
     ----------
     x, y : (v,) float32
-        Pixels from the upper left corner of the image.
+        Coordinates of the vertices in pixels from the upper left corner of the image.
     depth : (v,) float32
-        Larger is nearer.
+        Depth of the vertices; larger values are nearer.
     colour : (v, 3) float32
-        Colours, 0 to 255.
+        Colours of the vertices, 0 to 255.
     triangles : (t, 3) uint32
         Corners, counter-clockwise for triangles that face the viewer. Other triangles and those with a NaN are not drawn.
     image : (height, width, 3) uint8
-        Updated.
+        Image, which is updated.
     nearest : (height, width) float32
-        Updated; depth of the nearest surface.
+        Depth of the nearest surface in each pixel, which is updated.
     """
     height, width = nearest.shape
     for t in range(len(triangles)):
@@ -69,21 +70,22 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
 
 @njit(nogil=True, cache=True)
 def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
-    """Count the points of each group in each pixel, write the pixel of each point, and return the number of visible points.
+    """Count the points of each group in each pixel, write the pixel of each point; return the number of visible points.
 
     Parameters
     ----------
     x, y : (n,) float32
-        Coordinates.
+        Coordinates of the points.
     group : ndarray of uint8, shape (n,)
+        Group of each point.
     is_shown : (g,) bool
         True for visible groups.
     x_range, y_range : (float, float)
-        Coordinates at the left and right, and at the bottom and top edge.
+        Coordinates at the left and right edge, and at the bottom and top edge.
     pixel : (n,) int32
-        Output; row-major pixel index of each point, -1 if outside or hidden.
+        Output; row-major index of the pixel of each point, -1 if outside or hidden.
     counts : (height, width, g) uint16
-        Output, initially 0; saturates.
+        Output, initially 0; counts saturate.
     """
     height, width, _ = counts.shape
     across, up = width / (x_range[1] - x_range[0]), height / (y_range[1] - y_range[0])
@@ -100,14 +102,14 @@ def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
 
 @njit(nogil=True, cache=True)
 def shade_counts(counts, shades, picture):
-    """Set the shade of each pixel to the most frequent group of its points (the last among equals), by the number of points.
+    """Set the shade of each pixel by the most frequent group of its points (the last of equally frequent ones) and the number of points.
 
     Parameters
     ----------
     counts : (height, width, g) uint16
         From `count_points`.
     shades : (g, k) uint32
-        Shades of a group for 0, 1, ... points; the last for more.
+        Shades of a group for 0, 1, … points; the last shade is for more points.
     picture : (height, width) uint32
         Output.
     """
@@ -125,13 +127,14 @@ def shade_counts(counts, shades, picture):
 
 @njit(nogil=True, cache=True)
 def draw_dots(pixel, group, shades, radius, picture):
-    """Draw a dot in the last shade of its group for each point; later groups are in front.
+    """Draw a dot for each point in the last shade of its group; later groups are in front.
 
     Parameters
     ----------
     pixel
         See `count_points`.
     group : ndarray of uint8, shape (n,)
+        Group of each point.
     radius
         Radius of a dot in pixels.
     shades, picture

@@ -1,4 +1,4 @@
-"""Smith-Waterman by matrix rows for one pair: score and directions for the trace-back.
+"""Smith-Waterman by matrix rows for one pair of sequences: scores, and directions for the trace-back.
 
 The recurrence is that of `proteoscope.kernels.cpu.lanes`. A row is computed in vectors of columns.
 """
@@ -41,16 +41,16 @@ _SUBJECT_GOES_ON, _QUERY_GOES_ON = 4, 8
 
 
 class RowArrays(NamedTuple):
-    """A subject and the state between two matrix rows; w is the subject's length rounded up to whole vectors.
+    """Subject, and state between two matrix rows; w is the length of the subject rounded up to whole vectors.
 
     Attributes
     ----------
     profile
-        (codes * w,), aligned; score of each code with each residue of the subject, then negative padding.
+        (codes * w,), aligned; score of each code with each residue of the subject, followed by negative padding.
     decay
         (lanes,), aligned; ``(lane + 1) * extending``, at most the maximum of the dtype.
     h_rows
-        (2, 1 + w); row `i % 2` holds a zero and then H of row i - 1.
+        (2, 1 + w); row `i % 2` contains a zero and then H of row i - 1.
     f_row
         (w,), aligned; F of the next row.
     """
@@ -62,7 +62,7 @@ class RowArrays(NamedTuple):
 
 
 def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> RowArrays:
-    """Return the state of a subject before the first row of `score_rows`, in numbers of a bit width."""
+    """Return the state before the first row of `score_rows` for a subject, in numbers of the given bit width."""
     number, lanes, n_symbols = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
     width = -(-len(subject) // lanes) * lanes
     profile, decay, f_row = aligned(n_symbols * width, number), aligned(lanes, number), aligned(width, number)
@@ -74,9 +74,9 @@ def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> Row
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def score_rows(query, rows, opening, extending, first_row, last_row, best, target, directions, keeps_directions):
-    """Compute rows of one pair's matrix: scores, the best cell, and directions.
+    """Compute rows of the matrix of a pair: scores, the best cell, and directions.
 
-    Rows belong to the query and columns to the subject. A call continues where the previous call stopped. Along a row, E is the running
+    Rows belong to the query and columns to the subject. A call continues where the previous call stopped. Along a row, E is the cumulative
     maximum of gaps opened before, minus `extending` per cell; it is computed by a parallel prefix scan (Hillis and Steele 1986). The dtype
     of `rows` must hold the best score.
 
@@ -85,13 +85,13 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
     query : (m,) int64
         Residue codes.
     rows
-        `RowArrays` with the state after the row before `first_row`.
+        Subject with the state after the row before `first_row`.
     opening, extending
-        Cost of a gap's first residue, and of each further one.
+        Cost of the first residue of a gap, and of each further residue.
     best : (3,) int64
-        Best score so far, its row and its column; ties are resolved by the first cell in row order. Updated.
+        Best score so far, with its row and column; of equal scores, the first cell in row order. Updated.
     target
-        Best score of the pair, if known; rows after the one that reaches it are not computed.
+        Best score of the pair, if known; rows after the row that reaches it are not computed.
     directions : (rows, w) uint8
         Output if `keeps_directions`; see `trace_back`.
     """
@@ -155,7 +155,7 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def trace_back(directions, first_row, place, steps):
-    """Follow an alignment from its end backwards through the rows in `directions`.
+    """Follow an alignment backwards from its end, through the rows in `directions`.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def trace_back(directions, first_row, place, steps):
         Row and column of the cell to continue from, last step (0 for none), and number of written steps; updated. The alignment starts
         before row or column 0, or where the score is zero.
     steps : uint8
-        Output, from the end of the alignment: 1 two residues, 2 subject residue only, 3 query residue only.
+        Output, from the end of the alignment: 1 two residues, 2 residue of the subject only, 3 residue of the query only.
 
     Returns
     -------

@@ -1,11 +1,11 @@
-"""Scores of a peptidoform with a spectrum; theoretical ions are computed on the fly and never stored.
+"""Scores of a peptidoform with a spectrum; theoretical ions are computed when needed and never stored.
 
 The spectral dot product is that of Li 2014 (BMC Bioinformatics 15:121): the sum over theoretical fragment ions of the weight of the
 matching peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore that of X!Tandem
 (Fenyö & Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008).
 
 Scores are bit-identical on all devices: sums have a fixed order or integer terms, and logarithms and powers are those of
-`proteoscope.kernels.cpu.elementary`. Compiled without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
+`proteoscope.kernels.cpu.elementary`. Functions are compiled without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ CORRELATION_HALF_WINDOW = 75
 AROUND = 2 * CORRELATION_HALF_WINDOW
 XCORR_OF_SUM = 0.005 / (AROUND * CORRELATION_UNITS)
 NONE = 255
-"""Marks a slot without a modification."""
+"""Value of a slot without a modification."""
 _LONGEST = 64
 _WORD = 32  # bits
 PEPTIDES_AT_ONCE = 256
-"""Number of peptides filtered together by modification combination."""
+"""Number of peptides that are filtered together by modification combination."""
 FORMS_AT_ONCE = 16
 """Number of peptidoforms that are prepared, looked up and scored together."""
 _ROUNDING = 1e-12  # maximum relative rounding error of a mass
 NEEDS_ROOTS = tuple(kind.needs_roots for kind in SCORE_KINDS)
 NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
-"""Flags of each score from `proteoscope.kernels.score_kinds.ScoreKind`."""
+"""Flag of each score from `proteoscope.kernels.score_kinds.ScoreKind`."""
 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _reach(settings):
-    """Return the coefficients (a, b) of the m/z distance a + b m within which a peak at m can match.
+    """Return the coefficients (a, b) of the m/z distance a + b m within which an ion can match a peak at m.
 
     An ion at t matches a peak at m if abs(m - t) <= absolute + relative t, up to t = (m + absolute) / (1 - relative)
     = m + (absolute + relative m) / (1 - relative), and less for t below m. An exact comparison follows; rounding must not miss any match.
@@ -81,9 +81,9 @@ def _reach(settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _index_peaks(mz, low, high, settings, words, first_peak):
-    """Set a bit for each bin within a peak's tolerance; return the first bin after all set bits.
+    """Set a bit for each bin within the tolerance of a peak; return the first bin after all set bits.
 
-    `first_peak` gets, for each word with set bits, the first peak that can match in it. Other words, and words after the returned bin,
+    For each word with set bits, `first_peak` is set to the first peak that can match in it. Other words, and words after the returned bin,
     are not written.
     """
     if low == high:
@@ -119,9 +119,9 @@ def _correlation_bin(mz, settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _correlation_vector(mz, weight, low, high, settings, vector):
-    """Write SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
+    """Write SEQUEST's spectrum: heights minus the mean of the 150 bins around each bin (Eng 2008, equation 6).
 
-    Values are multiplied by 150 and in units of heights, so that they and their sums are integers. Returns the first bin after all
+    Values are multiplied by 150 and in units of heights, so that values and sums are integers. Returns the first bin after all
     non-zero bins; later bins are not written. The last element of `vector` is not a bin.
     """
     if low == high:
@@ -145,9 +145,9 @@ def _correlation_vector(mz, weight, low, high, settings, vector):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, exponent):
-    """Return the kernel spectral dot product: sums over windows of consecutive ions of a series, raised to a power.
+    """Return the kernel spectral dot product (KSDP): sums over windows of consecutive ions of a series, raised to a power.
 
-    `root` holds square roots of a spectrum's peak weights, starting at peak `first_peak`.
+    `root` contains square roots of a spectrum's peak weights, from peak `first_peak` on.
     """
     before = (window - 1) // 2
     after = window - 1 - before
@@ -172,13 +172,13 @@ def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, expone
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _find_roots(weight, low, high, exponent, root):
-    """Write the roots of the weights of the peaks `low:high`, as used by KSDP, to `root`."""
+    """Write the roots of the weights of the peaks `low:high`, for KSDP, to `root`."""
     for i in range(low, high):
         root[i - low] = power(np.float64(weight[i]), 1.0 / exponent)
 
 
 class IndexedSpectrum(NamedTuple):
-    """Range `low:high` of a spectrum's peaks, and the ends of its bit table and XCorr vector."""
+    """Range `low:high` of a spectrum's peaks, and ends of its bit table and XCorr vector."""
 
     low: int
     high: int
@@ -188,7 +188,7 @@ class IndexedSpectrum(NamedTuple):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
-    """Index the peaks of a spectrum in the workspace: its bit table and, on request, XCorr's vector and KSDP's roots."""
+    """Prepare the workspace for a spectrum: bit table of peaks and, if requested, XCorr's vector and KSDP's roots."""
     low, high = spectra.offsets[s], spectra.offsets[s + 1]
     edge, vector_edge = _index_peaks(spectra.mz, low, high, settings, scratch.words, scratch.first_peak), 0
     if with_vector:
@@ -200,7 +200,7 @@ def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def list_rows(settings, charges, rows):
-    """Prepare the rows of ions, one per series and charge; return their number and that of N-terminal rows, which come first.
+    """List the rows of ions, one per series and charge; return their number, and the number of N-terminal rows, which come first.
 
     The ions of row r are ``start + rows.sign[r] * sum`` for the mass sums from the N-terminus. `start` is ``rows.start[r]`` for N-terminal
     series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for others.
@@ -220,7 +220,7 @@ def list_rows(settings, charges, rows):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _start(row, n_n_rows, total, rows):
-    """Return the start of a row's ions, see `list_rows`; the first `n_n_rows` rows are N-terminal."""
+    """Return the `start` of a row's ions (see `list_rows`); the first `n_n_rows` rows are N-terminal."""
     if row < n_n_rows:
         return rows.start[row]
     return (total + rows.series[row]) / rows.charge[row] + rows.protons[row]
@@ -228,7 +228,7 @@ def _start(row, n_n_rows, total, rows):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def sum_masses(masses, length, n_term, c_term, forms, f):
-    """Write the peptidoform with these residue masses to index `f` of `forms`."""
+    """Write the peptidoform with the given residue masses to index `f` of `forms`."""
     total = n_term
     for i in range(length):
         total += masses[i]
@@ -238,7 +238,7 @@ def sum_masses(masses, length, n_term, c_term, forms, f):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f):
-    """Write the unmodified form of a peptide to index `f` of `forms`, with the residue masses `code_mass`."""
+    """Write the unmodified form of a peptide to index `f` of `forms`; `code_mass` contains the residue masses."""
     total = n_term
     for i in range(length):
         total += code_mass[residues[position + i]]
@@ -248,16 +248,16 @@ def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _close_form(length, total, forms, f):
-    """Pad the block after the last ion of peptidoform `f`, and store its other properties."""
+    """Fill the block after the last ion of peptidoform `f`, and store its other properties."""
     fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
     forms.total[f], forms.length[f] = total, length
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
-    """Set the bits of ions that may match a peak in ``forms.bits[f, row]``.
+    """Set the bits of those ions in ``forms.bits[f, row]`` that may match a peak.
 
-    Return True if any bit is set, and, with `use_vector`, the sum of XCorr's vector over all ions.
+    Return True if any bit is set and, with `use_vector`, the sum of XCorr's vector over all ions.
 
     All look-ups of a peptidoform are vectorised without branches, since most ions match no peak.
     """
@@ -282,10 +282,11 @@ def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Match the ions found by `look_up_ions`; return the numbers of matched N- and C-terminal ions and the spectral dot product.
+    """Match the ions that `look_up_ions` found; return the numbers of matched N- and C-terminal ions and the spectral dot product.
 
-    An ion matches the peak with the largest weight within the tolerance. With `keep`, `matched_peak` (rows, length - 1) of the workspace
-    gets the peak of each ion, or -1; columns count from the terminus of the series.
+    An ion matches the peak with the largest weight within the tolerance. With `keep`, the peak of each ion, or -1, is written to
+    `matched_peak`
+    (rows, length - 1) of the workspace; columns count from the terminus of the series.
     """
     forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
     mz, weight = spectra.mz, spectra.weight
@@ -336,7 +337,7 @@ def hyperscore(count_n, count_c, dot):
 
 
 class Matched(NamedTuple):
-    """Match of a peptidoform with a spectrum, from which scores are computed.
+    """Match of a peptidoform and a spectrum, from which scores are computed.
 
     The score is 0 if no ion matches, unless it needs the correlation.
 
@@ -372,7 +373,7 @@ def spectral_dot_product(matched, settings):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def kernel_spectral_dot_product(matched, settings):
-    """See `kernel_dot_product`."""
+    """Return the kernel spectral dot product of a match (see `kernel_dot_product`)."""
     return kernel_dot_product(
         matched.peak, matched.root, matched.first_peak, matched.n_rows, matched.n_ions, settings.ksdp_window, settings.ksdp_power
     )
@@ -380,18 +381,18 @@ def kernel_spectral_dot_product(matched, settings):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def hyperscore_of_match(matched, settings):
-    """See `hyperscore`."""
+    """Return the hyperscore of a match (see `hyperscore`)."""
     return hyperscore(matched.count_n, matched.count_c, matched.dot)
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def cross_correlation(matched, settings):
-    """Return XCorr (Eng 2008)."""
+    """Return the XCorr of a match (Eng 2008)."""
     return matched.correlation * XCORR_OF_SUM
 
 
 def _choice(code: int) -> Any:
-    """Return the compiled function of (score number, match, settings) for the scores from number `code`."""
+    """Return the compiled function of (score number, match, settings) for the scores with numbers from `code` on."""
     score_function = globals()[SCORE_KINDS[code].on_processor]
     if code + 1 == len(SCORE_KINDS):
         return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: score_function(matched, settings))
@@ -407,11 +408,11 @@ def _choice(code: int) -> Any:
 
 
 score_of = _choice(0)
-"""Return a score of a match, by its number in `SCORE_KINDS`."""
+"""Function that returns a score of a match, given its number in `SCORE_KINDS`."""
 
 
 class IonRows(NamedTuple):
-    """Rows of ions; see `list_rows`."""
+    """Rows of ions (see `list_rows`)."""
 
     charge: NDArray[np.float64]
     protons: NDArray[np.float64]
@@ -421,12 +422,12 @@ class IonRows(NamedTuple):
 
 
 class Peptidoforms(NamedTuple):
-    """A batch of f peptidoforms; batches avoid stalls between the steps.
+    """Batch of f peptidoforms; processing batches avoids stalls between the steps.
 
     Attributes
     ----------
     sums, total
-        (f, longest) mass sums from the N-terminus, and (f,) total masses.
+        (f, longest) cumulative masses from the N-terminus, and (f,) total masses.
     bits
         (f, rows) bit masks of ions that may match a peak.
     site, modification
@@ -468,7 +469,7 @@ class Scratch(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def new_scratch(settings, n_modifications, slots, with_vector, most):
-    """Return a workspace for spectra of at most `most` peaks (only KSDP needs the limit); XCorr needs `with_vector`."""
+    """Return a workspace for spectra of at most `most` peaks (a limit that only KSDP needs); XCorr needs `with_vector`."""
     absolute, relative = _reach(settings)
     n_words = np.int64((settings.maximum_mz + absolute + relative * settings.maximum_mz) / settings.bin_width) // _WORD + 2
     n_bins = np.int64(settings.maximum_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
@@ -506,7 +507,7 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def maximum_peaks(spectra, spectrum, first, last):
-    """Return the maximum number of peaks of the spectra of the rows `first:last`."""
+    """Return the maximum number of peaks of the spectra in the rows `first:last` of `spectrum`."""
     most = 0
     for row in range(first, last):
         most = max(most, spectra.offsets[spectrum[row] + 1] - spectra.offsets[spectrum[row]])

@@ -44,12 +44,12 @@ class SpectrumSearch:
     device
         CPU whose threads search.
     peptides, modifications, settings
-        Bundles of `proteoscope.kernels.layouts`.
+        Tuples of arrays of `proteoscope.kernels.layouts`.
 
     Attributes
     ----------
     candidates_of_partition
-        Candidates that one thread scores in about a tenth of a second, the time between two steps of progress.
+        Number of candidates that one thread scores in about a tenth of a second, the time between two steps of progress.
     """
 
     candidates_of_partition = CANDIDATES_OF_PARTITION
@@ -58,9 +58,10 @@ class SpectrumSearch:
         self._device, self._peptides, self._modifications, self._settings = device, peptides, modifications, settings
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
-        """Write the number of unmodified peptides in the mass windows of each query `first:last`, over all combinations and isotope errors.
+        """Write the number of unmodified peptides in the mass windows of each of the queries `first:last` to `out`.
 
-        `out` (q,) int64, output. This is the pre-calculation of Li 2014: queries are divided into partitions of equal sums.
+        The number is summed over all combinations and isotope errors; `out` has shape (q,), int64. This is the pre-calculation of Li 2014:
+        queries are divided into partitions of equal sums.
         """
 
         def count(begun: int, stop: int, flag: StopFlag) -> None:
@@ -73,9 +74,9 @@ class SpectrumSearch:
     def search_queries(
         self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
     ) -> Generator[int, None, None]:
-        """Score every candidate of the queries `first:last` and store the best of each, replacing their rows of `hits`.
+        """Score every candidate of the queries `first:last`; store the best of each query in its row of `hits`.
 
-        Candidates of a query are the peptides, with any allowed combination of variable modifications, whose mass agrees with the query's
+        Candidates of a query are the peptides, with any allowed combination of variable modifications, whose mass matches the query mass
         at one of the isotope errors.
 
         Yields the end of the finished range a few times a second; all rows of `hits` before it are written. Closing the generator stops the
@@ -86,7 +87,7 @@ class SpectrumSearch:
         UnsupportedSearchError
             If the search exceeds the limits of the device.
         DeviceError
-            If the device fails. Rows from the last yielded end are undefined.
+            If the device fails. Rows from the last yielded end on are undefined.
         """
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)

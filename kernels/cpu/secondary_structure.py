@@ -1,8 +1,9 @@
 """Secondary structure of protein chains in three states: 0 coil, 1 helix, 2 strand.
 
-With backbone atoms, by hydrogen bonds (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637, with later changes of their program: a residue has
-its two best acceptors, and only residues with Cα within 9 Å are considered); DSSP's H, G and I are helix, E and B strand. With Cα only, by
-the distances between five successive ones (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
+With backbone atoms, states follow from hydrogen bonds (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637, with later changes of their
+program: a
+residue has its two best acceptors, and only residues with Cα within 9 Å are considered); DSSP's H, G and I are helix, E and B strand. With
+Cα only, states follow from the distances between five successive ones (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _MAXIMUM_LOOKED_AT = 20_000
 """Maximum number of residues within 9 Å along x that are compared with a residue. Capsids have thousands; the limit bounds the time for
 files with all atoms at one point."""
 _MAXIMUM_NEAR = 256
-"""Maximum number of following residues within reach; proteins have fewer than thirty."""
+"""Maximum number of following residues within the maximum distance; proteins have fewer than thirty."""
 _PARALLEL, _ANTIPARALLEL = 1, 2
 _BULGE_SHORT, _BULGE_LONG = 3, 6
 
 
 @njit(nogil=True, cache=True)
 def _hydrogens(backbone, is_joined, is_proline):
-    """Return (r, 1, 3) positions of the hydrogen of each N, 1 Å from it, opposite to the preceding C=O; NaN if unknown."""
+    """Return the position of the hydrogen at each N, (r, 1, 3): 1 Å from N, opposite to the preceding C=O; NaN if unknown."""
     hydrogen = np.full((len(backbone), 1, 3), np.nan)
     for i in range(1, len(backbone)):
         if is_joined[i - 1] and not is_proline[i]:
@@ -48,14 +49,14 @@ def _hydrogens(backbone, is_joined, is_proline):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _apart(atoms, i, a, j, b):
-    """Return the distance (Å) of atom `a` of residue `i` from atom `b` of residue `j`."""
+    """Return the distance (Å) of atom `a` of residue `i` and atom `b` of residue `j`."""
     x, y, z = atoms[i, a, 0] - atoms[j, b, 0], atoms[i, a, 1] - atoms[j, b, 1], atoms[i, a, 2] - atoms[j, b, 2]
     return np.sqrt(x * x + y * y + z * z)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _keep_bond(donor, acceptor, backbone, hydrogen, partner, energy):
-    """Store the bond from N-H of `donor` to O=C of `acceptor` if it is one of the donor's two strongest."""
+    """Store the hydrogen bond from N-H of `donor` to O=C of `acceptor` if it is one of the donor's two strongest."""
     if np.isnan(hydrogen[donor, 0, 0]):
         return
     x, y, z = hydrogen[donor, 0, 0], hydrogen[donor, 0, 1], hydrogen[donor, 0, 2]
@@ -84,7 +85,7 @@ def _is_bond(donor, acceptor, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _bridge(b, e, joined, partner, energy):
-    """Return the kind of bridge between the residues `b` and `e`, 0 for none."""
+    """Return the kind of bridge between the residues `b` and `e`; 0 for none."""
     n = len(joined)
     if b < 1 or e < 1 or b + 1 >= n or e + 1 >= n:
         return 0
@@ -104,7 +105,7 @@ def _bridge(b, e, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _near_pairs(x, y, z, place, last, neighbours):
-    """Write the rows after `place` (rows are sorted by x) within reach of it to `neighbours`; return their number."""
+    """Write the rows after `place` (rows are sorted by x) within the maximum distance of it to `neighbours`; return their number."""
     count = 0
     reach = _CA_DISTANCE * _CA_DISTANCE
     for q in range(place + 1, last):
@@ -121,7 +122,7 @@ def _near_pairs(x, y, z, place, last, neighbours):
 
 @njit(nogil=True, cache=True)
 def _find_bridges(first, second, joined, partner, energy):
-    """Return pairs of residues `i < j` that form a bridge, and its kind, (k, 3) int64, sorted by i, then j."""
+    """Return pairs of residues `i < j` that form a bridge, and the kind of bridge, (k, 3) int64, sorted by i, then by j."""
     result = np.empty((64, 3), np.int64)
     n_found = 0
     for p in range(len(first)):
@@ -143,7 +144,7 @@ def _find_bridges(first, second, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _mark_strands(bridges, number, block, states):
-    """Mark residues of bridges, and of a bulge between two ladders of one kind, as strand."""
+    """Set the residues of bridges, and of a bulge between two ladders of one kind, to strand."""
     # Ladders: i from first to last, j from low to high.
     first, last = bridges[:, 0].copy(), bridges[:, 0].copy()
     low, high = bridges[:, 1].copy(), bridges[:, 1].copy()
@@ -192,7 +193,10 @@ def _mark_strands(bridges, number, block, states):
 
 @njit(nogil=True, cache=True)
 def _mark_helices(joined, partner, energy, states):
-    """Mark helices: two successive turns of one stride. α (stride 4) precedes strands; 3-10 replaces only coil, π only coil or α."""
+    """Set helices, which are two successive turns of one stride.
+
+    α (stride 4) takes precedence over strands; 3-10 replaces only coil, π only coil or α.
+    """
     n = len(joined)
     breaks_before = np.zeros(n + 1, np.int64)
     for i in range(n):
@@ -217,7 +221,7 @@ def _mark_helices(joined, partner, energy, states):
 
 @njit(nogil=True, cache=True)
 def states_by_hydrogen_bonds(backbone, is_proline, chain_offsets):
-    """Return the secondary structure by hydrogen bonds.
+    """Return the secondary structure of each residue, from hydrogen bonds.
 
     Parameters
     ----------
@@ -226,7 +230,7 @@ def states_by_hydrogen_bonds(backbone, is_proline, chain_offsets):
     is_proline : (r,) bool
         True for residues without a hydrogen to donate.
     chain_offsets : (n + 1,) int64
-        Starts of chains; bonds cross chains, helices and ladders do not.
+        Starts of chains; bonds may connect chains, helices and ladders do not.
 
     Returns
     -------
@@ -302,9 +306,10 @@ def _fits(distances, wanted, tolerance):
 
 @njit(nogil=True, cache=True)
 def states_by_distances(position):
-    """Return the secondary structure of one chain by Cα distances.
+    """Return the secondary structure of each residue of one chain, from Cα distances.
 
-    A residue is helix or strand if all six distances among it and two residues on either side agree with those of a helix within 2.1 Å, or
+    A residue is helix or strand if all six distances between it and two residues on either side agree with those of a helix within 2.1 Å,
+    or
     of a strand within 1.42 Å.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Input of a fragment-ion index search: key ranges of queries, peptidoforms in precursor windows, and tables from counters to scores."""
+"""Input of a fragment-ion index search: key ranges of queries, peptidoforms in precursor windows, and tables of scores by counter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 HEAVIEST_END = 100.0
-"""Upper bound of the mass (Da) that an ion series adds to the residues."""
+"""Upper limit of the mass (Da) that an ion series adds to the residues."""
 LAST_KEY = (1 << 32) - 1
 _LONGEST = 64
 _MAXIMUM_MATCHES = 255  # maximum number of matches from one end that a counter can store
@@ -41,7 +41,7 @@ _MAXIMUM_DOT = (1 << 16) - 1  # maximum weight sum that a counter can store
 
 
 def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
-    """Return why these cannot be searched with a fragment index, or ''."""
+    """Return why the given search cannot use a fragment index; '' if it can."""
     if SCORE_KINDS[settings.score].in_index is None:
         return "the score is not a sum over matching ions"
     if settings.minimum_matched_ions < 1:
@@ -70,7 +70,7 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
 
 
 def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
-    """Return the integer units per unit of weight: the largest power of two for which no dot product overflows a counter.
+    """Return the number of integer units per unit of weight: the largest power of two for which no dot product overflows a counter.
 
     A peak matches at most one ion per series and charge, and a peptide has at most 62 ions of each; the sum of 62 weights is at most the
     square root of 62 times their sum of squares (Cauchy-Schwarz).
@@ -84,7 +84,7 @@ def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
 
 @njit(nogil=True, cache=True)
 def _largest_sum(offsets, weight, n):
-    """Return an upper bound of the sum of n peaks of a spectrum."""
+    """Return an upper limit of the sum of the n largest peaks of a spectrum."""
     largest = 0.0
     for s in range(len(offsets) - 1):
         total, squares = 0.0, 0.0
@@ -116,9 +116,9 @@ def make_segments(spectra, queries, settings, tables, first, last):
     """Return the segments of the queries `first:last` as a tuple of the columns of `SegmentArrays`.
 
     An ion at m/z t matches a peak at m if abs(m - t) <= absolute + relative t. The t axis is divided at the ends of the tolerances, and
-    each interval belongs to the peak with the largest weight that covers it, as in the exhaustive search. With fragment charge z an ion at
-    t has the neutral mass z (t - proton). A key that spans two intervals belongs to the one of larger weight, so that no ion is counted
-    twice or omitted; the exact scores of the best candidates correct the excess.
+    each interval belongs to the peak with the largest weight that covers it, as in the exhaustive search. With fragment charge z, an ion at
+    t has the neutral mass z (t - proton). A key in two intervals belongs to the interval with the larger weight, so that no ion is counted
+    twice or omitted; exact scoring of the best candidates corrects the excess.
     """
     n, most = last - first, 0
     for q in range(first, last):
@@ -137,7 +137,7 @@ def make_segments(spectra, queries, settings, tables, first, last):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, high, weight):
-    """Write the segments of one spectrum for fragments of charge `z`; return the total number so far."""
+    """Write the segments of a spectrum for fragments of charge `z`; return the total number of segments so far."""
     mz = spectra.mz
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
     begin, end = first_peak, first_peak  # indices of the next peak whose tolerance range starts, and whose tolerance range ends
@@ -183,7 +183,7 @@ def precursor_windows(
 ) -> NDArray[np.int64]:
     """Return the disjoint ranges of peptidoforms in the mass windows of the queries `first:last`, (q, e, 2) int64, by isotope error.
 
-    Isotope errors are in descending order, so that windows ascend; peptidoforms in two windows belong to the larger error.
+    Isotope errors are in descending order, so that windows ascend; peptidoforms in two windows belong to that of the larger error.
     """
     mass = queries.mass[first:last]
     windows = np.zeros((len(mass), len(settings.isotope_errors), 2), np.int64)
@@ -200,5 +200,5 @@ def precursor_windows(
 
 
 def empty_best(n: int, limit: int) -> BestArrays:
-    """Return space for the best `limit` candidates of n queries."""
+    """Return empty arrays for the best `limit` candidates of n queries."""
     return BestArrays(np.full((n, limit), -np.inf, np.float32), np.full((n, limit), -1, np.int64))

@@ -1,8 +1,9 @@
 """Localisation of a mass shift in a peptide: scores of all sites from two look-ups of the spectrum.
 
-With the shift on residue p, N-terminal fragments up to p - 1 and C-terminal ones after p are unshifted, all others shifted. The ions of two
-peptidoforms thus suffice, with the shift on the first and on the last residue: each ion of any other site is an ion of one of them, and
-adjacent sites differ by one bond. A terminal shift gives the same fragments as one of the terminal residue.
+With the shift on residue p, N-terminal fragments up to p - 1 and C-terminal fragments after p are unshifted, all others are shifted. The
+ions
+of two peptidoforms thus suffice, with the shift on the first and on the last residue: each ion of any other site is an ion of one of them,
+and adjacent sites differ by one bond. A shift at a terminus gives the same fragments as one at the terminal residue.
 
 Sites are distinguished only by the ions between them. If a true ion is matched with probability r, and an absent one matches a peak by
 chance with probability c, then for n ions, k of them matched, the odds of a site are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with equal
@@ -10,7 +11,8 @@ n and equal priors
 
     P(site) = R^k / sum over sites of R^k,    R = r (1 - c) / (c (1 - r)).
 
-r is estimated from the best site, (k + 1) / (n + 2), and c from the peaks' tolerances. CPU only, since candidates are few.
+r is estimated from the best site, (k + 1) / (n + 2), and c from the tolerances of the peaks. There is no GPU version, since candidates are
+few.
 """
 
 from __future__ import annotations
@@ -42,14 +44,14 @@ _TIE = 1e-9  # sites whose scores differ by less are indistinguishable by the sp
 
 
 class ShiftSettings(NamedTuple):
-    """Shifts to try.
+    """Settings that determine which shifts are considered.
 
     Attributes
     ----------
     lowest, highest
         Range of shifts, dalton.
     isotope_lead
-        Minimum score difference by which a shift with an isotope error must exceed the shift alone.
+        Minimum score advantage of a shift with an isotope error over the shift alone.
     usual : (u,) float64
         Common shifts, dalton, ascending; for these, an isotope error is accepted at an equal score.
     """
@@ -61,7 +63,7 @@ class ShiftSettings(NamedTuple):
 
 
 class PlacedArrays(NamedTuple):
-    """Results by candidate of each query (q, k): hyperscores without and with a shift at the best site, -inf for none.
+    """Results for each candidate of each query (q, k): hyperscores without and with a shift at the best site, -inf for none.
 
     Attributes
     ----------
@@ -81,7 +83,7 @@ class PlacedArrays(NamedTuple):
 
 
 class ShiftsToPlace(NamedTuple):
-    """n matches with a shift: `spectrum` (index), `charge` and `peptide` (index), (n,) int64; `shift` (n,) float64, dalton."""
+    """Matches (n) with a shift: `spectrum` (index), `charge` and `peptide` (index), (n,) int64; `shift` (n,) float64, dalton."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -90,9 +92,9 @@ class ShiftsToPlace(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """Matched ions and weights of the N- and C-terminal series by bond, (2, bonds), without and with the shift in the fragment.
+    """Matched ions and their weights at each bond for the N- and C-terminal series, (2, bonds), without and with the shift in the fragment.
 
-    `score` and matched ions `counts` of each site are derived from them.
+    `score` and the numbers of matched ions `counts` of each site are derived from these.
     """
 
     stays: NDArray[np.int64]
@@ -105,7 +107,7 @@ class _Sides(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Return the numbers of matched N- and C-terminal ions and the dot product of a peptidoform."""
+    """Return the numbers of matched N- and C-terminal ions, and the dot product, of a peptidoform."""
     sum_masses(base, length, n_term, c_term, scratch.forms, 0)
     look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
     return match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
@@ -113,7 +115,7 @@ def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra
 
 @njit(nogil=True, cache=True)
 def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_counts, c_dots):
-    """Count the matched N-terminal and C-terminal ions of the last scored peptidoform by bond."""
+    """Add the matched N-terminal and C-terminal ions of the last scored peptidoform to the counts and dot products of each bond."""
     n_counts[: length - 1], n_dots[: length - 1], c_counts[: length - 1], c_dots[: length - 1] = 0, 0.0, 0, 0.0
     for row in range(n_rows):
         for i in range(length - 1):
@@ -152,7 +154,7 @@ def _place(length, sides):
 
 @njit(nogil=True, cache=True)
 def _chance(spectra, low, high, settings):
-    """Return the probability that an ion matches a peak by chance: the fraction of the spectrum's range covered by tolerances."""
+    """Return the probability that an ion matches a peak by chance: the fraction of the spectrum's range within tolerances."""
     covered = 0.0
     for i in range(low, high):
         covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * spectra.mz[i])
@@ -175,7 +177,7 @@ def _new_sides():
 
 @njit(nogil=True, cache=True)
 def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides):
-    """Score the shift at each site; return the best site, from 0. `base` are the residue masses."""
+    """Score the shift at each site; return the best site, from 0; `base` contains the residue masses."""
     n_term, c_term, weight = peptides.n_term_mass, peptides.c_term_mass, spectra.weight
     base[0] += shift
     _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
@@ -197,7 +199,7 @@ def _is_usual(shift, tolerance, usual):
 
 @njit(nogil=True, cache=True)
 def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first, last, placed, stop):
-    """Score candidates of the queries `first:last` without and with their mass shift.
+    """Score the candidates of the queries `first:last` without and with their mass shift.
 
     A candidate is scored without the shift if the mass difference is within the precursor tolerance of an isotope error. It is scored with
     the shift, for each isotope error and site, if the shift exceeds the tolerance and is allowed by `shifts` (`ShiftSettings`).
@@ -267,7 +269,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
 
 @njit(nogil=True, cache=True)
 def score_places(spectra, matches, peptides, settings, first, last, out_score, out_probability, stop):
-    """Score each site of the rows `first:last` of `ShiftsToPlace` and compute site probabilities.
+    """Score each site of the rows `first:last` of `ShiftsToPlace`, and compute the probabilities of the sites.
 
     Parameters
     ----------

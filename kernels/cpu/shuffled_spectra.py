@@ -1,9 +1,9 @@
-"""Decoy spectra with shuffled residues and moved fragment peaks (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
+"""Decoy spectra, in which residues are shuffled and fragment peaks moved (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
 
-Decoys estimate the number of false matches only if they resemble other spectra as much as real spectra do. Most of what spectra of
-different peptides share is not sequence-specific: immonium ions, two-residue ions, remaining precursor, and peaks of other molecules. A
-peak is therefore moved only if it is explained by a b, y, c or z ion and hardly by anything else: peaks below 300 Th and near the
-precursor stay, as do losses, isotopes and a ions, whose many positions explain other peaks by accident.
+Decoys estimate the number of false matches only if they resemble other spectra as much as real spectra do. Most peaks that spectra of
+different peptides have in common are not sequence-specific: immonium ions, two-residue ions, remaining precursor, and peaks of other
+molecules. A peak is therefore moved only if it is explained by a b, y, c or z ion and hardly by anything else: peaks below 300 Th and
+near the precursor are not moved, nor are losses, isotopes and a ions, whose many positions explain other peaks by chance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["MOVED_SERIES", "ShuffledPeptides", "move_peaks", "shuffle_residues"]
 
 MOVED_SERIES = "bycz"
 _END_MASS = np.array([0.0, 0.0, 17.02654910112, -16.01872406889])
-"""Mass (Da) of the ions without their residues; for C-terminal ions also without water."""
+"""Masses (Da) that ion series add to residues; for C-terminal ions without water."""
 _TRIES = 16
 _SAME_MASS = 0.02  # dalton
 _PROTON, _WATER, _ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378
@@ -38,7 +38,7 @@ def _random(state):
 
 @njit(nogil=True, cache=True)
 def shuffle_residues(masses, offsets, seeds, first, last, out):
-    """Shuffle the residues of the peptides `first:last`, except for the last one of each.
+    """Shuffle the residues of the peptides `first:last`, except for the last residue of each peptide.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
     offsets : (n + 1,) int64
         Range of each peptide in `masses`.
     seeds : (n,) uint64
-        The same seed and residues give the same order.
+        Seed of each peptide; the same seed and residues give the same order.
     out
         Output, like `masses`: of 16 orders, the one with the fewest N-terminal fragments of unchanged mass.
     """
@@ -70,7 +70,7 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
 
 
 class ShuffledPeptides(NamedTuple):
-    """Peptides of n spectra, original and shuffled; dalton.
+    """Peptides of n spectra, original and shuffled; masses in dalton.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class ShuffledPeptides(NamedTuple):
     n_terminal, c_terminal : (n,) float64
         Masses of modifications at the termini.
     has_series : (n, 4) bool
-        True for the series of `MOVED_SERIES` that each spectrum has.
+        True for those of the series `MOVED_SERIES` that each spectrum has.
     """
 
     offsets: NDArray[np.int64]
@@ -94,7 +94,7 @@ class ShuffledPeptides(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _fragments(masses, shuffled, n_terminal, total, most, has_series, place, shift):
-    """Write m/z of the ions of the series, with up to `most` charges, and the m/z differences of the shuffled peptide's ions."""
+    """Write the m/z of the ions of a peptide with up to `most` charges, and the m/z differences of the shuffled peptide's ions."""
     count, prefix_mass, other = 0, n_terminal, n_terminal
     for i in range(len(masses) - 1):
         prefix_mass += masses[i]
@@ -126,7 +126,7 @@ def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, 
     tolerance_absolute, tolerance_relative
         Fragment tolerance.
     out_mz, out_intensity
-        Output, like those of the peaks, in order of m/z.
+        Output, like `peaks.mz` and `peaks.intensity`, sorted by m/z.
     """
     peak_offsets, mz, intensity = peaks
     offsets, masses, shuffled, n_terminal, c_terminal, has_series = peptides
