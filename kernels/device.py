@@ -1,8 +1,8 @@
-"""Protocol of devices (CPU and GPU) and their kernel packages.
+"""Protocol of devices (CPU and GPU), and access to their kernel packages.
 
 `proteoscope.kernels.cpu` and `proteoscope.kernels.cuda` have the same classes and functions. The first argument of a class is the
 device. Methods are generators that yield their progress every tenth of a second or two, so that the caller can check for cancellation and
-measure speeds. Closing a generator stops the work.
+measure speeds. Closing a generator stops the computation.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from proteoscope import kernels
 __all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "backend_module", "stop_flag"]
 
 StopFlag: TypeAlias = NDArray[np.uint8]
-"""(1,) uint8 that kernels read while they run: 0 to continue, 1 to stop immediately."""
+"""Flag, (1,) uint8, that kernels read while they run: 0 to continue, 1 to stop immediately."""
 
 
 class DeviceError(RuntimeError):
-    """Raised if the device fails or a kernel does not compile; the work must be repeated on another device."""
+    """Exception: the device fails, or a kernel does not compile; the computation must be repeated on another device."""
 
 
 class DeviceMemoryError(DeviceError):
-    """Raised if the device has not enough free memory; a smaller batch may fit."""
+    """Exception: the device has not enough free memory; a smaller batch may fit."""
 
 
 class UnsupportedSearchError(DeviceError):
-    """Raised if the search exceeds a fixed limit of the device's kernels, named in the message; the CPU has no limits."""
+    """Exception: the search exceeds a fixed limit of the device's kernels, which the message names; the CPU has no such limits."""
 
 
 class Device(Protocol):
-    """A CPU with a number of threads, or a GPU.
+    """CPU with a number of threads, or GPU.
 
     Attributes
     ----------
     name
         Display name, such as "cpu" or "cuda:0".
     kernels
-        Name of its subpackage of `proteoscope.kernels`, "cpu" or "cuda"; '' for a device of another machine.
+        Name of the device's subpackage of `proteoscope.kernels`, "cpu" or "cuda"; '' for a device of another machine.
     is_processor
-        True for the CPU, which shares memory with the caller and threads with the work for GPUs.
+        True for the CPU, which uses the memory and threads that the caller needs too.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Device(Protocol):
 
 
 def backend_module(device: Device, module: str) -> ModuleType:
-    """Import and return the kernel module of this name for a device."""
+    """Import and return the kernel module with a name for a device."""
     result: ModuleType = getattr(kernels.cuda if device.kernels == "cuda" else kernels.cpu, module)
     return result
 

@@ -32,7 +32,7 @@ DICTIONARY_TYPES: dict[str, type[np.generic]] = {
 
 
 class DigestionRules(NamedTuple):
-    """Rules of digestion. Masses are int64, in units of 1e-9 Da.
+    """Rules of digestion; masses are int64 in units of 1e-9 Da.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class DigestionRules(NamedTuple):
     required_ends
         2 for specific, 1 for semi-specific, 0 for non-specific digestion.
     maximum_missed
-        Missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
+        Maximum number of missed cleavages within a peptide (counted but not limited for non-specific digestion).
     minimum_length, maximum_length
         Limits of the peptide length in residues.
     clip_methionine
@@ -81,10 +81,11 @@ class PeptideEntries(NamedTuple):
     position : uint32
         Position of the first residue.
     length : uint8
+        Number of residues.
     flags : uint8
-        Bits 0 and 1: the peptide is at the N- and C-terminus of a protein; from bit 2: number of missed cleavages.
+        Bits 0 and 1: the peptide is at the N- and the C-terminus of a protein; from bit 2 on: number of missed cleavages.
     letters : uint32
-        Bit k is set if residue k occurs.
+        Bit k is set if the k-th capital occurs among the residues.
     """
 
     mass: NDArray[np.int64]
@@ -96,7 +97,7 @@ class PeptideEntries(NamedTuple):
 
     @classmethod
     def empty(cls, n: int) -> PeptideEntries:
-        """Return space for n entries."""
+        """Return entries with space for n peptides."""
         columns: list[NDArray] = [np.empty(n, kind) for kind in _ENTRY_TYPES]
         return cls(*columns)
 
@@ -107,14 +108,14 @@ class PeptideEntries(NamedTuple):
 
 
 class PeptideDictionary(NamedTuple):
-    """Distinct peptides in order of mass, and lists of their positions.
+    """Distinct peptides sorted by mass, with lists of their positions.
 
     Attributes
     ----------
     mass : float64
-        Dalton.
+        Mass, Da.
     position, length, flags, letters
-        As in `PeptideEntries`; the position is that of the first occurrence, and the terminus bits of all occurrences are combined.
+        Meaning as in `PeptideEntries`; the position is that of the first occurrence, and the terminus bits of all occurrences are combined.
     pointer : int64
         Start of each peptide's positions in `occurrence` (o,) uint32, where they ascend.
     """
@@ -129,18 +130,18 @@ class PeptideDictionary(NamedTuple):
 
     @classmethod
     def empty(cls, n: int) -> PeptideDictionary:
-        """Return space for n peptides and positions."""
+        """Return a dictionary with space for n peptides and positions."""
         columns: list[NDArray] = [np.empty(n, kind) for kind in DICTIONARY_TYPES.values()]
         return cls(*columns)
 
 
 class KnownSites(NamedTuple):
-    """Modifications annotated in databases at residues of proteins.
+    """Modifications that databases list at residues of proteins.
 
     Attributes
     ----------
     position, modification : (s,) uint32
-        Residue (of all proteins) and modification (uint8), in order of both, without duplicates.
+        Residue (in all proteins) and index of the modification (uint8), sorted by both, without duplicates.
     place : (m,) int64
         Position rule of each modification, as in `proteoscope.kernels.layouts.ModificationArrays`: only peptides that start (1, 3) or end
         (2, 4) with the residue may carry it, or all peptides (0).
@@ -178,14 +179,14 @@ class KnownFormRules(NamedTuple):
 
 
 class FormSources(NamedTuple):
-    """Input for listing peptidoforms with known modifications.
+    """Inputs for listing peptidoforms with known modifications.
 
     Attributes
     ----------
     dictionary
         `PeptideDictionary`, whose `pointer` is (n + 1,).
     residues
-        (r,) uint8, residues of the proteins; from `first_decoy` of decoys, whose modifications do not apply to target peptides.
+        (r,) uint8, residues of the proteins; from `first_decoy` on those of decoys, whose modifications do not apply to target peptides.
     """
 
     dictionary: PeptideDictionary
@@ -196,7 +197,7 @@ class FormSources(NamedTuple):
 
 
 class KnownForms(NamedTuple):
-    """n peptidoforms with known modifications.
+    """Peptidoforms (n) with known modifications.
 
     Attributes
     ----------
@@ -205,7 +206,7 @@ class KnownForms(NamedTuple):
     mass
         (n,) float64, dalton.
     site, modification
-        (n, s) uint8, as a row of `proteoscope.kernels.layouts.PeptideArrays.known_site` and `known_modification`.
+        (n, s) uint8, in the layout of `proteoscope.kernels.layouts.PeptideArrays.known_site` and `known_modification`.
     """
 
     peptide: NDArray[np.int64]
@@ -215,6 +216,6 @@ class KnownForms(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, maximum_modifications: int) -> KnownForms:
-        """Return space for n peptidoforms."""
+        """Return arrays with space for n peptidoforms."""
         shape = n, maximum_modifications
         return cls(np.empty(n, np.int64), np.empty(n), np.empty(shape, np.uint8), np.empty(shape, np.uint8))

@@ -4,9 +4,10 @@ Definition. An alignment of a read with a reference pairs bases in order. Consec
 in both count separately. The score is the sum of the matrix over pairs, minus ``gap_open + k * gap_extend`` for each gap of k bases. The
 optimum is the highest score of all alignments that the mode allows with at most `maximum_gaps` gaps.
 
-Ties are resolved identically on every device: the alignment that ends first in the reference, then first in the read (mode LOCAL), then the
-one with the fewest gaps, then the one found by tracing back from the end, where each step is the first that preserves the score of: start
-of the alignment, a pair, an unpaired read base, an unpaired reference base. A gap ends as soon as that preserves the score.
+Ties are resolved identically on every device: by the alignment that ends first in the reference, then first in the read (mode LOCAL), then
+by
+the fewest gaps, then by tracing back from the end, where each step is the first of these that preserves the score: start of the alignment,
+a pair, an unpaired base of the read, an unpaired base of the reference. A gap ends as soon as that preserves the score.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ part of the reference, with a positive score.
 SINGLE_PASS = 2, 64
 """References of up to twice the read and 64 bases are traced in one pass."""
 N_SYMBOLS = 31
-"""Number of symbol codes."""
+"""Number of codes of symbols."""
 MAXIMUM_GAPS = 30
 NO_ALIGNMENT = -(1 << 31)
-"""The score of a pair that has no alignment."""
+"""Score of a pair that has no alignment."""
 
 
 class Sequences(NamedTuple):
@@ -62,7 +63,7 @@ class GapRules(NamedTuple):
     gap_open, gap_extend
         Gap costs, at least 0; a gap of k symbols costs ``gap_open + k * gap_extend``.
     maximum_gaps
-        At most `MAXIMUM_GAPS`.
+        Maximum number of gaps, at most `MAXIMUM_GAPS`.
     mode
         PREFIX, WITHIN or LOCAL.
     seed_length
@@ -83,11 +84,11 @@ class GapRules(NamedTuple):
 
     @property
     def maximum_gain(self) -> int:
-        """Highest score of a pair, or 0."""
+        """Highest score of a pair of symbols, or 0."""
         return max(0, int(self.matrix.max(initial=0)))
 
     def maximum_loss(self, pattern_length: Any) -> Any:
-        """Return the maximum amount by which the best score of reads of these lengths can be below 0.
+        """Return the maximum amount by which the best score of reads of the given lengths can be below 0.
 
         All bases may be unpaired or, without gaps, mismatched.
         """
@@ -95,7 +96,7 @@ class GapRules(NamedTuple):
 
 
 class Alignments(NamedTuple):
-    """Alignments, one row per (reference, read) pair, all int32.
+    """Alignments as columns, one row per (reference, read) pair, all int32.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class Alignments(NamedTuple):
 
     @classmethod
     def none(cls, n: int, maximum_gaps: int) -> Alignments:
-        """Return `n` pairs without alignments."""
+        """Return `n` rows without alignments."""
         import numpy as np  # imported here: `MAXIMUM_GAPS` is needed to list parameters without loading NumPy
 
         places = np.full((5, n), -1, np.int32)
@@ -129,10 +130,11 @@ class Alignments(NamedTuple):
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:
-    """Return the bits needed for the scores of reads up to this length with any reference: 16 or 32, or 0 if 32 do not suffice.
+    """Return the number of bits for the scores of reads up to the given length with any reference: 16 or 32, or 0 if 32 do not suffice.
 
-    Impossible cells have the smallest number, to which sums add less than the gain of a whole read. The best alignment scores at least as
-    much as all read bases unpaired or mismatched, and its prefixes at least that minus the gain.
+    Impossible cells have the smallest number, to which sums add less than the gain of a whole read. The score of the best alignment is at
+    least that of
+    all read bases unpaired or mismatched, and its prefixes have at least this score minus the gain.
     """
     gain = longest_pattern * rules.maximum_gain
     return next((bits for bits in (16, 32) if rules.maximum_loss(longest_pattern) + 2 * gain < 2 ** (bits - 1) - 1), 0)
@@ -143,7 +145,8 @@ def windows(
 ) -> NDArray[np.int64]:
     """Return the first position in the reference, (n,), at which an alignment with end `text_end` and score `score` can start.
 
-    Pairs gain at most the matrix's maximum per read base; the excess over the score can pay for unpaired reference bases. 0 in mode PREFIX.
+    Each base of the read gains at most the maximum of the matrix; the excess over the score can compensate unpaired reference bases. The
+    result is 0 in mode PREFIX.
     """
     import numpy as np  # parameters are described without loading NumPy
 

@@ -1,4 +1,4 @@
-"""Layouts and arithmetic of k-means that both backends share.
+"""Layouts and arithmetic of k-means that both backends use.
 
 Points and weights are integers, so that sums over clusters are exact in any order; comparisons use float64 expressions in a fixed order.
 Labels, sums and centroids are thus identical on every device and for every division of the items.
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 NEVER, AT_THE_END, IN_PARTS = range(3)
-"""When an assignment reports sums: never, for all items at its end, or whenever its end advances."""
+"""Time at which an assignment reports sums: never, for all items at its end, or whenever its end advances."""
 POINTS_OF_RUN = 256
 """Number of points per chunk; reports end with a chunk."""
 LOW_BITS = 21
@@ -58,9 +58,10 @@ class PointSums(NamedTuple):
 
 
 class VectorTerms(NamedTuple):
-    """Terms of each centroid for the value ``dot(x, sum) * factor - square`` of a vector x.
+    """Terms of each centroid in the value ``dot(x, sum) * factor - square`` of a vector x.
 
-    `factor` is 2 / count and `square` the squared length of the centroid, both (k,) float64. Empty clusters have the value minus infinity.
+    `factor` is 2 / count, and `square` is the squared length of the centroid, both (k,) float64. Empty clusters have the value minus
+    infinity.
     """
 
     factor: NDArray[np.float64]
@@ -68,7 +69,7 @@ class VectorTerms(NamedTuple):
 
 
 class VectorSums(NamedTuple):
-    """Sums of the sparse vectors of each of k clusters. As centroids: the sums divided by the counts.
+    """Sums of the sparse vectors of each of k clusters; as centroids, the sums divided by the counts.
 
     Attributes
     ----------
@@ -88,7 +89,7 @@ class VectorSums(NamedTuple):
         return self
 
     def terms(self) -> VectorTerms:
-        """Return both terms of each centroid's value."""
+        """Return both terms of the value of each centroid."""
         k = len(self.counts)
         clusters = self.keys % k
         high, low = self.sums >> LOW_BITS, self.sums & ((1 << LOW_BITS) - 1)
@@ -100,13 +101,13 @@ class VectorSums(NamedTuple):
         return VectorTerms(np.where(self.counts > 0, 2.0 / n, 0.0), np.where(self.counts > 0, whole / n / n, np.inf))
 
     def of(self, clusters: NDArray[np.bool_]) -> VectorSums:
-        """Return the sums with only the selected clusters, (k,) bool; others are empty."""
+        """Return the sums of the selected clusters, (k,) bool; other clusters are empty."""
         chosen = clusters[self.keys % len(self.counts)]
         return VectorSums(self.keys[chosen], self.sums[chosen], np.where(clusters, self.counts, 0))
 
 
 class Assigned(NamedTuple):
-    """Progress of an assignment: `end`, and, if reported, the sums of the items since the last report."""
+    """Progress of an assignment: `end`, and, if reported, the sums of the items since the previous report."""
 
     end: int
     sums: Any = None
@@ -134,7 +135,7 @@ class Rounds(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Result of an iteration for a range of items: sums, and number of changed labels; labels are updated in place."""
+    """Result of an iteration over a range of items: sums, and number of changed labels; labels are updated in place."""
 
     sums: Any
     changed: int
@@ -146,11 +147,11 @@ class Assigner(Protocol):
     def assign(
         self, centroids: Any, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int, reporting: int
     ) -> Generator[Assigned, None, None]:
-        """See there."""
+        """Assign items to the nearest centroids (see `proteoscope.kernels.cpu.k_means.PointMeans.assign`)."""
 
 
 def total_sums(parts: Sequence[Any]) -> Any:
-    """Return the total of several parts."""
+    """Return the sum of several partial sums."""
     if len(parts) == 1:
         return parts[0]
     counts = np.sum([part.counts for part in parts], axis=0)
@@ -165,7 +166,7 @@ def total_sums(parts: Sequence[Any]) -> Any:
 
 
 def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
-    """Return the centroids of the sums; empty clusters retain their old centroid."""
+    """Return the centroids of the sums; empty clusters retain their old centroids."""
     empty = sums.counts == 0
     if not empty.any():
         return sums.centroids()
@@ -175,7 +176,7 @@ def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
 
 
 def movement(old: Any, new: Any) -> float:
-    """Return the total movement of centroids: the sum of squared distances."""
+    """Return the total movement of centroids: the sum of squared distances between old and new ones."""
     if isinstance(old, VectorSums):
         k = len(old.counts)
         before, after = (part.sums / part.counts[part.keys % k] for part in (old, new))
@@ -230,7 +231,7 @@ def tally_through_host(
     labels : (n,) int32
         Output.
     is_labelled
-        True if `labels` are from the previous iteration; otherwise those are recomputed.
+        True if `labels` are those of the previous iteration; otherwise these are computed again.
 
     Yields
     ------
@@ -252,14 +253,14 @@ def tally_through_host(
 def rounds_through_host(
     search: Assigner, centroids: Any, labels: NDArray[np.int32], rounds: int, tolerance: float
 ) -> Generator[int, None, Rounds]:
-    """Iterate, with centroids computed from the sums of each iteration.
+    """Iterate; centroids are computed on the host from the sums of each iteration.
 
     Parameters
     ----------
     labels : (n,) int32
         Labels of the previous iteration, or -2; updated.
     tolerance
-        Maximum sum of squared movements of the centroids at which iterations end; 0 ends only if no label changes.
+        Maximum sum of squared movements of the centroids at which iterations end; with 0, they end only if no label changes.
 
     Yields
     ------

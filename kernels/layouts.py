@@ -1,4 +1,4 @@
-"""Arrays of the spectrum kernels, grouped by content, for CPU and CUDA.
+"""Arrays of the kernels for spectra, grouped by content, for CPU and CUDA.
 
 A tolerance is a pair (`*_absolute` in dalton or thomson, `*_relative` as a fraction): the half width at m is absolute + relative * m, so
 that ppm and Da need no branch in the kernels.
@@ -41,7 +41,7 @@ CORRELATION_UNITS = 65536.0  # per height of one: XCorr sums integers, which is 
 
 
 class PeakArrays(NamedTuple):
-    """Peaks of spectra, CSR: `mz` in thomson, ascending in each spectrum; `intensity` positive, float32 as read, float64 for means."""
+    """Peaks of spectra as CSR: `mz` in thomson, ascending in each spectrum; `intensity` positive, float32 as read, float64 for means."""
 
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
@@ -49,7 +49,7 @@ class PeakArrays(NamedTuple):
 
 
 class SpectrumArrays(NamedTuple):
-    """Preprocessed spectra: CSR peaks with m/z ascending.
+    """Preprocessed spectra as CSR; m/z ascend in each spectrum.
 
     `weight` is summed by the dot products, `correlation_weight` by XCorr (Comet's normalisation in ten windows; at most 50, rounded
     to `CORRELATION_UNITS`).
@@ -62,7 +62,7 @@ class SpectrumArrays(NamedTuple):
 
 
 class QueryArrays(NamedTuple):
-    """Queries: spectra with one assumed charge each, in order of mass."""
+    """Queries, which are spectra with one assumed charge each, sorted by mass."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -70,20 +70,20 @@ class QueryArrays(NamedTuple):
 
 
 def _nothing(kind: type[np.generic], *shape: int) -> NDArray:
-    """Return an empty read-only array like those of a memory-mapped file, so that kernels are compiled only once."""
+    """Return an empty read-only array, like those of a memory-mapped file, so that kernels are compiled only once."""
     empty = np.zeros(shape, kind)
     empty.flags.writeable = False
     return empty
 
 
 class PeptideArrays(NamedTuple):
-    """Distinct peptides in order of mass (dalton, including fixed modifications), and the residues that they refer to.
+    """Distinct peptides sorted by mass (dalton, including fixed modifications), and the residues to which they refer.
 
-    `letters` has bit k set if capital k occurs, which suffices to exclude most peptides that cannot carry a modification.
+    `letters` has bit k set if the k-th capital occurs, which suffices to exclude most peptides that cannot carry a modification.
 
-    An entry may have known modifications at its residues, which its mass includes: `known` (n,) uint32 is its row of `known_site` and
-    `known_modification` (k, s) uint8, or 0; it is empty if no entry has any. A row lists at most s sites (0 N-terminus, 1..length,
-    length + 1 C-terminus) and modifications, ordered by modification and site, then 255; row 0 is all 255. A peptide has at most s
+    A peptide may have known modifications at its residues, which its mass includes: `known` (n,) uint32 is its row of `known_site` and
+    `known_modification` (k, s) uint8, or 0; it is empty if no peptide has any. A row lists at most s sites (0 N-terminus, 1..length,
+    length + 1 C-terminus) and modifications, sorted by modification and site, then 255; row 0 is all 255. A peptide has at most s
     modifications in total.
     """
 
@@ -156,7 +156,7 @@ class ScoringSettings(NamedTuple):
 
 
 class HitArrays(NamedTuple):
-    """Best candidates of each query, best first, and scores of all candidates.
+    """Best candidates of each query, best first, and histogram of the scores of all candidates.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class HitArrays(NamedTuple):
 
 
 class MatchArrays(NamedTuple):
-    """n given matches of a spectrum, with an assumed charge, and a peptidoform.
+    """Given matches (n): a spectrum with an assumed charge, and a peptidoform.
 
     `spectrum`, `charge`, `peptide` (n,) int64; `site` and `modification` (n, s) uint8, as in `HitArrays`.
     """
@@ -198,7 +198,7 @@ class MatchArrays(NamedTuple):
 
 
 class PeptidoformCode(NamedTuple):
-    """Encoding of a candidate's number: combination, isotope error, peptide and arrangement, from high to low bits.
+    """Code of a candidate's number, which consists of combination, isotope error, peptide and arrangement, from high to low bits.
 
     A candidate's number is `((combination << ISOTOPE_BITS | e) << peptide_bits | peptide) << arrangement_bits | arrangement`, with `e` the
     row of `ScoringSettings.isotope_errors`; a peptidoform's number has `e` = 0. Numbers are in the order in which the exhaustive search
@@ -211,9 +211,9 @@ class PeptidoformCode(NamedTuple):
 
 
 class FragmentIndexArrays(NamedTuple):
-    """Fragment ions of all peptidoforms (peptides with an arrangement of variable modifications) of a mass range.
+    """Fragment ions of all peptidoforms (peptides with an arrangement of variable modifications) in a mass range.
 
-    Peptidoforms are in order of mass, in chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (ion and peptidoform) of chunk c are
+    Peptidoforms are sorted by mass, in chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (ion and peptidoform) of chunk c are
     `chunk_start[c]:chunk_start[c + 1]`, ordered by the ions' 32-bit keys: the neutral fragment mass (m/z of the singly charged ion minus a
     proton) in units of 1 / `KEYS_OF_DALTON`, rounded down.
 
@@ -228,7 +228,7 @@ class FragmentIndexArrays(NamedTuple):
     bin_start
         (c, b + 1) uint32, first posting (relative to the chunk's first) whose key >> `bin_shift` (at most 16) is not below the bin.
     key
-        (p,) uint16, low 16 bits of the key; the bin implies the others.
+        (p,) uint16, low 16 bits of the key; the bin implies the other bits.
     form
         (p,) uint16, index of the peptidoform in its chunk, with the bit `C_TERMINAL` for C-terminal ions.
     """
@@ -243,7 +243,7 @@ class FragmentIndexArrays(NamedTuple):
 
 
 class SegmentArrays(NamedTuple):
-    """Key ranges to look up in a fragment index, disjoint for each fragment charge, with peak weights.
+    """Key ranges to look up in a fragment index, disjoint for each fragment charge, with the weights of peaks.
 
     Attributes
     ----------
@@ -262,10 +262,12 @@ class SegmentArrays(NamedTuple):
 
 
 class ScoreTables(NamedTuple):
-    """Conversion of a peptidoform's counter `dot << 16 | c << 8 | n` to its float32 score, `(of_count[n] + of_count[c]) + of_dot[dot]`.
+    """Tables that convert the counter ``dot << 16 | c << 8 | n`` of a peptidoform to its float32 score.
 
-    n and c are the numbers of matched N- and C-terminal ions; dot is the sum of segment weights, with `weight_scale` units per unit of
-    weight. `of_count` (256,) float32 (zeros for the plain dot product), `of_dot` (d,) float32 for every possible dot product.
+    The score is ``(of_count[n] + of_count[c]) + of_dot[dot]``. n and c are the numbers of matched N- and C-terminal ions; dot is the sum of
+    segment weights, with `weight_scale` units per unit of weight. `of_count` (256,) float32 (zeros for the plain dot product), `of_dot`
+    (d,)
+    float32 for every possible dot product.
     """
 
     of_count: NDArray[np.float32]
@@ -274,7 +276,7 @@ class ScoreTables(NamedTuple):
 
 
 class BestArrays(NamedTuple):
-    """Best candidates of each query by the scores of `ScoreTables`, best first; ties by number.
+    """Best candidates of each query by the scores of `ScoreTables`, best first, equal ones by number.
 
     `score` (q, k) float32, or -inf; `code` (q, k) int64, numbers of candidates (`PeptidoformCode`), or -1.
     """
@@ -284,7 +286,7 @@ class BestArrays(NamedTuple):
 
 
 class IndexHits(NamedTuple):
-    """Accumulated results of a fragment index search: best candidates of each query, and scores of all candidates.
+    """Accumulated results of a search in a fragment index: best candidates of each query, and histogram of all scores.
 
     `histogram` (q, b) int32 counts candidates by score, with bins of `histogram_width`; `n_candidates` (q,) int64.
     """

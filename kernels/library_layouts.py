@@ -1,11 +1,12 @@
-"""Layouts of library search for both backends. Peaks are integers, so that sums do not depend on the order.
+"""Layouts of library search for both backends; peaks are integers, so that sums do not depend on the order.
 
 The similarity of two spectra is a sum of integer contributions of their matched peaks, from a product or a table:
 
     cosine      sum of a b / sqrt(sum of a² times sum of b²)
     entropy     sum of g(a, b) / (2 N), with g(a, b) = (a + b) log2(a + b) - a log2 a - b log2 b and weights that add up to N
 
-The second is 1 - (2 S_AB - S_A - S_B) / ln 4 of Li et al. 2021 (Nature Methods 18:1524) written out: peaks without a partner cancel.
+The second similarity is 1 - (2 S_AB - S_A - S_B) / ln 4 of Li et al. 2021 (Nature Methods 18:1524) written out: peaks that match no other
+cancel.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from numpy.typing import NDArray
 __all__ = ["COSINE_LENGTH", "ENTROPY_SCALE", "ENTROPY_TOTAL", "MOST_PEAKS", "UNITS", "Matching", "PeakLists", "Pools", "entropy_table"]
 
 UNITS = 100_000
-"""Units of m/z and of mass in a thomson and a dalton."""
+"""Number of units of m/z per thomson, and of mass per dalton."""
 MOST_PEAKS = 256
 """Maximum number of peaks of a spectrum."""
 COSINE_LENGTH = 16_384
-"""Length to which spectra are scaled for cosines: their squared weights sum to about its square."""
+"""Length to which spectra are scaled for cosines: the sum of their squared weights is about the square of it."""
 ENTROPY_TOTAL = 32_768
 """Sum of the weights of a spectrum for spectral entropy."""
 ENTROPY_SCALE = 16_384
-"""Units per bit of the entropy table; two spectra reach at most 2 * ENTROPY_TOTAL * ENTROPY_SCALE, below 2^31."""
+"""Number of units per bit of the entropy table; two spectra reach at most 2 * ENTROPY_TOTAL * ENTROPY_SCALE, below 2^31."""
 
 
 class PeakLists(NamedTuple):
-    """Peaks of n spectra, CSR.
+    """Peaks of n spectra as CSR.
 
     Attributes
     ----------
     offsets : (n + 1,) int64
-        Start of each spectrum's peaks, from 0; a spectrum has at most `MOST_PEAKS`.
+        Start of each spectrum's peaks, followed by m; a spectrum has at most `MOST_PEAKS`.
     mz : (m,) int32
-        m/z in `UNITS`, ascending in each spectrum; more than twice the tolerance apart, so that a peak has at most one partner.
+        m/z in `UNITS`, ascending in each spectrum; more than twice the tolerance apart, so that a peak matches at most one other.
     weight : (m,) uint16
         Weights, positive.
     """
@@ -48,7 +49,7 @@ class PeakLists(NamedTuple):
 
 
 class Pools(NamedTuple):
-    """References compared with each of q queries as ranges, (q, r) each.
+    """References with which each of q queries is compared, as ranges, (q, r) each.
 
     Attributes
     ----------
@@ -76,7 +77,7 @@ class Matching(NamedTuple):
     is_shifted
         True if fragments of a reference may be shifted by the mass difference.
     nearest
-        If fragments are shifted, references within this mass difference (in `UNITS`) are excluded; -1 excludes none.
+        If fragments are shifted, minimum mass difference (in `UNITS`) of references, exclusive; -1 excludes none.
     """
 
     absolute: int
@@ -88,7 +89,7 @@ class Matching(NamedTuple):
 
 
 def entropy_table() -> NDArray[np.int32]:
-    """Return x log2 x, minus a linear term that cancels in g, for integers up to 2 ENTROPY_TOTAL, int32 in 1 / `ENTROPY_SCALE`.
+    """Return x log2 x, minus a linear term that cancels in g, for integers up to 2 ENTROPY_TOTAL, as int32 in units of 1 / `ENTROPY_SCALE`.
 
     x log2(x / 2 N) is at least -2 N / (e ln 2), which fits 32 bits.
     """

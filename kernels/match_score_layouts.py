@@ -1,11 +1,12 @@
 """Definition and input of match scores of spectra (match score identification, Carroll's thesis, chapter 6) for both backends.
 
-A spectrum is a list of integer masses and the precursor mass. The shift delta is the query's precursor mass minus the candidate's. The
+A spectrum is a list of integer masses and the precursor mass. The shift delta is the precursor mass of the query minus that of the
+candidate. The
 match score of query T and candidate X is
 
     score(T, X) = |T and X| + |T and (X + delta)|,
 
-the masses before and after a modification. Only masses (also shifted ones) from 0 to below the precursor mass are counted.
+the common masses before and after a modification. Only masses (also shifted ones) from 0 to below the precursor mass are counted.
 
 The difference between the query's precursor mass and a shifted mass x + delta equals that between the candidate's precursor mass and x. The
 second term is thus computed like the first, with masses counted down from the precursors and without a shift.
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 CANDIDATES_OF_CHUNK = 1 << 16
-"""Number of candidates of a chunk; a posting is the 16-bit index of a candidate in its chunk."""
+"""Number of candidates per chunk; a posting is the 16-bit index of a candidate in its chunk."""
 
 
 class MassLists(NamedTuple):
@@ -40,7 +41,7 @@ class MassLists(NamedTuple):
     Attributes
     ----------
     offsets : (n + 1,) int64
-        Start of each list, from 0.
+        Start of each list, followed by the length of `masses`: list i is ``masses[offsets[i]:offsets[i + 1]]``.
     masses : (offsets[n],) int32
         Masses, ascending and distinct in each list.
     precursors : (n,) int32
@@ -53,7 +54,7 @@ class MassLists(NamedTuple):
 
 
 class MassRows(NamedTuple):
-    """Occurring masses in order, which maps masses to row numbers, so that masses of no candidate take no memory.
+    """Occurring masses in order, which assign row numbers to masses, so that masses of no candidate need no memory.
 
     Attributes
     ----------
@@ -80,12 +81,12 @@ class MassRows(NamedTuple):
 
 
 def check_candidates(candidates: MassLists) -> None:
-    """Check that precursors are in ascending order.
+    """Raise an error unless the precursor masses are in ascending order.
 
     Raises
     ------
     ValueError
-        If they are not.
+        If they are not in ascending order.
     """
     if np.any(candidates.precursors[1:] < candidates.precursors[:-1]):
         raise ValueError("candidates are not in ascending order of precursor")

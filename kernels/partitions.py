@@ -1,6 +1,6 @@
-"""Division of work into partitions of equal cost, from costs that are computed in advance.
+"""Division of items into partitions of equal cost, from costs that are computed in advance.
 
-This is the pre-calculation of Li (BMC Bioinformatics 2014, 15:121): prefix sums of the costs of items give partitions of nearly equal cost.
+This is the pre-calculation of Li (BMC Bioinformatics 2014, 15:121): cumulative costs of items give partitions of nearly equal cost.
 More partitions than workers, largest first, compensate for errors of the estimate.
 """
 
@@ -37,9 +37,9 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
     workers
         Number of workers.
     maximum_cost
-        Maximum cost of a partition of several items, which bounds the time between cancellation checks.
+        Maximum cost of a partition with several items, which limits the time between checks for cancellation.
     per_worker
-        Partitions per worker.
+        Number of partitions per worker.
 
     Returns
     -------
@@ -63,15 +63,18 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
 
 
 def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[float] = _ROUNDS) -> list[Partition]:
-    """Divide n items into successively smaller partitions: few, for little overhead, with small ones at the end, for an even finish.
+    """Divide n items into partitions of decreasing size.
 
-    In each round every worker gets an equal share of the larger part of the remaining items (factoring: Hummel, Schonberg & Flynn 1992).
-    A single worker gets one partition. Other parameters and the result are as in `equal_partitions`.
+    Few, for little overhead, with small ones at the end, so that workers end together.
+
+    In each round, every worker gets an equal fraction of the larger part of the remaining items (factoring: Hummel, Schonberg & Flynn
+    1992).
+    A single worker gets one partition. See `equal_partitions` for the other parameters and the result.
 
     Parameters
     ----------
     rounds
-        Share of each round, non-increasing, with any sum.
+        Relative cost of each round, non-increasing, with any sum.
     """
     n = len(cost)
     if n == 0:
@@ -85,7 +88,7 @@ def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[
 
 
 def _cuts_within(total: NDArray[np.float64], before: NDArray[np.float64], first: int, last: int, maximum_cost: float) -> list[int]:
-    """Return cuts of `first:last` into partitions of at most about `maximum_cost`; single items may exceed it."""
+    """Return positions that divide `first:last` into partitions of at most about `maximum_cost`; single items may exceed it."""
     cuts = [first]
     while cuts[-1] < last:
         reached = int(np.searchsorted(total, before[cuts[-1]] + maximum_cost, side="right"))

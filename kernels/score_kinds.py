@@ -1,6 +1,7 @@
-"""Descriptions of the scores of spectra against peptides, from which everything that depends on the score is generated.
+"""Descriptions of the scores of spectra against peptides; everything that depends on the score is derived from these.
 
-A description has the score's compiled function and GPU kernel, the properties of a spectrum that it needs in addition to matched peaks, the
+A description contains the score's compiled function and GPU kernel, the properties of a spectrum that it needs in addition to matched
+peaks, the
 settings of its chance distribution, and its names in parameters, tables, files of other formats and the methods paragraph.
 docs/developers/extending.md explains how to add a score.
 """
@@ -34,7 +35,7 @@ __all__ = [
 class IndexTerms(NamedTuple):
     """Terms of a score that a fragment-ion index can sum: contributions of the matched N- and C-terminal ions and of the dot product.
 
-    `of_count`: contribution of 0, 1, 2, … matches. `of_dot`: contribution of a dot product.
+    `of_count` returns the contribution of 0, 1, 2, … matches, `of_dot` the contribution of a dot product.
     """
 
     of_count: Callable[[Floats], Floats]
@@ -42,7 +43,7 @@ class IndexTerms(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Position of a score in lists, lower numbers first; the default is last.
+    """Position of a score in lists, lower numbers first; by default last.
 
     Attributes
     ----------
@@ -67,35 +68,35 @@ class ScoreKind(NamedTuple):
     name : str
         Value of the parameter that selects the score.
     title, formula : str
-        Title and meaning of its column.
+        Title and description of the score's column.
     on_processor, on_gpu : str
-        Function in `proteoscope.kernels.cpu.scores`, called with `Matched` and the settings, and kernel in ``sparse_search.cu``.
+        Function in `proteoscope.kernels.cpu.scores`, which is called with `Matched` and the settings, and kernel in ``sparse_search.cu``.
     histogram_width : float
         Bin width of the histogram of candidates' scores, which covers the scores of good matches.
     method, citation : str
-        Name of the score in the methods paragraph, and its publication.
+        Name of the score in the methods paragraph, and publication of the score.
     tail_root : str
-        Setting r for which the r-th root of the score has an exponential tail, if the score itself has a longer one; see
+        Setting r such that the r-th root of the score has an exponential tail, if the score itself has a longer tail; see
         `proteoscope.engine.matches.scoring`.
     needs_roots, needs_correlation : bool
-        True if it needs, in addition to the matches, roots of the peak weights, or XCorr's vector.
+        True if the score needs roots of the peak weights, or XCorr's vector, in addition to the matches.
     dense_on_gpu : str
-        Kernel in ``dense_search.cu``, or ''.
+        Kernel in ``dense_search.cu``, or '' if there is none.
     in_index : IndexTerms or None
-        Terms for a fragment-ion index.
+        Terms for a fragment-ion index; None if an index cannot sum the score.
     width, decimals : int
-        Width of its column in characters, and its decimals.
+        Width of the score's column in characters, and number of decimals.
     term : (str, str) or None
         Accession and name in the PSI-MS vocabulary, if it has one.
     exported_as, in_pepxml : str
-        Name in files of other formats if the vocabulary has no term (default: the title), and in pepXML (default: the column's name).
+        Name in files of other formats if the vocabulary has no term (default: the title), and in pepXML (default: the name of the column).
     is_main : bool
         True if its column is among the first in text tables, whose order other programs rely on, and if it is a Percolator feature even for
-        runs without features.
+        True if the column is among the first in text tables, whose order other programs rely on, and if it is a Percolator feature even for
     is_optional : bool
-        True if tables may lack its column, such as those written before the score was added.
+        True if tables may lack the column, such as those written before the score was added.
     order : Order
-        Position among the scores.
+        Position of the score in lists.
     """
 
     name: str
@@ -122,7 +123,7 @@ class ScoreKind(NamedTuple):
 
     @property
     def column(self) -> str:
-        """Name of its column in tables."""
+        """Name of the score's column in tables."""
         return self.name.replace("-", "_")
 
 
@@ -217,22 +218,22 @@ SDP, KSDP, HYPERSCORE, XCORR = 0, 1, 2, 3
 
 
 def ordered_scores(order: Literal["files", "window", "features"]) -> list[ScoreKind]:
-    """Return all scores in the order of one of the lists of `Order`."""
+    """Return all scores, sorted by a list of `Order`."""
     return sorted(SCORE_KINDS, key=lambda kind: getattr(kind.order, order))
 
 
 def parted_scores(order: Literal["files", "window", "features"]) -> tuple[list[ScoreKind], list[ScoreKind]]:
-    """Return the scores with a term in the PSI-MS vocabulary, and the others, each in the order of one of the lists of `Order`."""
+    """Return the scores with a term in the PSI-MS vocabulary, and the other scores, each sorted by a list of `Order`."""
     scores = ordered_scores(order)
     return [kind for kind in scores if kind.term], [kind for kind in scores if not kind.term]
 
 
 def score_kind(name: str) -> tuple[int, ScoreKind]:
-    """Return a score's index in `SCORE_KINDS`, and the score.
+    """Return the index in `SCORE_KINDS` of the score with a name, and the score.
 
     Raises
     ------
     KeyError
-        If there is no such score.
+        If no score has the name.
     """
     return {kind.name: (code, kind) for code, kind in enumerate(SCORE_KINDS)}[name]

@@ -1,11 +1,11 @@
-"""Arrays of the structure kernels, for CPU and CUDA.
+"""Arrays of the kernels for structures, for CPU and CUDA.
 
 A residue's code is a 32-bit word with five bits for each alphabet of descriptors:
 
     bits    0-4      5-9        10-14         15-19      20-24   25-29
             residue  secondary  conformation  neighbour  burial  context
 
-The reward of two residues is a sum of integers: for each alphabet in use, a value from a table by both codes, and, if lengths and angles
+The reward of two residues is a sum of integers: for each alphabet in use, a value from a table by both codes and, if lengths and angles
 are compared directly, a value from a table by their difference.
 """
 
@@ -43,13 +43,13 @@ FORBIDDEN = -(1 << 29)
 ANGLE_STEPS, LENGTH_STEPS = 8192, 2049
 """Number of distinct differences of angles and of lengths; larger length differences are clipped."""
 ELEMENT_UNITS = 1 << 16
-"""Integer units per reward of one in the alignment of elements."""
+"""Number of integer units per reward of 1 in the alignment of elements."""
 MAXIMUM_CELLS = 1 << 26
 """Maximum number of cells (one byte each) of an alignment by distance; larger pairs retain their initial alignment."""
 
 
 class StructureArrays(NamedTuple):
-    """One or more chains in the form of the kernels: residues and elements of secondary structure.
+    """One or several chains in the form of the kernels: residues and secondary structure elements.
 
     `offsets` (n + 1,) int64, start of each chain's residues; `state` (r,) uint32, codes; `length` (r,) uint16, length of the vector to the
     next Cα; `angle` (r,) uint16, below `ANGLE_STEPS`, angle between that vector and the next one. `element_offsets` (n + 1,) int64;
@@ -70,7 +70,7 @@ class StructureArrays(NamedTuple):
         return np.diff(self.offsets)
 
     def chain(self, i: int) -> StructureArrays:
-        """Return one chain."""
+        """Return chain `i` alone."""
         residues = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
         elements = slice(int(self.element_offsets[i]), int(self.element_offsets[i + 1]))
         return StructureArrays(
@@ -104,20 +104,20 @@ class Rewards(NamedTuple):
 
 
 class ChainPairs(NamedTuple):
-    """n pairs of chains to superpose, with initial alignments.
+    """Pairs (n) of chains to superpose, with initial alignments.
 
     Attributes
     ----------
     position : (r, 3) float64
         Cα coordinates of all chains in Å.
     offsets : (c + 1,) int64
-        Start of each chain.
+        Start of each chain in `position`, followed by r.
     fixed, mobile : (n,) int64
         Indices of the chains of each pair; the mobile one is moved onto the fixed one.
     start_pairs : (k, 2) int32
         Aligned residues of both chains, ascending.
     start_offsets : (n + 1,) int64
-        Start of each pair's initial alignment, which may be empty.
+        Start of the initial alignment of each pair, which may be empty, followed by k.
     """
 
     position: NDArray[np.float64]
@@ -151,19 +151,19 @@ class ChainPairs(NamedTuple):
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """Start of the space for aligned residues of each pair (one per residue of the shorter chain), (n + 1,)."""
+        """Start, for each pair, of the space for aligned residues (one per residue of the shorter chain), (n + 1,)."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths[0])])
 
 
 class FoundSuperpositions(NamedTuple):
-    """Superpositions of n pairs of chains: output arrays.
+    """Superpositions of n pairs of chains, as output arrays.
 
     Attributes
     ----------
     moves : (n, 12)
         Superpositions of the mobile onto the fixed chain, optimal for the TM-score normalised by the shorter chain.
     scores : (n, 2)
-        TM-scores normalised by the fixed and by the mobile chain, each with its own best superposition.
+        TM-scores normalised by the fixed and by the mobile chain, each for the best superposition by this score.
     rmsd : (n,)
         RMSD (Å) of the aligned residues under `moves`.
     counts : (n,)
@@ -181,7 +181,7 @@ class FoundSuperpositions(NamedTuple):
 
     @classmethod
     def empty(cls, pairs: ChainPairs) -> FoundSuperpositions:
-        """Return space for all pairs."""
+        """Return arrays with space for all pairs."""
         n, places = len(pairs.fixed), pairs.places
         return cls(
             np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.zeros((int(places[-1]), 2), np.int32), places
@@ -189,24 +189,24 @@ class FoundSuperpositions(NamedTuple):
 
 
 class SearchSteps(NamedTuple):
-    """Extent of the search for a superposition.
+    """Numbers that determine the extent of the search for a superposition.
 
     Attributes
     ----------
     n_fragments
         Number of fragment pairs that are aligned sparsely, by every fourth residue of long chains (at least 2).
     n_sparse
-        Number of the best of them that are refined sparsely.
+        Number of the best fragment pairs that are refined sparsely.
     n_searched
-        Number of the best of these that are aligned and searched fully.
+        Number of the best sparse refinements that are aligned and searched fully.
     n_refined
         Number of starts, including other ones, that are refined once.
     n_finished
-        Number of the best of them that are refined to convergence.
+        Number of the best of these refinements that are refined to convergence.
     coarse_halvings
         Number of fragment lengths in preliminary searches.
     last_step
-        Distance (residues) between fragment starts in final searches; 0 for a quarter of the fragment length.
+        Distance between the starts of fragments in final searches, residues; 0 for a quarter of the fragment length.
     """
 
     n_fragments: int
@@ -219,4 +219,4 @@ class SearchSteps(NamedTuple):
 
 
 EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
-"""Search steps for pairs with nearly optimal initial alignments, and for pairs without."""
+"""Extent of the search for pairs with nearly optimal initial alignments, and for pairs without."""

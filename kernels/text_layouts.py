@@ -11,14 +11,14 @@ __all__ = ["SamSequences", "TextArrays"]
 
 
 class TextArrays(NamedTuple):
-    """n texts: concatenated `characters`, uint8, and `offsets`, (n + 1,) int64."""
+    """Texts (n): concatenated `characters`, uint8, and `offsets`, (n + 1,) int64."""
 
     characters: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
 
 class SamSequences(NamedTuple):
-    """Reads: concatenated `characters` and `qualities` (may be empty), uint8, and `offsets`, (n + 1,) int64, of both.
+    """Reads: concatenated `characters` and `qualities` (may be empty), uint8, and `offsets` of both, (n + 1,) int64.
 
     `complement` (256,) uint8 maps each symbol to its complement; `quality_shift` is subtracted from qualities.
     """

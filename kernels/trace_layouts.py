@@ -11,7 +11,7 @@ __all__ = ["SurveyPeaks", "TraceWindows"]
 
 
 class SurveyPeaks(NamedTuple):
-    """n peaks of MS1 spectra, in order of m/z.
+    """Peaks (n) of MS1 spectra, sorted by m/z.
 
     Attributes
     ----------
@@ -29,14 +29,14 @@ class SurveyPeaks(NamedTuple):
 
 
 class TraceWindows(NamedTuple):
-    """w windows of m/z and time, each with a row of cells, one per MS1 spectrum.
+    """Windows (w) of m/z and time, each with a row of cells, one per MS1 spectrum.
 
     Attributes
     ----------
     low, high : (w,) float64
         m/z limits in thomson, inclusive.
     first, last : (w,) int32
-        Half-open range of MS1 spectra.
+        Range of MS1 spectra (`last` exclusive).
     cell : (w,) int64
         Index of the cell of the window's first MS1 spectrum.
     """

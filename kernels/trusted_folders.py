@@ -12,7 +12,10 @@ VARIABLE = "PROTEOSCOPE_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the user's cache folder, which may not exist yet: the one named by `VARIABLE`, unless other users can change files there."""
+    """Return the user's cache folder, which may not exist yet.
+
+    That in the variable `VARIABLE`, unless other users can change files there.
+    """
     named = os.environ.get(VARIABLE)
     if named and untrusted_folder(Path(named)) is None:
         return Path(named).absolute()
@@ -22,7 +25,7 @@ def cache_folder() -> Path:
 
 
 def why_not_used() -> str:
-    """Return why the folder named by `VARIABLE` is not used, or ''."""
+    """Return why the folder in the variable `VARIABLE` is not used; '' if it is used."""
     named = os.environ.get(VARIABLE)
     folder = untrusted_folder(Path(named)) if named else None
     if folder is None:
@@ -31,23 +34,23 @@ def why_not_used() -> str:
 
 
 def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
-    """Return the first parent or the folder itself through which another user could replace its files, or None.
+    """Return the first folder, of the parents and the folder itself, through which another user could replace its files, or None.
 
-    Each parent must belong to this user or the system. Only this user, or a group without other members, may write in it, except for
+    Each parent must belong to this user or the system. Only this user, or a group without other members, may write to it, except for
     folders with the sticky bit, such as ``/tmp``. The folder itself must belong to this user or be closed to others. Folders that do not
     exist are not checked. Nothing is checked on Windows, where temporary and cache folders belong to each user.
 
     Parameters
     ----------
     path
-        Path.
+        Path of the folder.
     may_be_sticky : bool
-        True if others may also write in the folder itself if it has the sticky bit: they can add files, but not replace this user's.
+        True if others may also write to the folder itself if it has the sticky bit: they can add files, but not replace this user's.
 
     Returns
     -------
     Path or None
-        The untrusted folder.
+        Folder that is not trusted.
     """
     if os.name != "posix":
         return None

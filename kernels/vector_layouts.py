@@ -14,7 +14,7 @@ UNIT_LENGTH = 1024
 
 
 class VectorArrays(NamedTuple):
-    """n sparse vectors of integers, CSR.
+    """Sparse vectors (n) of integers as CSR.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class VectorArrays(NamedTuple):
     bins : (m,) int32
         Bins, non-negative and ascending in each vector.
     weights : (m,) int16
-        Weights from 1 to `UNIT_LENGTH`; the squares of a vector sum to about UNIT_LENGTH².
+        Weights from 1 to `UNIT_LENGTH`; the squares of a vector's weights sum to about UNIT_LENGTH².
     """
 
     offsets: NDArray[np.int64]

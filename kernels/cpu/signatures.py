@@ -57,7 +57,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 300_000  # compiling creates many objects but lit
 
 
 class ListedKernel(NamedTuple):
-    """A kernel with its argument types, and the numbers of the kernels that it calls, which precede it in the list."""
+    """Kernel with its argument types, and the numbers of the kernels that it calls, which precede it in the list."""
 
     name: str
     types: list[Any]
@@ -72,7 +72,7 @@ def _content() -> dict[str, Any]:
 
 @cache
 def listed_kernels() -> tuple[ListedKernel, ...]:
-    """Return all listed kernels; their numbers are their positions."""
+    """Return all listed kernels; the number of a kernel is its position."""
     return tuple(ListedKernel(*entry) for entry in _content()["kernels"])
 
 
@@ -88,7 +88,7 @@ def parse_type(description: Any) -> types.Type:
     Raises
     ------
     ValueError
-        If it does not describe a type of kernel arguments.
+        If the description is not that of a type of kernel arguments.
     """
     if isinstance(description, str) and description in _SCALARS:
         return _SCALARS[description]
@@ -110,7 +110,7 @@ def parse_type(description: Any) -> types.Type:
 
 
 def _named_tuple(name: str) -> type[tuple[Any, ...]]:
-    """Return a class of named tuples of the package `kernels`."""
+    """Return a class of named tuples in the package `kernels`, given its name."""
     matched = _MODULE.fullmatch(name)
     result = getattr(importlib.import_module(_PACKAGE + matched[1]), matched[2], None) if matched else None
     if not (isinstance(result, type) and issubclass(result, tuple) and hasattr(result, "_fields")):
@@ -148,7 +148,7 @@ def compile_kernel(listed: ListedKernel) -> None:
 
 
 def needed_kernels(groups: Iterable[str]) -> set[int]:
-    """Return the numbers of the kernels of the groups, including the kernels that these call."""
+    """Return the numbers of the kernels in the groups, including the kernels that these call."""
     listed = listed_kernels()
     needed = {number for group in groups for number in kernel_groups()[group]}
     for number in range(len(listed) - 1, -1, -1):  # callees come before their callers
@@ -171,7 +171,7 @@ def run_compiler() -> None:
 
 
 def load_kernels(group: str, module: str) -> None:
-    """Load the kernels of a module that a group needs, before the first call."""
+    """Load those kernels of a module that a group needs, before the first call."""
     for number in kernel_groups()[group]:
         listed = listed_kernels()[number]
         if listed.name.startswith(f"kernels.cpu.{module}."):
@@ -179,7 +179,7 @@ def load_kernels(group: str, module: str) -> None:
 
 
 def is_compiled(group: str) -> bool:
-    """Return True if `mark_compiled` marked the group, for this CPU and these sources."""
+    """Return True if `mark_compiled` marked the group for this CPU and these sources."""
     try:
         return _mark(group).read_text(encoding="ascii") == _sources()
     except (OSError, ValueError):
@@ -187,12 +187,12 @@ def is_compiled(group: str) -> bool:
 
 
 def compiled_groups() -> set[str]:
-    """Return the groups that `mark_compiled` marked, for this CPU and these sources."""
+    """Return the groups that `mark_compiled` marked for this CPU and these sources."""
     return set(filter(is_compiled, kernel_groups()))
 
 
 def mark_compiled(groups: Iterable[str]) -> None:
-    """Mark groups, and groups that need no other kernels, as compiled, next to Numba's files. Raises OSError."""
+    """Mark groups, and groups that need no other kernels, as compiled, with files next to Numba's; raise OSError if writing fails."""
     compiled = needed_kernels([*groups, *compiled_groups()])
     for group in kernel_groups():
         if needed_kernels([group]) <= compiled:
@@ -201,7 +201,7 @@ def mark_compiled(groups: Iterable[str]) -> None:
 
 
 def _mark(group: str) -> Path:
-    """Return the path of a group's mark, which names the CPU, since several CPUs may share the folder."""
+    """Return the path of the file that marks a group; it contains the CPU, since several CPUs may use the folder."""
     return Path(power.stats.cache_path, f"{group}.{_cpu_digest()}.compiled")
 
 
@@ -213,7 +213,10 @@ def _cpu_digest() -> str:
 
 @cache
 def _sources() -> str:
-    """Return a digest of what determines the compiled code: this list, time and size of the kernels' files, and Numba's version."""
+    """Return a digest of everything that determines the compiled code.
+
+    The list, time and size of the kernels' files, and Numba's version.
+    """
     folders = Path(__file__).parent, Path(__file__).parents[1]
     files = sorted(
         (entry.name, entry.stat().st_mtime_ns) for folder in folders for entry in os.scandir(folder) if entry.name.endswith(".py")

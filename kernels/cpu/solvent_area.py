@@ -1,6 +1,6 @@
-"""Solvent-accessible area of atoms (Shrake & Rupley, Journal of Molecular Biology 79, 1973, 351-371).
+"""Solvent-accessible areas of atoms (Shrake & Rupley, Journal of Molecular Biology 79, 1973, 351-371).
 
-The area is the fraction of points on a sphere around an atom that lie in no other sphere.
+The area of an atom is the fraction of points on a sphere around it that are in no other sphere, times the area of the sphere.
 
 Atoms are sorted into cells as wide as the maximum distance of intersecting spheres; an atom is compared with those of 27 cells only.
 """
@@ -13,9 +13,9 @@ from numba import njit
 __all__ = ["MAXIMUM_NEIGHBOURS", "solvent_areas"]
 
 MAXIMUM_NEIGHBOURS = 512
-"""Maximum number of intersecting spheres; heavy atoms of proteins have about eighty. Atoms with more count as buried."""
+"""Maximum number of intersecting spheres; heavy atoms of proteins have about eighty. Atoms with more are considered buried."""
 _MAXIMUM_LOOKED_AT = 20_000
-"""Maximum number of atoms that are compared with an atom, which bounds the time for files with all atoms at one point."""
+"""Maximum number of atoms that are compared with an atom, which limits the time for files with all atoms at one point."""
 _CELLS = np.int64(1 << 20)  # maximum number of cells along each axis, wider than any structure file
 
 
@@ -36,7 +36,7 @@ def _cells(position, first, last, width):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def solvent_areas(position, radius, offsets, points, probe, first_group, last_group, areas):
-    """Compute the areas of atoms of the groups `first_group:last_group`; groups ignore each other.
+    """Compute the areas of the atoms in the groups `first_group:last_group`; atoms of other groups are ignored.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
     radius : (a,) float64
         Radii in Å, above 0.
     offsets : (g + 1,) int64
-        Start of each group.
+        Start of the atoms of each group, followed by a.
     points : (p, 3) float64
         Points evenly distributed on the unit sphere.
     probe
-        Radius of the solvent in Å.
+        Radius of a solvent molecule in Å.
     areas : (a,) float64
         Output; areas in Å².
     """

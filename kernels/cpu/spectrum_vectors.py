@@ -1,4 +1,4 @@
-"""Spectra as sparse vectors: peaks are binned by m/z, intensities transformed, vectors scaled and weights rounded to integers."""
+"""Conversion of spectra to sparse vectors: binning by m/z, transformation of intensities, scaling, and rounding to integers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ MERGE_SUM, MERGE_MEAN, MERGE_LARGEST = 0, 1, 2
 
 
 class VectorRules(NamedTuple):
-    """Selection and weights of the peaks of a vector.
+    """Rules for the selection and the weights of the peaks of a vector.
 
     Attributes
     ----------
     width
         Width of a bin (thomson).
     lowest, highest
-        Peaks from `lowest` to below `highest` are selected; bins count from `lowest`. Both in thomson.
+        Peaks from `lowest` to below `highest` (thomson) are selected; bins count from `lowest`.
     removal
         Peaks within this distance (thomson) of the precursor are excluded; 0 excludes none.
     per_window, window
         Number of most intense peaks to select in each `window` (thomson); 0 selects all.
     maximum_peaks
-        Maximum number of peaks: the most intense, ties by lower m/z.
+        Maximum number of peaks: the most intense ones, of equal intensity those with the lower m/z.
     minimum_peaks
         Spectra with fewer peaks get an empty vector.
     transform
@@ -67,11 +67,11 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
     rules
         `VectorRules`.
     factor : (bins,) float64
-        Factor of each bin's weight.
+        Factor of the weight of each bin.
     out_count : (n,) int64
         Output; number of elements of each vector.
     out_bins, out_weights
-        Output, int32 and int16; written from three times the offset of the spectrum, or from the offset if `spread` is 0.
+        Output, int32 and int16; written from three times the offset of the spectrum on, or from the offset if `spread` is 0.
     """
     offsets, mz, intensity = peaks
     width, lowest, highest, removal, per_window, window, maximum_peaks, minimum_peaks, transform, merging, spread = rules
@@ -120,7 +120,7 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
 
 @njit(nogil=True, cache=True)
 def _most_intense(intensity, peaks, n, most, top):
-    """Select the `most` most intense of `n` peaks (ties: lower m/z), in order of m/z. `top` is a heap, (most,) float32."""
+    """Select the `most` most intense of `n` peaks (of equal ones the lower m/z), in order of m/z; `top` is a heap, (most,) float32."""
     for i in range(n):  # min-heap of the largest intensities
         value = intensity[peaks[i]]
         if i < most:
@@ -211,7 +211,7 @@ def _transformed(height, n, transform):
 
 @njit(nogil=True, cache=True)
 def _spread(bins, height, n, share, last_bin, value):
-    """Add a fraction `share` of each bin to its neighbours; return the number of bins, for which `bins` and `value` have space."""
+    """Add a fraction `share` of each bin to its neighbours; return the number of bins, for which `bins` and `value` must have space."""
     source_bins = bins[:n].copy()
     count = 0
     for i in range(n):

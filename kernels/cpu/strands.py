@@ -1,4 +1,4 @@
-"""Ranges of sequences, and reverse complements."""
+"""Copies of ranges of sequences, and reverse complements."""
 
 from __future__ import annotations
 

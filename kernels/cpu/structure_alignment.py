@@ -1,9 +1,9 @@
 """Local alignment of protein chains by their descriptors, in two phases (Mrozek et al. 2014, J Mol Model 20:2067, equations 7-19).
 
-Phase 1 aligns the elements of secondary structure. The reward of two elements of lengths a and b is s (1 - |a - b| / (a + b)), which is
-2 s min(a, b) / (a + b): s is 1 for two helices or strands, 0 for a helix with a strand, and 1/2 where one is coil. Phase 2 aligns the
-residues of the chains that pass phase 1, one chain per vector lane; four residues of every chain are computed in one sweep along the query.
-Both use integers and the same recurrence (Gotoh 1982), with g the cost of a gap's first and x of each further element::
+Phase 1 aligns secondary structure elements. The reward of two elements of lengths a and b is s (1 - |a - b| / (a + b)), which is
+2 s min(a, b) / (a + b): s is 1 for two helices or strands, 0 for a helix with a strand, and 1/2 if one is coil. Phase 2 aligns the
+residues of the chains that pass phase 1, one chain per vector lane; four residues of every chain are computed in one pass along the query.
+Both use integers and the same recurrence (Gotoh 1982), with g the cost of the first and x of each further element of a gap::
 
     H[i, j] = max(0, H[i-1, j-1] + reward, E[i, j], F[i, j])
     E[i, j+1] = max(E[i, j] - x, H[i, j] - g)      F[i+1, j] = max(F[i, j] - x, H[i, j] - g)
@@ -48,7 +48,7 @@ _PARTITIONS_OF_THREAD = 3
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _score_elements(type_q, length_q, offsets, types, lengths, gap_first, gap_next, first, last, scores, stop):
-    """Compute phase 1 of the chains `first:last`."""
+    """Compute the phase 1 scores of the chains `first:last`."""
     for chain in range(first, last):
         if stop[0]:
             break
@@ -82,12 +82,12 @@ def score_group(
     scores,
     stop,
 ):
-    """Score up to a vector of chains in phase 2.
+    """Compute the phase 2 scores of up to one chain per vector lane.
 
     Parameters
     ----------
     query
-        The query's lengths and angles, (2, m) int32.
+        Lengths and angles of the query, (2, m) int32.
     rows : (m, k) int64
         Row in `profile` of the rewards of each residue and alphabet.
     row_codes : (p, 2) int64
@@ -169,7 +169,7 @@ def _four(values):
 
 @njit(inline="always")
 def _by_difference(of_length, of_angle, lengths, angles, own_length, own_angle, longest_difference):
-    """Return the reward of a column's length and angle against those of a row."""
+    """Return the reward of the length and angle of a column with those of a row."""
     of_lengths = maximum(subtract(lengths, own_length), subtract(own_length, lengths))
     of_angles = maximum(subtract(angles, own_angle), subtract(own_angle, angles))
     return add(gather(of_length, minimum(of_lengths, longest_difference)), gather(of_angle, of_angles))
@@ -186,14 +186,14 @@ def _cell(diagonal, reward, e, f, best, zero, first_cost, next_cost):
 
 
 class StructureSearch:
-    """Search of a database of chains with the threads of a CPU.
+    """Search of a database of chains on the threads of a CPU.
 
     Parameters
     ----------
     device
         CPU.
     chains
-        Chains in order of length, shortest first; in other orders lanes remain unused.
+        Chains sorted by length; in other orders lanes remain unused.
     """
 
     def __init__(self, device: Processor, chains: StructureArrays) -> None:
@@ -209,15 +209,16 @@ class StructureSearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Score the query, one chain, against the chains `first:last` in both phases.
+        """Score the query, which is one chain, against the chains `first:last` in both phases.
 
         Parameters
         ----------
         least
-            Minimum score of phase 1 for phase 2; 0 skips phase 1.
+            Minimum score in phase 1 of chains for phase 2; 0 skips phase 1.
         scores, element_scores : (n,)
-            Output; elements `first:last` are written. Scores of phase 2, -1 for chains below `least`; scores of phase 1 in
-            `ELEMENT_UNITS`, -1 without phase 1.
+            Output; elements `first:last` are written. `scores` are those of phase 2, -1 for chains below `least`; `element_scores` those of
+            phase 1
+                in `ELEMENT_UNITS`, -1 without phase 1.
 
         Yields
         ------
@@ -236,7 +237,7 @@ class StructureSearch:
 
 
 class _Prepared:
-    """A query in the form of the kernel."""
+    """Query in the form of the kernel."""
 
     def __init__(self, query: StructureArrays, rewards: Rewards, chains: StructureArrays) -> None:
         self._query, self._rewards, self._chains = query, rewards, chains
@@ -252,7 +253,7 @@ class _Prepared:
     def score(
         self, first: int, last: int, least: int, scores: NDArray[np.int32], element_scores: NDArray[np.int32], stop: StopFlag
     ) -> None:
-        """Compute both phases of the chains `first:last`."""
+        """Compute both phases for the chains `first:last`."""
         query, rewards, chains = self._query, self._rewards, self._chains
         taking_part = np.arange(first, last)
         element_scores[first:last] = scores[first:last] = -1

@@ -1,8 +1,9 @@
-"""Descriptors of residues from Cα atoms: geometry, local conformation, nearest spatial neighbour, and burial.
+"""Descriptors of residues, computed from Cα atoms: geometry, local conformation, nearest spatial neighbour, and burial.
 
-Conformation covers five residues: angles between successive Cα vectors, both dihedrals (whose signs are the handedness), and the end-to-end
-distance. The neighbour is the residue at least three positions away with the nearest side chain, as in the 3Di alphabet of Foldseek (van
-Kempen et al. 2024, Nat Biotechnol 42:243), with a virtual side chain 3 Å outward from Cα; it is described by the relative arrangement of
+The conformation covers five residues: angles between successive Cα vectors, both dihedrals (whose signs are the handedness), and the
+end-to-end
+distance. The neighbour is the residue, at least three positions away, with the nearest side chain, as in the 3Di alphabet of Foldseek (van
+Kempen et al. 2024, Nat Biotechnol 42:243), with a virtual side chain 3 Å outwards from Cα; it is described by the relative arrangement of
 both residues. Conformation and neighbour are encoded by the nearest of a list of centres.
 """
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 __all__ = ["CONFORMATION_FEATURES", "NEIGHBOUR_FEATURES", "RULES", "Coding", "describe_residues", "residue_features"]
 
 CONFORMATION_FEATURES, NEIGHBOUR_FEATURES = 8, 10
-"""Number of features of a conformation, and of a neighbour."""
+"""Number of features of a conformation, and number of features of a neighbour."""
 
 _SIDE_CHAIN = 3.0  # Å from Cα
 _NEAREST_PLACES, _BURIAL_PLACES = 3, 4  # minimum sequence distances of a spatial neighbour, and of a residue counted for burial
@@ -103,7 +104,7 @@ def _fill_squares(points, i, squares):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _n_within(squares):
-    """Return the number of squared distances within the burial radius."""
+    """Return the number of squared distances that are within the burial radius."""
     n = 0
     for square in squares:
         n += square < _BURIAL_RADIUS * _BURIAL_RADIUS
@@ -112,16 +113,16 @@ def _n_within(squares):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def residue_features(position, conformation, neighbour, places, burial):
-    """Compute the features of the residues of one chain.
+    """Write the features of the residues of one chain.
 
     Parameters
     ----------
     position : (n, 3) float32
         Cα coordinates in Å.
     conformation, neighbour : (n, 8) float64, (n, 10) float64
-        Output.
+        Output, features of each residue.
     places : (n,) int64
-        Output; distance of the neighbour along the chain, in residues; 0 for none.
+        Output; distance of the neighbour along the chain, in residues; 0 for no neighbour.
     burial : (n,) int64
         Output; number of residues within 14 Å that are at least four residues away.
     """
@@ -168,7 +169,7 @@ def _nearest_centre(features, centres):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _n_below(bounds, value):
-    """Return the number of ascending bounds below a value."""
+    """Return the number of ascending bounds that are below a value."""
     n = 0
     for bound in bounds:
         n += bound < value
@@ -181,10 +182,11 @@ class Coding(NamedTuple):
     Attributes
     ----------
     conformations, neighbours : (k, 8) float64, (k, 10) float64
-        Centres of the alphabets.
+        Centres of the classes of both alphabets.
     separations, burials
-        Bounds of the codes, int64, ascending: the code of a value is the number of bounds below it. Separations have bounds on either side
-        of the residue, with a code between them for no neighbour.
+        Bounds of the codes, int64, ascending: the code of a value is the number of bounds below it. There are separate bounds of
+        separations for
+            neighbours before and after the residue, with a code between them for no neighbour.
     length_units, angle_units
         Integer units per ångström and per radian.
     """
@@ -199,17 +201,18 @@ class Coding(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def describe_residues(position, offsets, first, last, coding, length, angle, states):
-    """Describe the residues of the chains `first:last`.
+    """Write the descriptors of the residues of the chains `first:last`.
 
     Parameters
     ----------
     position : (r, 3) float32
         Cα coordinates in Å.
     offsets : ndarray of int64, shape (n + 1,)
+        Start of each chain, followed by r.
     coding
         `Coding`.
     length, angle : (r,) uint16
-        Output. The last residue of a chain has the values of the one before, the last but one the angle of the one before.
+        Output. The last residue of a chain has the values of the residue before; the last but one has the angle of the residue before.
     states : (4, r) uint8
         Output; codes of conformation, neighbour, separation and burial.
     """

@@ -1,4 +1,4 @@
-"""Alignment of two chains by descriptors: score of their secondary structure elements, and residue alignment with trace-back.
+"""Alignment of two chains by descriptors: score of their secondary structure elements, and alignment of residues with trace-back.
 
 The recurrences are those of `proteoscope.kernels.cpu.structure_alignment`, which scores many chains without trace-back.
 """
@@ -19,7 +19,7 @@ _TARGET_GOES_ON, _QUERY_GOES_ON = 4, 8
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _element_reward(type_a, length_a, type_b, length_b):
-    """Return the reward of two elements in `ELEMENT_UNITS`, rounded half up to an integer."""
+    """Return the reward of two elements in `ELEMENT_UNITS`, rounded to the nearest integer, half up."""
     halves = 1 if type_a == 0 or type_b == 0 else 2 if type_a == type_b else 0
     whole = np.int64(length_a) + np.int64(length_b)
     return (2 * halves * ELEMENT_UNITS * np.int64(min(length_a, length_b)) + whole) // (2 * whole)
@@ -27,7 +27,7 @@ def _element_reward(type_a, length_a, type_b, length_b):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
-    """Return the score of the best local alignment of two chains of elements, in `ELEMENT_UNITS`.
+    """Return the score, in `ELEMENT_UNITS`, of the best local alignment of the elements of two chains.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_directions(query, target, rewards, directions):
-    """Write the directions of one pair; return the best score and its first cell in row order."""
+    """Write the directions of one pair of chains; return the best score and the first cell with it in row order."""
     state_q, length_q, angle_q = query.state, query.length, query.angle
     state_t, length_t, angle_t = target.state, target.length, target.angle
     shifts, tables, of_length, of_angle = rewards.shifts, rewards.tables, rewards.of_length, rewards.of_angle
@@ -132,7 +132,7 @@ def _trace_back(directions, i, j, pairs):
 def align_pair(query: StructureArrays, target: StructureArrays, rewards: Rewards) -> tuple[int, NDArray[np.int32]]:
     """Align two chains locally.
 
-    Releases the GIL. Takes one byte per matrix cell.
+    The function releases the GIL, and needs one byte per matrix cell.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from proteoscope.kernels.cpu.vectors import aligned
 __all__ = ["CODES", "Substitution"]
 
 CODES = 32
-"""Maximum number of codes of a matrix: A to Z are 0 to 25, ``*`` is 26."""
+"""Maximum number of codes of a matrix: 0 to 25 for A to Z, 26 for ``*``."""
 _WIDTHS = (8, 16, 32)
 _REPEATED = 64
 _MAXIMUM_COST = 1 << 30  # per residue in a gap; with this cost, no 32-bit alignment score can include a gap
@@ -20,7 +20,10 @@ _MAXIMUM_COST = 1 << 30  # per residue in a gap; with this cost, no 32-bit align
 
 @dataclass(frozen=True)
 class Substitution:
-    """Substitution scores, (27, 27) by the codes of query and subject, and gap costs: ``gap_open + k * gap_extend`` for k residues."""
+    """Substitution scores (27, 27), indexed by the codes of query and subject, and gap costs.
+
+    ``gap_open + k * gap_extend`` for k residues.
+    """
 
     scores: NDArray[np.integer]
     gap_open: int
@@ -37,7 +40,7 @@ class Substitution:
         return min(self.gap_extend, _MAXIMUM_COST)
 
     def widths(self) -> tuple[int, ...]:
-        """Return the bit widths to try, ascending: those that hold all substitution scores and the cost of a gap of two residues."""
+        """Return the bit widths to try, ascending: those in which all substitution scores and the cost of a gap of two residues fit."""
         least, greatest, gap = int(self.scores.min()), int(self.scores.max()), self.first_residue_cost + self.next_residue_cost
         return tuple(bits for bits in _WIDTHS if -(1 << (bits - 1)) <= least and greatest < 1 << (bits - 1) and gap <= 1 << (bits - 1))
 

@@ -1,4 +1,4 @@
-"""Tail probabilities of distributions, vectorised."""
+"""Tail probabilities of distributions for many values."""
 
 from __future__ import annotations
 

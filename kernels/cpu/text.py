@@ -1,9 +1,11 @@
 """Scanners that convert text to columns without the GIL: numbers, base64, peak lines, XML tags and FASTA.
 
-They return positions and convert digits to numbers; callers interpret words. Since they are compiled on the user's machine, they are few
-and simple; NumPy does what it can do on whole columns.
+The scanners return positions and convert digits to numbers; callers interpret words. Since they are compiled on the user's machine, they
+are few
+and simple; NumPy is used for what can be done with whole columns.
 
-Numbers are converted after D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700 (2021).
+Numbers are converted by the method of D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700
+(2021).
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ def _word(text: str) -> np.ndarray:
 
 
 def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper 128 bits of 5^q for -TABLE_REACH <= q <= TABLE_REACH, as two words; for q < 0 of the reciprocal, rounded up."""
+    """Return the upper 128 bits of 5^q for -TABLE_REACH <= q <= TABLE_REACH, as two words.
+
+    For q < 0 those of the reciprocal, rounded up.
+    """
     values = []
     for q in range(-TABLE_REACH, TABLE_REACH + 1):
         power = 5 ** abs(q)
@@ -112,11 +117,12 @@ def _scaled(digits, exponent):
 
 @njit(nogil=True, cache=True)
 def parse_number(text, start, stop, decimal):
-    """Parse the decimal number at text[start].
+    """Parse the decimal number that starts at ``text[start]``.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
+        Text as bytes.
     start, stop : int64
         Range of `text` to parse.
     decimal : int64
@@ -181,7 +187,10 @@ def parse_number(text, start, stop, decimal):
 
 @njit(nogil=True, cache=True)
 def parse_numbers(text, starts, stops, ends, decimal):
-    """Apply `parse_number` to spans; return the values, (n,) float64, NaN for none, and write `ends` (n,) int64."""
+    """Parse the numbers in ranges of a text.
+
+    Return their values, (n,) float64, NaN for none, and write `ends` (n,) int64 (see `parse_number`).
+    """
     values = np.empty(len(starts))
     for i in range(len(starts)):
         values[i], ends[i] = parse_number(text, starts[i], stops[i], decimal)
@@ -193,7 +202,7 @@ def parse_numbers(text, starts, stops, ends, decimal):
 
 @njit(nogil=True, cache=True)
 def after_blanks(text, starts, stops):
-    """Return the first position from `starts` that is not a blank or control character, or `stops`, (n,) int64."""
+    """Return, for each range, the first position that is not a blank or control character, or `stops`, (n,) int64."""
     places = starts.copy()
     for i in range(len(starts)):
         while places[i] < stops[i] and text[places[i]] <= 32:
@@ -203,22 +212,22 @@ def after_blanks(text, starts, stops):
 
 @njit(nogil=True, cache=True)
 def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
-    """Parse peak lines and locate other lines.
+    """Parse peak lines, and locate other lines.
 
-    A peak line begins (after blanks) with a digit, a point or a sign. It has m/z and intensity, and possibly other text after a blank.
+    A peak line starts (after blanks) with a digit, a point or a sign. It contains m/z and intensity, and possibly other text after a blank.
 
     Parameters
     ----------
     text : (bytes,) uint8
         Text with lines that end in LF, CR LF or CR.
     is_headed : bool
-        True if the first line of numbers in the text, and after a blank line or a line that begins with ``=``, is not a peak.
+        True if a line of numbers is not a peak when it is the first in the text, or follows a blank line or a line that starts with ``=``.
     decimal : int64
         Byte of the decimal sign.
     state : (N_STATES,) int64
         State, initially 0: position to continue at (the end of the text when finished), number of lines and of peaks so far.
     mz, intensity : float64
-        Output; needs space for all peaks (each takes a line of at least four bytes).
+        Output; must have space for all peaks (each needs a line of at least four bytes).
     lines : (m, 5) int64
         Output; when it is full, the scan returns and can be called again with another array. Each line that is not a peak line has a row:
         start and stop without surrounding blanks, line number from 1, number of preceding peaks, and ``LINE_OTHER`` or the error in a line
@@ -299,7 +308,7 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
 
 @njit(nogil=True, cache=True)
 def _look_up(text, start, stop, names, offsets):
-    """Return the index in `names` of text[start:stop], or -1."""
+    """Return the index of ``text[start:stop]`` in `names`, or -1."""
     for i in range(len(offsets) - 1):
         first = offsets[i]
         if offsets[i + 1] - first == stop - start and text[start] == names[first]:
@@ -313,14 +322,16 @@ def _look_up(text, start, stop, names, offsets):
 
 @njit(nogil=True, cache=True)
 def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, state, tags):
-    """Find the tags of the given elements, and the values of the given attributes.
+    """Find the tags of the given elements in XML, and the values of the given attributes.
 
-    Comments, CDATA sections and processing instructions are skipped. A declaration (``<!DOCTYPE``) is a broken tag: entities are neither
+    Comments, CDATA sections and processing instructions are skipped. A declaration (``<!DOCTYPE``) is treated as a broken tag: entities are
+    neither
     defined nor replaced. Of consecutive broken tags, without a tag of the elements between them, only the first is listed.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
+        Text as bytes.
     elements, attributes : uint8
         Names to find, concatenated at `element_offsets` and `attribute_offsets`, int64.
     state : (N_STATES,) int64
@@ -425,7 +436,7 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
 
 
 def _base64_values() -> np.ndarray:
-    """Return the value of each base64 character (RFC 4648); 64: white space; 65: padding; 255: invalid."""
+    """Return the value of each base64 character (RFC 4648): 64 is white space, 65 is padding, 255 is invalid."""
     values = np.full(256, 255, dtype=np.uint8)
     values[_word("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")] = np.arange(64)
     values[_word(" \t\r\n")] = 64
@@ -438,22 +449,23 @@ _BASE64 = _base64_values()
 
 @njit(nogil=True, cache=True)
 def decode_base64(text, starts, stops, out, offsets):
-    """Decode spans of base64 text in order.
+    """Decode ranges of base64 text in order.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
+        Text as bytes.
     starts, stops : (n,) int64
-        Spans of `text`.
+        Ranges of `text`.
     out : uint8
-        Output; needs space for three quarters of the spans' bytes and 3 more for each.
+        Output; must have space for three quarters of the bytes in the ranges, and 3 more for each range.
     offsets : (n + 1,) int64
-        Output; span i becomes ``out[offsets[i]:offsets[i + 1]]``.
+        Output; range i is decoded to ``out[offsets[i]:offsets[i + 1]]``.
 
     Returns
     -------
     (n,) bool
-        True for each valid span; broken spans are decoded as empty.
+        True for each valid range; invalid ranges are decoded as empty.
     """
     sound = np.ones(len(starts), dtype=np.bool_)
     written = 0
@@ -509,7 +521,10 @@ def decode_base64(text, starts, stops, out, offsets):
 
 
 def _residue_values() -> np.ndarray:
-    """Return the result of each byte of a sequence line: capital or ``*``; 0: dropped (blanks, digits, gaps); 255: invalid."""
+    """Return the residue for each byte of a sequence line: a capital or ``*``; 0 for skipped bytes (blanks, digits, gaps).
+
+    255 for invalid ones.
+    """
     values = np.full(256, 255, dtype=np.uint8)
     values[65:91] = values[97:123] = np.arange(65, 91)
     values[_word("*")] = 42
@@ -524,15 +539,16 @@ _U29 = np.uint64(29)
 
 @njit(nogil=True, cache=True)
 def scan_fasta(text, headers, residues, offsets, digests):
-    """Scan a part of a FASTA file that starts at a record, or with comments before the first one.
+    """Find the records in a section of a FASTA file that starts with a record, or with comments before the first record.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
+        Text as bytes.
     headers : (n, 3) int64
         Output; start and stop of each header (after ``>``), and its line, from 1.
     residues : uint8
-        Output; needs space for every byte of `text`.
+        Output; must have space for every byte of `text`.
     offsets : (n + 1,) int64
         Output; the residues of record i are ``residues[offsets[i]:offsets[i + 1]]``.
     digests : (n,) uint64
@@ -543,7 +559,7 @@ def scan_fasta(text, headers, residues, offsets, digests):
     n_records, n_lines : int64
         Number of records and of lines.
     refused, refused_line : int64
-        Position of the first byte that cannot be a residue, or -1, and its line.
+        Position of the first byte that cannot be a residue, and its line; -1 if there is none.
     """
     record, line, refused, refused_line = -1, 0, -1, 0
     written, position, size = 0, 0, len(text)

@@ -1,7 +1,8 @@
 """Alignments of many hits in one call, as text lines, counts and CIGARs.
 
-Each pair is computed independently by `proteoscope.kernels.cpu.rows`. If the scores are known, `find_ends` finds the ends of the alignments
-of a query with one subject per vector lane; reversed sequences give the starts. The small matrix between start and end holds the alignment.
+Each pair is computed separately by `proteoscope.kernels.cpu.rows`. If the scores are known, `find_ends` finds the ends of the alignments
+of a query with one subject per vector lane; reversed sequences give the starts. The small matrix between start and end contains the
+alignment.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
 """Columns of the counts of `draw_pairs`."""
 N_COUNTS = 5
 CIGAR_OPERATIONS = "?MDI"
-"""CIGAR operation of each step: pair, subject residue only, query residue only."""
+"""CIGAR operation of each step: pair, residue of the subject only, residue of the query only."""
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _GAP, _POSITIVE, _APART, _ZERO = ord("-"), ord("+"), ord(" "), ord("0")
 _OPERATIONS = np.frombuffer(CIGAR_OPERATIONS.encode(), np.uint8).copy()
 
 
 class PairedSequences(NamedTuple):
-    """n pairs of a query and a subject: int8 codes of all sequences, and start and end of each pair's, (n, 2) int64."""
+    """Pairs (n) of a query and a subject: int8 codes of all sequences, and start and end of the sequences of each pair, (n, 2) int64."""
 
     queries: NDArray[np.int8]
     query_places: NDArray[np.int64]
@@ -57,7 +58,7 @@ class Traces(NamedTuple):
     Attributes
     ----------
     steps : uint8
-        Steps of each pair from its `offsets` (n,) int64, in reverse order; see `trace_back`.
+        Steps of the alignments in reverse order; those of a pair start at its `offsets` (n,) int64; see `trace_back`.
     ends : (n, 3) int64
         Number of steps, and first aligned residue of query and subject.
     """
@@ -78,7 +79,7 @@ class EndWorkspace(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, directions, traces):
-    """Align pairs with known scores one by one.
+    """Align pairs whose best scores are known, one by one.
 
     Scores have the dtype of `workspace`.
 
@@ -89,11 +90,11 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
     pairs
         `PairedSequences` of n pairs.
     targets : (n,) int64
-        The best score of each pair.
+        Best score of each pair.
     matrix : (symbols, symbols)
         Substitution scores.
     opening, extending
-        Cost of a gap's first residue, and of each further one.
+        Cost of the first residue of a gap, and of each further residue.
     workspace
         `RowArrays`; `profile`, `h_rows` (flat) and `f_row` are workspace for the longest subject.
     directions : uint8
@@ -132,7 +133,9 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, workspace, ends):
-    """Find the ends of the best alignments of a query with one subject per lane, computed by columns as in `score_lanes`.
+    """Find the ends of the best alignments of a query with one subject per lane.
+
+    The matrix is computed by columns, as in `score_lanes`.
 
     Parameters
     ----------
@@ -195,20 +198,20 @@ def _note_ends(h_rows, lane, target, m, block, lanes, ends):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def draw_pairs(traces, pairs, matrix, symbols, lines, cigars, counts):
-    """Draw alignments and count identities, gaps and so on.
+    """Write the lines and CIGARs of alignments, and count identities, gaps and so on.
 
     Parameters
     ----------
     traces, pairs, matrix
-        As in `trace_pairs`, after its call.
+        Result and parameters of `trace_pairs`.
     symbols : uint8
         Symbol of each residue code.
     lines : (3, columns) uint8
-        Output; concatenated alignments: query, matches, subject.
+        Output; lines of the alignments, concatenated: query, matches, subject.
     cigars : uint8
         Output; concatenated CIGARs, with space for two bytes per column.
     counts : (n, 5) int64
-        Output; columns are `IDENTITIES`, `MISMATCHES` and so on.
+        Output; the columns are `IDENTITIES`, `MISMATCHES` and so on.
     """
     steps, step_offsets, result = traces
     queries, query_places, subjects, subject_places = pairs
@@ -257,7 +260,7 @@ def draw_pairs(traces, pairs, matrix, symbols, lines, cigars, counts):
 
 @njit
 def _write_run(cigars, at, run, step):
-    """Write a run of steps, such as ``57M``; return the next position."""
+    """Write `run` equal steps, such as ``57M``; return the next position."""
     digits = 1
     while run >= 10**digits:
         digits += 1

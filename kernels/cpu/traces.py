@@ -1,4 +1,4 @@
-"""Ion traces on CPU threads: counterpart of `proteoscope.kernels.cuda.traces`."""
+"""Extraction of ion traces on CPU threads; counterpart of `proteoscope.kernels.cuda.traces`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 __all__ = ["extract_traces"]
 
 _WINDOWS_OF_PARTITION = 1 << 14
-"""Number of windows in a partition, some milliseconds of a thread for windows of some hundred peaks each."""
+"""Number of windows in a partition, which take a thread some milliseconds if each window has a few hundred peaks."""
 
 
 def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
-    """Raise each cell to the most intense peak of its MS1 spectrum within its window's m/z.
+    """Set each cell to the maximum of its value and the most intense peak of its MS1 spectrum within the m/z of its window.
 
-    Peaks are given in blocks, which may divide MS1 spectra, with one call per block; each cell keeps the maximum over all blocks. The
+    Peaks are given in blocks, which may divide MS1 spectra, with one call per block; each cell retains the maximum over all blocks. The
     maximum does not depend on the order, so that all devices give the same bytes.
 
     Parameters
@@ -35,7 +35,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
     Raises
     ------
     DeviceError
-        If the device fails or lacks memory for peaks and cells; `cells` are unchanged.
+        If the device fails or lacks memory for peaks and cells; `cells` is unchanged.
     """
 
     def cut(first: int, last: int, stop: StopFlag) -> None:
@@ -48,7 +48,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
 
 @njit(nogil=True, cache=True)
 def cut_windows(peaks, windows, first, last, stop, cells):
-    """Apply `extract_traces` to the windows `first:last`; a non-zero `stop` (1,) uint8 ends the call."""
+    """Extract the traces of the windows `first:last` (see `extract_traces`); a non-zero `stop` (1,) uint8 ends the call."""
     for w in range(first, last):
         if stop[0]:
             return

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 __all__ = ["BASES", "frames"]
 
 BASES = "-ACMGRSVTWYHKDBN"
-"""Symbol of each set of bases (IUPAC): A is bit 0, C bit 1, G bit 2, T bit 3; the first, of no base, is for invalid characters."""
+"""Symbol of each set of bases (IUPAC): A is bit 0, C bit 1, G bit 2, T bit 3; the first symbol, of no base, is for invalid characters."""
 _STOP, _UNKNOWN = np.uint8(ord("*")), np.uint8(ord("X"))
 
 
@@ -39,12 +39,12 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
     residue_of_codon : (4096,) uint8
         Residue of each codon of three sets of bases, the first set in the highest bits.
     minimum
-        Minimum number of residues of a frame, not counting unknown codons (X).
+        Minimum number of residues of a reading frame, not counting unknown codons (X).
     strands : (2,) bool
         True to translate the sequences, and True to translate their reverse complements.
     places : (f, 5) int64
         Output, written while there is space: sequence, first and last nucleotide (inclusive, from 0, on the given strand), strand (1 or
-        -1), and frame (0 to 2, from the end where reading starts).
+            -1), and frame (0 to 2, from the end where reading starts).
     residues : (r,) uint8
         Output, written while there is space: residues of the frames, concatenated.
 

@@ -1,8 +1,9 @@
-"""Ungapped alignments that are proven optimal, since no gapped alignment can score as high.
+"""Ungapped alignments that are proven to be optimal, because no gapped alignment can score as high.
 
 The gain of a read is its score if all bases are paired optimally. A gapped alignment scores at most the gain minus the cost of the shortest
-gap. An ungapped alignment above that is the best one by the definition in `proteoscope.kernels.gapsmis_layouts`; of several, the one that
-ends first. All diagonals of a reference are tried, each until its loss is too large.
+gap. An ungapped alignment with a higher score is therefore the best by the definition in `proteoscope.kernels.gapsmis_layouts`; if there
+are
+several, the one that ends first. All diagonals of a reference are tried, each until its loss is too large.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
     texts, patterns
         `Sequences`.
     text_of, pattern_of : ndarray of int64, shape (n,)
+        Index of the reference and of the read of each pair.
     losses : (symbols, symbols) int64
         Maximum score of the read's symbol minus the score of the pair, by the codes of read and reference.
     gains : ndarray of int64, shape (symbols,)
+        Maximum score of each symbol of a read.
     shortest_gap
         Loss from which an alignment is not certain to be optimal.
     minimum_gain
@@ -64,7 +67,7 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
 def align_where_sure(
     texts: Sequences, patterns: Sequences, rules: GapRules, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]
 ) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Return alignments of pairs, and True for those proven optimal by the definition, mode WITHIN or LOCAL; others are empty."""
+    """Return alignments of pairs, and True for those proven to be optimal, in the modes WITHIN and LOCAL; other alignments are empty."""
     n = len(text_of)
     result, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
     is_local = rules.mode == LOCAL

@@ -1,12 +1,14 @@
-"""Clustering of similar sparse vectors within windows of their order, by DBSCAN or complete or average linkage.
+"""Clustering of similar sparse vectors, each compared within a window of following vectors, by DBSCAN or complete or average linkage.
 
-The similarity of two vectors is their cosine: dot / sqrt(square · square), integers in one expression of doubles, bit-identical on every
-device. Vectors that may not be compared have similarity zero; empty vectors form single clusters. A tile of as many vectors as a register
-has lanes is entered into a table of bins; those of their windows then read a row per element. Threads share the windows of a run of
-islands; the component trees of each are merged.
+The similarity of two vectors is their cosine: dot / sqrt(square · square), of integers in one expression of doubles, bit-identical on all
+devices. Vectors that must not be compared have similarity 0; empty vectors form single clusters. A tile of as many vectors as a register
+has
+lanes is entered into a table of bins; the vectors in their windows then read one row per element. Threads divide the windows of several
+islands (ranges that no window crosses) among them; the component trees of the threads are merged.
 
-SINGLE: a vector with enough neighbours is a core point; neighbouring core points share a cluster; any other vector belongs to the cluster
-of its most similar core neighbour (ties: the smallest), or to none (Ester et al. 1996, KDD-96, 226-231).
+SINGLE: a vector with enough neighbours is a core point; neighbouring core points are in the same cluster; any other vector is in the
+cluster
+of its most similar core neighbour (of equal ones, the smallest), or in none (Ester et al. 1996, KDD-96, 226-231).
 
 COMPLETE, AVERAGE: nearest-neighbour chains (Murtagh 1983, Comput. J. 26:354-359) on an integer similarity matrix, for each connected
 component; `merge_nearest` defines ties. Components of too many vectors are divided (`proteoscope.kernels.cpu.linkage_rounds`).
@@ -64,7 +66,7 @@ def _sum_squares(offsets, weights, squares):
 
 @njit(inline="always")
 def _enter(offsets, bins, weights, i, lane, table):
-    """Add vector i to a lane of the table."""
+    """Add vector i to lane `lane` of the table."""
     for e in range(offsets[i], offsets[i + 1]):
         table[np.int64(bins[e]) * LANES + lane] = weights[e]
 
@@ -78,7 +80,7 @@ def _leave(offsets, bins, i, lane, table):
 
 @njit(inline="always")
 def _find_dots(offsets, bins, weights, j, table, dots):
-    """Compute dot products of vector j with those in the table."""
+    """Compute the dot products of vector j with the vectors in the table."""
     total = spread(table, 0)
     for e in range(offsets[j], offsets[j + 1]):
         total = add(total, multiply(load(table, np.int64(bins[e]) * LANES), spread(table, np.int64(weights[e]))))
@@ -87,7 +89,7 @@ def _find_dots(offsets, bins, weights, j, table, dots):
 
 @njit(inline="always")
 def _is_far(dot, square, other_square, rough):
-    """Return True if the cosine of two vectors is certainly below the square root of `rough`."""
+    """Return True if the cosine of two vectors is certainly below the square root of `rough`, a squared cosine."""
     return float(dot) * float(dot) < rough * float(square) * float(other_square)
 
 
@@ -99,7 +101,7 @@ def _similarity(dot, square, other_square):
 
 @njit(inline="always")
 def _root(parents, i):
-    """Return the smallest known member of the cluster of i, halving the path."""
+    """Return the smallest known member of the cluster of item i; shorten the path to it."""
     while parents[i] != i:
         parents[i] = parents[parents[i]]
         i = parents[i]
@@ -108,7 +110,7 @@ def _root(parents, i):
 
 @njit(nogil=True, cache=True)
 def _roots(parents):
-    """Return the root of each item, (n,)."""
+    """Return the smallest known member of each item's cluster, (n,)."""
     for i in range(len(parents)):
         parents[i] = _root(parents, i)
     return parents
@@ -116,7 +118,7 @@ def _roots(parents):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, neighbours, stop):
-    """Count the similar vectors in the windows of the vectors `first:last`, for both vectors of each pair, into `neighbours`."""
+    """Count the similar vectors in the windows of the vectors `first:last`, for both vectors of each pair, in `neighbours`."""
     offsets, bins, weights = vectors
     rough = least * least * _CLEARLY
     for begin in range(first, last, LANES):
@@ -143,15 +145,15 @@ def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, n
 
 
 class _Joined(NamedTuple):
-    """Clusters found so far of a range of vectors; indices count from its first vector.
+    """Clusters found so far in a range of vectors, with indices from the first vector of the range.
 
     Attributes
     ----------
     parents
-        (n,) int64: initially the vector itself, finally the smallest of its cluster.
+        (n,) int64: initially the index of the vector, finally that of the smallest vector in its cluster.
     highest, nearest_core
-        For vectors that are not core points: (n,) float64, similarity of the most similar core neighbour, initially 0, and (n,) int64, the
-        smallest such neighbour, initially -1.
+        For vectors that are not core points: (n,) float64, similarity of the most similar core neighbour, initially 0; and (n,) int64, the
+            smallest of these neighbours, initially -1.
     """
 
     parents: NDArray[np.int64]
@@ -160,7 +162,7 @@ class _Joined(NamedTuple):
 
     @classmethod
     def none(cls, n: int) -> _Joined:
-        """Return a state with every vector in its own cluster."""
+        """Return the initial state, in which every vector is a separate cluster."""
         return cls(np.arange(n), np.zeros(n), np.full(n, -1))
 
 
@@ -168,7 +170,7 @@ class _Joined(NamedTuple):
 def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is_core, joined, stop):
     """Join core points that are neighbours, in the windows of the vectors `first:last`.
 
-    `is_core` and `joined` cover the vectors from `first` to the end of their windows.
+    `is_core` and `joined` include the vectors from `first` to the end of the windows.
     """
     offsets, bins, weights = vectors
     parents, highest, nearest_core = joined
@@ -208,7 +210,7 @@ def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_joined(begin, total, joined):
-    """Merge the results of windows from vector `begin` into `total`."""
+    """Merge the results of the windows of the vectors from `begin` on into `total`."""
     own_parents, own_highest, own_nearest = total
     parents, highest, nearest_core = joined
     for k in range(len(own_parents)):
@@ -222,7 +224,7 @@ def _add_joined(begin, total, joined):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dots, cells, stop):
-    """Write the similarities of the n members to each other in units, (n * n,); with `is_average` multiplied by both counts."""
+    """Write the similarities of the n members with each other, in units, (n * n,); with `is_average`, multiplied by both counts."""
     offsets, bins, weights = vectors
     n = len(members)
     cells[: n * n] = 0
@@ -254,19 +256,21 @@ def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dot
 
 @njit(inline="always")
 def _value(cells, sizes, is_average, row, n, s):
-    """Return the similarity of two clusters in units: minimum or average over their members."""
+    """Return the similarity of two clusters in units: minimum or average over pairs of members."""
     cell = float(cells[row * n + s])
     return cell / float(sizes[row] * sizes[s]) if is_average else cell
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain, stop):
-    """Merge mutually nearest clusters while their similarity is at least `least`.
+    """Merge clusters that are nearest to each other, while their similarity is at least `least`.
 
-    A chain starts at the smallest remaining cluster (identified by its smallest member) and proceeds to the nearest cluster; ties are
-    resolved by the previous cluster in the chain, else the smallest. Mutually nearest clusters are merged, and the chain continues before
-    them. If the nearest cluster is not similar enough, which occurs only at the start of a chain, the cluster is complete: no other merger
-    can bring it nearer.
+    A chain starts at the smallest remaining cluster (identified by its smallest member) and proceeds to the nearest cluster; of equally
+    near
+    ones, to the previous cluster in the chain, otherwise to the smallest. Clusters that are nearest to each other are merged, and the chain
+    continues before them. If the nearest cluster is not similar enough, which occurs only at the start of a chain, the cluster is finished:
+    no
+    other merger can bring it nearer.
 
     Parameters
     ----------
@@ -275,7 +279,7 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
     sizes
         (n,) int64, number of vectors of each cluster, modified.
     is_average
-        True for averages, otherwise minima.
+        True for average similarities, False for minima.
     labels
         (n,) int64, output; smallest member of each item's cluster.
     active, places, chain
@@ -351,16 +355,16 @@ def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, pl
 
 
 class VectorClustering:
-    """Clustering of vectors with the threads of a CPU.
+    """Clustering of vectors on the threads of a CPU.
 
     Parameters
     ----------
     device
         CPU.
     vectors
-        n vectors, in the order of their windows. Each thread has a table of all bins.
+        The n vectors; each vector is compared with a window of following vectors. Each thread has a table of all bins.
     ends : (n,) int64
-        Non-decreasing; vector i is compared with the vectors i + 1 : ends[i].
+        End (exclusive) of the window of each vector, non-decreasing; vector i is compared with the vectors i + 1 : ends[i].
     """
 
     def __init__(self, device: Processor, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
@@ -371,12 +375,12 @@ class VectorClustering:
         self._adding, self._large = Lock(), BoundedSemaphore(_MAXIMUM_LARGE_GROUPS)
 
     def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
-        """Cluster the vectors `first:last`, where both are boundaries of `proteoscope.kernels.clustering_layouts.islands`.
+        """Cluster the vectors `first:last`; both must be boundaries of `proteoscope.kernels.clustering_layouts.islands`.
 
         Parameters
         ----------
         labels : (n,) int64
-            Output; elements `first:last` are written: the smallest vector of each vector's cluster.
+            Output; elements `first:last` are written: index of the smallest vector in the cluster of each vector.
 
         Yields
         ------
@@ -396,7 +400,7 @@ class VectorClustering:
             yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield ranges of islands, as start and end vector, that take all threads about half a second."""
+        """Yield ranges of islands, as start and end vector, that need about half a second on all threads."""
         before = np.concatenate(([0.0], np.cumsum(self._costs(int(cuts[0]), int(cuts[-1])))))[cuts - cuts[0]]
         begin = 0
         while begin + 1 < len(cuts):
@@ -410,7 +414,7 @@ class VectorClustering:
         return (1.0 + window_pairs(self._ends[first:last] - first)) * self._elements
 
     def _joined(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Compute the labels of SINGLE."""
+        """Compute the labels by SINGLE linkage (DBSCAN)."""
         arguments = self._vectors, self._squares, self._ends, linkage.least
         n, costs = last - first, self._costs(first, last)
         is_core, neighbours = np.ones(n, bool), np.ones(n, np.int64)
@@ -440,7 +444,7 @@ class VectorClustering:
         labels[:] = first + named_by_smallest(_roots(joined.parents))
 
     def _linked(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Compute the labels of COMPLETE and AVERAGE."""
+        """Compute the labels by COMPLETE or AVERAGE linkage."""
         yield from self._joined(linkage._replace(method=SINGLE, minimum_neighbours=2), first, last, labels)
         rounds = LinkageRounds(self._vectors, self._ends, labels, first, linkage)
         while (groups := rounds.groups()) is not None:
@@ -450,7 +454,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, groups: Groups, method: int, places: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Write to `places`, for each member of the groups, the index among the members of the smallest one in its cluster."""
+        """Write to `places`, for each member of the groups, the index among the members of the smallest member in its cluster."""
         squares = self._squares if groups.vectors is self._vectors else _squares_of(groups.vectors)
         dtype = np.int32 if method == COMPLETE else np.int64
 
@@ -462,13 +466,13 @@ class VectorClustering:
         yield from self._in_partitions(link, groups.sizes**2 * (self._elements + _OPERATIONS_OF_CELL))
 
     def _in_partitions(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
-        """Run `work` on ranges of items of about equal costs with all threads."""
+        """Run `work` on ranges of items of about equal cost, on all threads."""
         chunks = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD)
         for _ in self._device.run(work, chunks, 0):
             yield
 
     def _workspace(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return an empty table of bins with a lane per vector of a tile, and space for dot products."""
+        """Return an empty table of bins with one lane per vector of a tile, and space for dot products."""
         return aligned(self._n_bins * LANES, np.int32), aligned(LANES, np.int32)
 
 

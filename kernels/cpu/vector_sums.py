@@ -10,26 +10,27 @@ __all__ = ["sum_vectors"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, sums):
-    """Write the normalised sum of each cluster's members, or its largest elements.
+    """Write the normalised sum of the members of each cluster, limited to its largest elements.
 
-    Clusters are processed in turn: each element of a member is read three times, and only bins that occur in a cluster are sorted.
+    Clusters are processed one after the other: each element of a member is read three times, and only bins that occur in a cluster are
+    sorted.
 
     Parameters
     ----------
     vectors
         `VectorArrays`.
     n_bins
-        Number of bins; all bin indices are below.
+        Number of bins; all bin indices are smaller.
     members : (m,) int64
-        Vectors of each cluster, from its `member_offsets`, (n + 1,) int64.
+        Indices of the vectors of each cluster, from its `member_offsets`, (n + 1,) int64.
     counts : (m,) int64
-        Multiplicity of each member.
+        Number of times that each member is counted.
     length : float64
         Length (Euclidean norm) of each sum.
     most
-        Maximum number of elements of a sum: the largest, ties by the first.
+        Maximum number of elements of a sum: the largest ones, of equal elements the first.
     sums
-        `VectorArrays` of n vectors, output; `bins` and `weights` need space for the elements of all members.
+        `VectorArrays` of n vectors, output; `bins` and `weights` must have space for the elements of all members.
     """
     offsets, bins, weights = vectors
     out_offsets, out_bins, out_weights = sums
@@ -64,7 +65,7 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _keep_largest(bins, weights, begin, end, most):
-    """Retain the `most` largest elements of `begin:end` in order (ties: the first); return their end."""
+    """Retain the `most` largest elements of `begin:end` in order (of equal elements the first); return the end of the retained ones."""
     of_weight = np.zeros(np.iinfo(np.int16).max + 1, np.int64)
     for i in range(begin, end):
         of_weight[weights[i]] += 1

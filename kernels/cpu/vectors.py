@@ -1,10 +1,11 @@
-"""Vectors of small integers for Numba, for loops that the compiler does not vectorise, on all CPUs.
+"""Vectors of small integers for Numba on all CPUs, for loops in which the compiler uses no vector instructions.
 
-A vector is a value of the type `Lanes`: as many integers of 8, 16 or 32 bits as fit in one register of this CPU. The operations are LLVM's
+A vector is a value of the type `Lanes`: as many integers of 8, 16 or 32 bits as fit in one register of the CPU. The operations are LLVM's
 vector instructions, which exist on every CPU; only the table look-up of bytes has one implementation per family (AVX-512 VBMI, AVX2, NEON)
-and a slow one for others.
+and a slow one for other CPUs.
 
-A vector exists only within a compiled function: it cannot be an argument, a result or an array element. `load` and `store` transfer it.
+A vector exists only within a compiled function: it cannot be an argument, a result or an array element. `load` and `store` transfer
+vectors.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _INDEX = ir.IntType(32)
 
 
 def _features() -> set[str]:
-    """Return the features that Numba compiles for: this machine's, or NUMBA_CPU_FEATURES.
+    """Return the CPU features for which Numba compiles: those of this machine, or NUMBA_CPU_FEATURES.
 
     NEON is not checked, since every 64-bit ARM CPU has it.
     """
@@ -66,14 +67,14 @@ def _features() -> set[str]:
 
 
 FEATURES = _features()
-"""CPU features under LLVM's names."""
+"""CPU features, under LLVM's names."""
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
 REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
-"""Bytes of a vector register of this CPU."""
+"""Number of bytes of a vector register of this CPU."""
 
 
 def aligned(length: int, dtype: Any) -> NDArray:
-    """Return zeros aligned for register loads, (length,) of `dtype`."""
+    """Return zeros aligned for register loads, an array (length,) of `dtype`."""
     size = length * np.dtype(dtype).itemsize
     workspace = np.zeros(size + REGISTER_BYTES, np.uint8)
     start = -workspace.ctypes.data % REGISTER_BYTES
@@ -81,7 +82,7 @@ def aligned(length: int, dtype: Any) -> NDArray:
 
 
 class Lanes(types.Type):
-    """A vector of `count` signed integers of `bits` bits."""
+    """Type of a vector of `count` signed integers of `bits` bits."""
 
     def __init__(self, bits: int, count: int) -> None:
         self.bits, self.count = bits, count
@@ -117,7 +118,7 @@ def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.T
 
 @intrinsic
 def lanes_of(typing: Any, array: Any) -> Any:
-    """Return the number of lanes of an array's vectors: a compile-time constant, unlike an array's length."""
+    """Return the number of lanes of vectors of an array's type: a compile-time constant, unlike the length of an array."""
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -151,7 +152,7 @@ def load_anywhere(typing: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def load_codes(typing: Any, codes: Any, position: Any, like: Any) -> Any:
-    """Load bytes of an int8 array for a look-up: one per lane of a vector of the array `like`."""
+    """Load bytes of an int8 array for a look-up: one byte per lane of a vector of the type of array `like`."""
     lanes = Lanes(8, _lanes(like).count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -199,7 +200,7 @@ def spread(typing: Any, array: Any, value: Any) -> Any:
 
 
 def _lane_by_lane(operation: str, text: str) -> Any:
-    """Return an intrinsic for a lane-wise LLVM operation of two vectors."""
+    """Return an intrinsic for an LLVM operation on corresponding lanes of two vectors."""
 
     def typed(typing: Any, left: Any, right: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -221,7 +222,7 @@ minimum = _lane_by_lane("smin", "The smaller of each two.")
 
 
 def _wrapping(operation: str, text: str) -> Any:
-    """Return an intrinsic for a wrapping operation of two vectors, which takes two instructions fewer than a saturating one at 32 bits."""
+    """Return an intrinsic for a wrapping operation on two vectors, which needs two instructions fewer than a saturating one at 32 bits."""
 
     def typed(typing: Any, left: Any, right: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -268,7 +269,7 @@ where_greater = _chosen(">", "`yes` where `left` is greater than `right`, else `
 
 
 def _moved(text: str, mask: Any) -> Any:
-    """Return an intrinsic that permutes the lanes of two vectors; `mask` is computed from their number."""
+    """Return an intrinsic that permutes the lanes of two vectors; `mask` is computed from the number of lanes."""
 
     def typed(typing: Any, filling: Any, vector: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -295,7 +296,7 @@ last_lane = _moved("The last lane of `vector` in every lane; `filling` is any ve
 def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
     """Return the elements ``table[position + code]`` for each code from 0 to 31.
 
-    `position` must be a multiple of 64 in an `aligned` table; the elements 32 to 63 from there must repeat the first 32, since AVX-512
+    `position` must be a multiple of 64 in an `aligned` table; the elements 32 to 63 after it must repeat the first 32, since AVX-512
     looks up a whole register.
     """
     lanes = _lanes(table)
@@ -325,7 +326,7 @@ def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
 
 
 def _half_row(context: Any, builder: Any, signature: Any, arguments: Any, lanes: Lanes, start: int) -> Any:
-    """Return sixteen bytes of the table's row, repeated to fill a register."""
+    """Return sixteen bytes of a row of the table, repeated to fill a register."""
     sixteen = Lanes(8, 16)
     position = builder.add(arguments[1], ir.Constant(arguments[1].type, start))
     half = builder.load(_pointer(context, builder, signature.args[0], arguments[0], position, sixteen), align=16)
@@ -334,7 +335,7 @@ def _half_row(context: Any, builder: Any, signature: Any, arguments: Any, lanes:
 
 
 def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> Any:
-    """Look up bytes with x86's shuffle of sixteen bytes, once for each half of the row, and select between both."""
+    """Look up bytes with the shuffle of sixteen bytes of x86, once for each half of the row, and select between both."""
     vector = codes.type
     shuffle = llvm_function(builder, name, vector, [vector, vector])
     low, high = (builder.call(shuffle, [half, codes]) for half in halves)

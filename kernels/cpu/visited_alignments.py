@@ -1,7 +1,7 @@
-"""Alignments visited by a superposition search, by superposition and by residue pairs.
+"""Memory of the alignments that a superposition search has visited, by superposition and by residue pairs.
 
-The further search depends only on the pairs of an alignment, and the alignment only on the superposition. Neither is thus computed twice
-for two chains. Results are the same as without this memory, which the GPU search does not have.
+The further search depends only on the pairs of an alignment, and the alignment depends only on the superposition. Neither is computed twice
+for two chains. Results are the same as without this memory, which the search on GPUs does not have.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _MULTIPLIER, _SEED = 0x2545F4914F6CDD1D, 0x1B873593CC9E2D51
 
 
 class MetAlignments(NamedTuple):
-    """Hash table from marks (0 if empty) to rows (-1 if pending), and results of rows.
+    """Hash table from marks (0 if empty) to rows (-1 if not computed yet), and the results in the rows.
 
-    Results are the score sum, the number of pairs, and the superposition (12,). `n` (1,) is the number of used rows.
+    Results are the score sum, the number of pairs, and the superposition (12,); `n` (1,) is the number of rows in use.
     """
 
     marks: NDArray[np.int64]
@@ -35,7 +35,7 @@ class MetAlignments(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def met_alignments(most):
-    """Return an empty table for up to `most` alignments."""
+    """Return an empty table for at most `most` alignments."""
     places = 64
     while places < 4 * most:
         places *= 2
@@ -65,7 +65,7 @@ def _mixed(mark, bits):
 
 @njit(nogil=True, cache=True)
 def mark_of_move(move, gap, by_states):
-    """Return the mark (hash) of an alignment from its superposition (12,), gap cost and reward for equal states."""
+    """Return the mark (hash) of an alignment, given its superposition (12,), gap cost and reward for equal states."""
     mark = _mixed(np.int64(_SEED), np.int64(gap * 1024.0) * 2048 + np.int64(by_states * 1024.0))
     bits = move.view(np.int64)
     for k in range(MOVE):
@@ -75,7 +75,7 @@ def mark_of_move(move, gap, by_states):
 
 @njit(nogil=True, cache=True)
 def mark_of_pairs(pairs, first):
-    """Return the mark (hash) of an alignment from its pairs (n, 2), from row `first`."""
+    """Return the mark (hash) of an alignment, given its pairs (n, 2) from row `first` on."""
     mark = np.int64(_SEED)
     for k in range(first, len(pairs)):
         mark = _mixed(mark, np.int64(pairs[k, 0]) << np.int64(32) | np.int64(pairs[k, 1]))
@@ -84,7 +84,7 @@ def mark_of_pairs(pairs, first):
 
 @njit(nogil=True, cache=True)
 def place_of(met, mark):
-    """Return the slot of a mark, inserting it if needed."""
+    """Return the slot of a mark, inserting the mark if it is new."""
     last = len(met.marks) - 1
     place = mark >> np.int64(8) & last
     while met.marks[place] != 0 and met.marks[place] != mark:
@@ -95,7 +95,7 @@ def place_of(met, mark):
 
 @njit(nogil=True, cache=True)
 def note(met, score, count, move):
-    """Append a row of results and return its index."""
+    """Append a row of results; return its index."""
     row = met.n[0]
     met.score[row], met.counts[row] = score, count
     met.moves[row] = move

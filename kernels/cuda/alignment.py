@@ -1,6 +1,6 @@
 """Smith-Waterman scores on a GPU, equal to those of `proteoscope.kernels.cpu.alignment`, with the kernels of alignment.cu.
 
-The database stays on the device if it fits; otherwise it is streamed in batches through pinned buffers, overlapping with scoring. A launch
+The database stays on the device if it fits; otherwise it is sent in batches through pinned buffers while other batches are scored. A launch
 computes a strip of columns of two queries, or of one query with two subjects. Values at the right edge of the strip stay in device memory
 for the next launch. If the longest subjects would take longer than the others, both are scored concurrently on separate streams. Pairs
 whose scores overflow are listed on the device and scored again with 32 bits.
@@ -10,7 +10,7 @@ ATGPU analysis, for queries of m residues in total against n subjects of r resid
 * * rounds: the batches of the database (one if memory suffices), with m / 2w launches each (m / w with two subjects,
   and with 32 bits);
 * * words in: r / 4 + 2n, once if the database stays on the device; out: n for each query;
-* operations: m r cells; two of them take 3.8 on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's, with DPX;
+* operations: m r cells; two of them take 3.8 cycles on the slower pipe (4.8 with two subjects) and 2.3 on that of the multiplier, with DPX;
 * * memory blocks: for each strip, one of 32 bytes in and out per 4 residues of a subject, in addition to the residues;
 * shared memory: 112 bytes for each column of a strip, 56 with two subjects.
 """
@@ -74,7 +74,7 @@ _SUBJECTS = np.dtype(
 
 @dataclass(frozen=True)
 class _Numbers:
-    """A scoring scheme in one number type, in the form of the kernels."""
+    """Scoring scheme in one number type, in the form of the kernels."""
 
     kind: int
     matrix: NDArray[np.int32]
@@ -83,7 +83,7 @@ class _Numbers:
 
     @classmethod
     def of(cls, kind: int, scores: NDArray[np.int64], opening: int, extending: int) -> _Numbers:
-        """Create from scores; `opening` is the cost of a gap's first residue."""
+        """Create from scores; `opening` is the cost of the first residue of a gap."""
         table, zero = scores + opening, 0
         if kind == SIXTEEN_BITS:
             zero = opening + extending
@@ -114,7 +114,7 @@ class _Strip:
 
 
 _Pair = tuple[_Strip | None, _Strip | None]
-"""Strips in the low and in the high half of words."""
+"""Strips in the lower and in the upper half of words."""
 
 
 def _strips(query: int, length: int, width: int) -> list[_Strip]:
@@ -122,7 +122,7 @@ def _strips(query: int, length: int, width: int) -> list[_Strip]:
 
 
 def _pairs(queries: Sequence[int], lengths: Sequence[int], width: int, has_halves: bool) -> list[_Pair]:
-    """Return the strips of each launch."""
+    """Return the strips that each launch computes."""
     halves: list[list[_Strip]] = [[], []]
     for query in queries:
         (min(halves, key=len) if has_halves else halves[0]).extend(_strips(query, lengths[query], width))
@@ -144,11 +144,11 @@ class _Batch:
     Attributes
     ----------
     lengths
-        (n,), residues of each subject, longest first.
+        (n,), number of residues of each subject, longest first.
     rows
-        (n + 1,), cumulative residues.
+        (n + 1,), cumulative number of residues.
     slot
-        Memory of the batch, retained while kernels may read it.
+        Memory of the batch, which is retained while kernels may read it.
     """
 
     first: int
@@ -176,16 +176,16 @@ _InOrder = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32] | None
 
 
 class AlignmentSearch:
-    """A database of sequences on a device, ready to be searched.
+    """Database of sequences on a GPU that is prepared for searches.
 
     Parameters
     ----------
     device
         GPU.
     residues
-        Int8 codes: A to Z are 0 to 25, ``*`` is 26.
+        Residue codes, int8: 0 to 25 for A to Z, 26 for ``*``.
     offsets : (n + 1,) int64
-        Start of each sequence in `residues`. A database in order of length, shortest first, needs no sorting.
+        Start of each sequence in `residues`. A database sorted by length need not be sorted again.
 
     Attributes
     ----------
@@ -194,13 +194,13 @@ class AlignmentSearch:
     """
 
     memory_bytes: int | None = None
-    """Maximum device memory; 80 % of the free memory by default."""
+    """Maximum device memory, bytes; by default 80 % of the free memory."""
     numbers: int | None = None
-    """Number type; by compute capability by default."""
+    """Number type; by default selected by compute capability."""
     shape: tuple[int, int] | None = None
-    """Lanes per subject and columns per lane; the fastest predicted ones by default."""
+    """Number of lanes per subject and columns per lane; by default those predicted to be fastest."""
     threads: int | None = None
-    """Threads per block; as many as registers allow by default."""
+    """Number of threads per block; by default as many as registers allow."""
     n_longest: int | None = None
     """Number of long subjects that are scored concurrently with more lanes; by default the number predicted to be fastest; 0 for none."""
     longest_shape: tuple[int, int, int, int] = (128, 4, 256, 1)
@@ -241,19 +241,19 @@ class AlignmentSearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Score every query against the subjects `first:last`, exactly.
+        """Score every query against the subjects `first:last` exactly.
 
-        Yields the end of the finished subjects after each launch, often repeatedly the same; all columns of `out` before it are written.
-        Closing the generator stops the work.
+        Yields the end of the finished subjects after each launch, often the same several times; all columns of `out` before it are written.
+        Closing the generator stops the computation.
 
         Parameters
         ----------
         queries
-            Codes of each.
+            Residue codes of each query.
         matrix_scores : (27, 27)
-            By the codes of the query's and of the subject's residue.
+            Scores, indexed by the residue codes of query and subject.
         gap_open, gap_extend
-            A gap of k residues costs ``gap_open + k * gap_extend``.
+            Gap costs; a gap of k residues costs ``gap_open + k * gap_extend``.
         out : (queries, subjects) int32
             Output; only the columns `first:last` are written.
 
@@ -262,7 +262,7 @@ class AlignmentSearch:
         DeviceError
             If the device fails.
         DeviceMemoryError
-            If not even one subject fits. Columns from the last yielded end are unchanged.
+            If not even one subject fits. Columns from the last yielded end on are unchanged.
         """
         last, self.cells_done = len(self._lengths) if last is None else last, 0
         numbers = self._numbers_of(matrix_scores, gap_open, gap_extend)
@@ -284,9 +284,9 @@ class AlignmentSearch:
                 self._gpu.wait(stream)
 
     def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
-        """Return the operations of scoring queries of these lengths against the subjects `first:last`.
+        """Return the operations of scoring queries of the given lengths against the subjects `first:last`.
 
-        Operations are cells; repeats after an overflow are not included.
+        An operation is a matrix cell; repeated cells after an overflow are not counted.
         """
         last = len(self._lengths) if last is None else last
         cuts, rounds, cells, blocks, shared = self._cuts(first, last, len(lengths)), 0, 0, 0, 0
@@ -306,11 +306,11 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """Return the cells of each subject with queries of these lengths, shape (n,), for partitioning."""
+        """Return the number of matrix cells of each subject with queries of the given lengths, (n,), for partitioning."""
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _partitions(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
-        """Yield groups of concurrent parts of a batch with the strips of each launch; groups of queries follow one another."""
+        """Yield groups of concurrent parts of a batch, with the strips of each launch; groups of queries follow one another."""
         for in_word, queries in query_groups(kind, lengths) if batch.n else ():
             parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
             has_halves = in_word == 1 and kind != THIRTY_TWO_BITS
@@ -322,7 +322,7 @@ class AlignmentSearch:
         return needed if part.blocks == self._multiprocessors else max(needed, self._half_shared)
 
     def _numbers_of(self, matrix_scores: NDArray[np.integer], gap_open: int, gap_extend: int) -> tuple[_Numbers, _Numbers]:
-        """Return the scoring scheme in the first number type and in 32 bits, cached from the last call."""
+        """Return the scoring scheme in the first number type and in 32 bits; cached from the previous call."""
         scores, opening = np.asarray(matrix_scores, np.int64), gap_open + gap_extend
         key = scores.tobytes() + np.array([opening, gap_extend]).tobytes()
         if self._scheme is None or self._scheme[0] != key:
@@ -335,7 +335,7 @@ class AlignmentSearch:
     def _begun(
         self, queries: Sequence[NDArray[np.int8]], numbers: tuple[_Numbers, _Numbers], first: int, last: int
     ) -> tuple[_Work, Iterator[_Batch], _Batch | None]:
-        """Allocate device memory and load the first batch, with smaller batches if the device refuses."""
+        """Allocate device memory and load the first batch; use smaller batches if the device has too little memory."""
         while True:
             cuts = self._cuts(first, last, len(queries))
             try:
@@ -349,7 +349,7 @@ class AlignmentSearch:
                 self._budget //= 2
 
     def _cuts(self, first: int, last: int, n_queries: int) -> list[tuple[int, int]]:
-        """Return the batches of subjects that fit on the device."""
+        """Return the ranges of subjects that fit on the device."""
         of_subject = 4 * (n_queries + 1) + _BORDER_BYTES + (0 if self._is_sorted else 8) + (0 if self._resident else 16)
         of_residue = _BORDER_BYTES + (0 if self._resident else 2)
         if self._resident and of_residue * int(self._offsets[last] - self._offsets[first]) + of_subject * (last - first) <= self._budget:
@@ -368,7 +368,7 @@ class AlignmentSearch:
         return cuts
 
     def _loaded(self, cuts: list[tuple[int, int]]) -> Iterator[_Batch]:
-        """Yield the batches on the device, loaded while the previous one may still be scored."""
+        """Yield the batches on the device, each loaded while the previous one may still be scored."""
         gpu, offsets = self._gpu, self._offsets
         maximum_residues = 0 if self._resident else max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
         most = max((last - first for first, last in cuts), default=0)
@@ -388,7 +388,7 @@ class AlignmentSearch:
             yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows, slot)
 
     def _by_length(self, first: int, last: int) -> _InOrder:
-        """Return the subjects `first:last` by length, cached from the last call."""
+        """Return the subjects `first:last` sorted by length; cached from the previous call."""
         if self._in_order is None or self._in_order[0] != (first, last):
             lengths, order = self._lengths[first:last], None
             if self._is_sorted:
@@ -400,7 +400,7 @@ class AlignmentSearch:
         return self._in_order[1]
 
     def _parts(self, numbers: int, in_word: int, lengths: Sequence[int], batch: _Batch) -> list[Part]:
-        """Return the partition of a batch for queries of these lengths, cached from the last plan."""
+        """Return the parts of a batch for queries of the given lengths; cached from the previous plan."""
         if self.n_longest is not None:
             return self._parts_as_set(numbers, in_word, lengths, batch)
         key = numbers, in_word, tuple(lengths), batch.first, batch.last
@@ -436,7 +436,7 @@ class _Slot:
         return self._gpu.address(self._buffers[name])
 
     def load(self, name: str, values: NDArray, stream: Any) -> None:
-        """Start sending a column; the transfer of earlier columns must be complete."""
+        """Start sending a column; the transfer of the previous column must be complete."""
         staged = self._pinned[name][: values.nbytes].view(values.dtype)
         staged[:] = values
         self._gpu.upload(self._buffers[name], staged, stream)
@@ -444,7 +444,10 @@ class _Slot:
 
 @dataclass(frozen=True)
 class _Launch:
-    """A strip of one or two queries against a part of a batch; `subjects` is the kernel's argument, except for the borders."""
+    """Launch of a strip of one or two queries against a part of a batch.
+
+    `subjects` is the argument of the kernel, except for the borders.
+    """
 
     part: Part
     pair: _Pair
@@ -459,7 +462,7 @@ class _Launch:
 class _Work:
     """Queries of a call on the device, with space for the scores of a batch.
 
-    The buffer `words`, initially 0, holds the counters from which warps take subjects, the overflow flags of queries, and the scores.
+    The buffer `words`, initially 0, contains the counters from which warps take subjects, the overflow flags of queries, and the scores.
     """
 
     def __init__(
@@ -484,7 +487,7 @@ class _Work:
         gpu.upload(self._sent, packed, search._copies)
 
     def wait(self) -> None:
-        """Wait for all started work."""
+        """Wait until all started kernels and transfers are complete."""
         self._gpu.wait(self._search._side_stream)
         self._gpu.wait(self._stream)
 
@@ -508,12 +511,12 @@ class _Work:
             yield from self._score_overflows(query, batch)
 
     def _n_staged(self, batch: _Batch) -> int:
-        """Return the number of words fetched through pinned memory: overflow flags and, if they fit, the scores."""
+        """Return the number of words that are fetched through pinned memory: overflow flags and, if they fit, the scores."""
         n_queries = len(self._lengths)
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
-        """Score again the pairs of a query whose score overflowed."""
+        """Compute again, with 32 bits, the scores of a query that overflowed."""
         gpu, stream, count = self._gpu, self._stream, np.zeros(1, np.uint32)
         gpu.clear(self._found, 4, stream)
         scores = np.uint64(self._words_at + self._row(query, batch))
@@ -553,7 +556,10 @@ class _Work:
         return [launch for _, launch in sorted((item for items in of_parts for item in items), key=lambda item: item[0])]
 
     def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
-        """Return the kernel's argument for subjects: a part of a batch sorted by length, or the whole batch with the order of the part."""
+        """Return the argument of the kernel that describes subjects.
+
+        A part of a batch sorted by length, or the whole batch with the order of the part.
+        """
         if order:
             first = 4 * part.first if order == batch.order else 0
             return np.array((batch.residues, batch.offsets, order + first, 0, 0, batch.n, n_items), _SUBJECTS)

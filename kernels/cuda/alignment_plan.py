@@ -1,4 +1,4 @@
-"""Partitioning of database scoring on a GPU into strips of columns, and into the longest subjects and the others.
+"""Plan of scoring a database on a GPU: strips of columns of the queries, and separate parts for the longest subjects and the others.
 
 The longest subjects would keep a few warps busy long after all others. If that costs time, they are scored with more lanes each on separate
 multiprocessors, while the rest of the GPU scores the others.
@@ -50,7 +50,7 @@ _SLOWER = {(1, 256): 1.04, (2, 384): 1.02}
 
 @dataclass(frozen=True)
 class AlignmentShape:
-    """Launch shape: `subjects` per word, lanes per subject, columns per lane, threads per block."""
+    """Shape of a launch: `subjects` per word, lanes per subject, columns per lane, threads per block."""
 
     numbers: int
     subjects: int
@@ -65,7 +65,7 @@ class AlignmentShape:
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory (bytes) of the score table and of the values passed between the warps of a subject."""
+        """Shared memory (bytes) of a block, for the score table and the values passed between the warps of a subject."""
         between = self.threads // 32 if self.lanes > 32 else 0
         return TABLE_ROWS * max(self.lanes, 8) * self.columns * (4 // self.subjects) + between * _RING_BYTES
 
@@ -86,7 +86,7 @@ class AlignmentShape:
 
 
 class Subjects(NamedTuple):
-    """Size of a set of subjects: their number, total residues, and residues of the longest and the shortest."""
+    """Sizes of a set of subjects: number, total residues, residues of the longest, and residues of the shortest."""
 
     n: int
     rows: int
@@ -104,14 +104,14 @@ class Part(NamedTuple):
 
 
 def numbers_of(capability: int) -> int:
-    """Return the fastest number type of a compute capability."""
+    """Return the fastest number type for a compute capability."""
     return SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS
 
 
 def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Return groups of queries, each as subjects per word and indices of the queries.
+    """Return groups of queries, each as the number of subjects per word and the indices of the queries.
 
-    Strips of two queries are combined as far as the queries can be divided evenly between the halves of words; the others are single.
+    Strips of two queries are combined in the halves of words if the queries can be divided evenly; the others are single.
     """
     together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
     alone: list[int] = []
@@ -122,7 +122,7 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
 
 
 def threads_for(columns: int) -> int:
-    """Return the threads per block (one block per multiprocessor) that can hold this number of columns in registers."""
+    """Return the number of threads per block (one block per multiprocessor) that can hold the given number of columns in registers."""
     return 512 if columns <= 32 else 384 if columns <= 48 else 256
 
 
@@ -156,13 +156,15 @@ class _Shapes:
         self._more_steps = np.where(lanes <= 32, lanes, 2 * lanes - 32)
 
     def launches(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """Return the number of launches for queries of these lengths, each counted separately."""
+        """Return the number of launches for each query of the given lengths."""
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
     def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
-        """Return the cycles for `Subjects` by shape (last dimension): the maximum of all steps distributed, and the steps of the longest.
+        """Return the cycles for `Subjects` with each shape (last dimension).
 
-        `multiprocessors` is a number, or an array of alternatives, which become the second last dimension.
+        The larger of the mean per multiprocessor and of the longest subject.
+
+        `multiprocessors` is a number, or an array of alternatives, which is then the second last dimension.
         """
         n, rows, longest, shortest = (np.asarray(values, np.float64)[..., None] for values in some)
         launches = self.launches(lengths)
@@ -183,7 +185,7 @@ class Planner:
     shared_bytes
         Maximum shared memory of a block.
     requested
-        Fixed lanes and columns, and threads per block, if they are not to be selected.
+        Lanes and columns, and threads per block, if they are fixed instead of selected.
     """
 
     def __init__(self, multiprocessors: int, shared_bytes: int, requested: tuple[int, int] | None, threads: int | None) -> None:
@@ -201,7 +203,7 @@ class Planner:
         return _shapes(numbers, subjects, self._threads, self._shared_bytes)
 
     def shape(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects) -> Part:
-        """Return all subjects as one part with the shape predicted to be fastest for queries of these lengths."""
+        """Return all subjects as one part, with the shape that is predicted to be fastest for queries of the given lengths."""
         return self._whole(self._possible(numbers, in_word), lengths, subjects)[1]
 
     def _whole(self, possible: _Shapes, lengths: Sequence[int], subjects: Subjects) -> tuple[float, Part]:
@@ -210,14 +212,14 @@ class Planner:
         return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
 
     def parts(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray) -> list[Part]:
-        """Return the subjects in one part, or in two concurrent ones: the longest, and the others.
+        """Return the subjects as one part, or as two concurrent parts: the longest, and the others.
 
         Parameters
         ----------
         longest : (n,)
             Lengths of all subjects, longest first.
         rows : (n + 1,)
-            Cumulative residues.
+            Cumulative number of residues.
         """
         return self.plan(numbers, in_word, lengths, subjects, longest, rows)[1]
 
@@ -248,7 +250,7 @@ class Planner:
 def predicted_cycles(
     capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
 ) -> float:
-    """Return the predicted cycles of scoring queries against subjects (n,) of these lengths, all resident on the device."""
+    """Return the predicted cycles of scoring queries against subjects (n,) of the given lengths that are all on the device."""
     planner, numbers = Planner(multiprocessors, shared_bytes, None, None), numbers_of(capability)
     longest = np.sort(subjects)[::-1]
     if not len(longest):

@@ -1,4 +1,4 @@
-"""Example problems of the ATGPU model, and rates of inner operations, on a GPU, with the kernels of analyses.cu.
+"""Benchmark problems of the ATGPU model, and rates of inner operations, on a GPU, with the kernels of analyses.cu.
 
 Transfers and computations are awaited in turn, as in the model, and timed separately. `proteoscope.kernels.analyses_layouts` has the ATGPU
 analysis of each problem: rounds, operations, memory blocks, words and transfers in and out, shared memory.
@@ -23,7 +23,7 @@ _BLOCKS = 8  # blocks per multiprocessor when a rate is measured
 
 
 class Analyses:
-    """The problems on a device, with 32-bit integers that wrap around."""
+    """Problems on a device, computed with 32-bit integers that wrap around."""
 
     def __init__(self, device: Gpu) -> None:
         self._gpu, self._stream = device, device.stream()
@@ -76,7 +76,7 @@ class Analyses:
         return self._done((values,), 0, len(values), work, 0)
 
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
-        """Run one kind of `OPERATIONS`, `steps` x `TOGETHER` per thread; return the number of operations and the seconds."""
+        """Run an operation of `OPERATIONS`, `steps` x `TOGETHER` times per thread; return the number of operations and the seconds."""
         blocks = _BLOCKS * self._gpu.multiprocessors()
         workspace = self._gpu.buffer(4 * BLOCK * blocks)
         began = perf_counter()
@@ -100,7 +100,7 @@ class Analyses:
         self._gpu.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
     def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
-        """Send, compute and fetch synchronously; the result is buffer `place` of the inputs followed by workspace and output."""
+        """Send inputs, compute and fetch synchronously; the result is the buffer `place` among inputs, workspace and output."""
         gpu, stream = self._gpu, self._stream
         buffers = [gpu.buffer(values.nbytes) for values in given] + ([gpu.buffer(4 * workspace)] if workspace else [])
         result = np.empty(n_out, np.uint32)

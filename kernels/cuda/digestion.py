@@ -1,6 +1,6 @@
-"""Counting of the peptides of a digest on a GPU: the function of `proteoscope.kernels.cpu.digestion`, with the kernel of digestion.cu.
+"""Counting of the peptides of a digest on a GPU; counterpart of `proteoscope.kernels.cpu.digestion`, with the kernel of digestion.cu.
 
-`proteoscope.kernels.counts.digest_count` gives its operations.
+`proteoscope.kernels.counts.digest_count` gives the number of operations.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LIMITS = np.dtype(
         ],
     ]
 )
-"""The struct Limits of digestion.cu."""
+"""Layout of the struct Limits in digestion.cu."""
 
 
 def count_peptides(
@@ -52,14 +52,15 @@ def count_peptides(
     rules: DigestionRules,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
-    """Count the peptides of a digest as `proteoscope.kernels.cpu.digestion.count_peptides`, on a GPU.
+    """Count the peptides of a digest on a GPU.
 
-    Yields the number of processed residues after each batch. A range of proteins may have at most 2^32 - 1 peptides in a bucket.
+    Parameters are those of `proteoscope.kernels.cpu.digestion.count_peptides`. Yields the number of processed residues after each batch. A
+    range of proteins may have at most 2^32 - 1 peptides in a bucket.
 
     Raises
     ------
     DeviceError
-        If the GPU fails or lacks memory for proteins and counts; `counts` are unchanged.
+        If the GPU fails or lacks memory for proteins and counts; `counts` is unchanged.
     """
     first, last = int(offsets[bounds[0]]), int(offsets[bounds[-1]])
     limits = np.zeros(1, _LIMITS)

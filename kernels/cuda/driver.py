@@ -1,4 +1,4 @@
-"""The driver's part of opening a GPU, which runs without the interpreter lock while libraries are imported and files are read."""
+"""Calls of the driver for opening a GPU, which run without the interpreter lock while libraries are imported and files are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 def begin_context(number: int) -> bool:
     """Create the primary context of CUDA device `number` for CuPy; return True on success.
 
-    This takes tenths of a second without the interpreter lock; the context lasts as long as the process. Only for devices known to be
+    This takes tenths of a second without the interpreter lock; the context lasts as long as the process. It is only for devices known to be
     usable, since a broken driver could crash the process. Errors are reported by CuPy later.
     """
     try:
@@ -56,6 +56,6 @@ def gpu_identity(number: int) -> GpuIdentity | None:
 
 
 def identity(number: int) -> str:
-    """Return UUID and clock (kHz) of CUDA device `number`; only its number if the driver does not report them."""
+    """Return UUID and clock (kHz) of CUDA device `number` as text; only the number if the driver does not report these."""
     result = gpu_identity(number)
     return f"device {number}" if result is None else f"{result.uuid.hex()} at {result.clock} kHz"

@@ -2,8 +2,8 @@
 
 Counterpart of `proteoscope.kernels.cpu.fragment_index`.
 
-The dictionary is copied to the device once. The index is built there, of all peptidoforms or as many as fit, and never leaves it. Queries
-are sent with their key ranges; the best candidates of each and the histogram of all scores are returned, bit-identical to the CPU's.
+The peptide dictionary is copied to the device once. The index of all peptidoforms, or of as many as fit, is built and stays there. Queries
+are sent with their key ranges; the best candidates of each query and the histogram of all scores are returned, bit-identical to the CPU's.
 
 Operations are counted by `proteoscope.kernels.counts.index_building` and `proteoscope.kernels.counts.index_search`.
 """
@@ -69,15 +69,15 @@ _MASSES = np.dtype(
         ("end_key", np.int64, _RESIDUES),
     ]
 )
-"""The struct Masses of fragments.cuh."""
+"""Layout of the struct Masses in fragments.cuh."""
 
 _CHUNK = np.dtype([("first_posting", np.uint64), ("first_bin", np.uint64)])
-"""The struct Chunk of fragments.cuh."""
+"""Layout of the struct Chunk in fragments.cuh."""
 
 _DICTIONARY = np.dtype(
     [(name, np.uint64) for name in ("masses", "modification_mass", "position", "length", "residues", "site", "modification")]
 )
-"""The struct Dictionary of postings.cu."""
+"""Layout of the struct Dictionary in postings.cu."""
 
 _INDEX = np.dtype(
     [
@@ -86,7 +86,7 @@ _INDEX = np.dtype(
     ],
     align=True,
 )
-"""The struct Index of fragments.cuh."""
+"""Layout of the struct Index in fragments.cuh."""
 
 _QUERIES = np.dtype(
     [
@@ -112,18 +112,18 @@ _QUERIES = np.dtype(
     ],
     align=True,
 )
-"""The struct Queries of fragment_search.cu."""
+"""Layout of the struct Queries in fragment_search.cu."""
 
 
 class FragmentSearch:
-    """Fragment-ion index of peptidoforms on a device; if it does not fit, its parts are built and searched in turn.
+    """Fragment-ion index of peptidoforms on a device; if it does not fit, sections of it are built and searched in turn.
 
     Parameters
     ----------
     device
-        GPU; 80 % of its free memory may be used, a quarter of that for queries.
+        GPU; 80 % of its free memory may be used, and a quarter of this for queries.
     peptides, modifications, settings
-        As for `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
+        See `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
     form_mass, form_number : (f,) float64
         Mass in dalton, ascending, and number, (f,) int64, of the peptidoforms from
         `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`.
@@ -133,7 +133,7 @@ class FragmentSearch:
     DeviceMemoryError
         If the proteins and one chunk do not fit.
     DeviceError
-        The search is beyond the kernel's sizes, or the device.
+        If the search exceeds the limits of the kernel, or the device
     failed.
 
     Attributes
@@ -143,11 +143,11 @@ class FragmentSearch:
     share_of_queries
         Fraction of that memory for queries.
     forms_of_chunk
-        Number of peptidoforms of a chunk, whose counters a block holds: a multiple of 128 up to 32,768; 0 selects it for the GPU.
+        Number of peptidoforms per chunk, whose counters fit a block: a multiple of 128 up to 32,768; 0 selects it for the GPU.
     bin_shift
-        Bits of a key below its bin, at most 16; 0 selects them by the tolerance.
+        Number of bits of a key below its bin, at most 16; 0 selects it by the tolerance.
     threads
-        Threads of a block, a multiple of 32 from 64 to 1,024.
+        Number of threads per block, a multiple of 32 from 64 to 1,024.
     pairs_of_batch
         Number of (query, chunk) pairs searched between two checks for cancellation.
     """
@@ -210,7 +210,9 @@ class FragmentSearch:
         gpu.wait(self._stream)
 
     def build(self) -> Generator[int, None, None]:
-        """Build the index as `proteoscope.kernels.cpu.fragment_index.FragmentSearch.build`; if it does not fit, searches build its parts.
+        """Build the index like `proteoscope.kernels.cpu.fragment_index.FragmentSearch.build`.
+
+        If it does not fit, searches build it in sections.
 
         Yields the number of indexed peptidoforms.
         """
@@ -254,7 +256,7 @@ class FragmentSearch:
         return masses
 
     def _build_part(self, first: int, last: int) -> None:
-        """Build the index of the chunks `first:last` on the device, replacing the current one."""
+        """Build the index of the chunks `first:last` on the device, replacing the present one."""
         if self._built == (first, last):
             return
         gpu, stream = self._gpu, self._stream
@@ -310,18 +312,20 @@ class FragmentSearch:
         histogram_width: float,
         n_candidates: NDArray[np.int64],
     ) -> Generator[int, None, None]:
-        """Search the queries `first:last` as `proteoscope.kernels.cpu.fragment_index.FragmentSearch.search_chunks` does, batch by batch.
+        """Search the queries `first:last`, batch by batch.
 
-        `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
-        that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
+        Parameters are those of `proteoscope.kernels.cpu.fragment_index.FragmentSearch.search_chunks`: row 0 of `segments` and `windows` (q,
+        e, 2)
+        belongs to query `first`; results are added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
 
-        Yields the end of the finished part after each batch: all rows before it are written, those after it are as they were. Queries that
-        come in order of mass are done one after the other. Closing the generator stops the search.
+        Yields the end of the finished range after each batch: all rows before it are written, those after it are unchanged. Queries in the
+        order
+        of mass are finished one after the other. Closing the generator stops the search.
 
         Raises
         ------
         DeviceError
-            The device failed, or the search is beyond the kernel's sizes.
+            If the device failed, or the search exceeds the limits of the kernel.
         """
         for _ in self.build():
             yield first
@@ -345,7 +349,7 @@ class FragmentSearch:
             begun = stop
 
     def _shape(self, limit: int, bins: int) -> tuple[int, int]:
-        """Return the bytes of dynamic shared memory, and copies of the histogram that fit."""
+        """Return the bytes of dynamic shared memory, and the number of copies of the histogram that fit."""
         if limit > _MAXIMUM_BEST:
             raise DeviceError(f"{limit} candidates for a query are more than the {_MAXIMUM_BEST} that a GPU keeps")
         other = 4 * self._forms_of_chunk + 16 * (_FOUND + limit * (self.threads // 32))
@@ -355,7 +359,7 @@ class FragmentSearch:
         return other + 4 * bins * copies, copies
 
     def _parts(self) -> Generator[tuple[int, int], None, None]:
-        """Divide the chunks into parts that fit on the device; build the index of each in turn."""
+        """Divide the chunks into ranges that fit on the device; build the index of each in turn, and yield the range."""
         if self._built == (0, self._n_chunks):
             yield self._built
             return
@@ -375,7 +379,7 @@ class FragmentSearch:
             begun = stop
 
     def _search_group(self, group: _Group, histogram_width: float, shared_bytes: int, copies: int) -> Generator[int, None, None]:
-        """Search the queries on the device in all parts of the index."""
+        """Search a group of queries on the device in all sections of the index."""
         last_chunk = np.maximum.accumulate(group.last_chunk(self._forms_of_chunk))
         running: deque[_Batch] = deque()
         free = [_Batch(self._gpu), _Batch(self._gpu)]
@@ -435,7 +439,7 @@ class FragmentSearch:
 
 
 class _Queries(NamedTuple):
-    """Arguments of a search: arrays of the queries from `first`, and output arrays of all queries."""
+    """Arguments of a search: arrays of the queries from `first` on, and output arrays of all queries."""
 
     segments: SegmentArrays
     windows: NDArray[np.int64]
@@ -447,7 +451,7 @@ class _Queries(NamedTuple):
 
 
 class _Group:
-    """Queries `begun:stop` on the device: key ranges, windows, and current best candidates and histograms."""
+    """Queries `begun:stop` on the device: key ranges, windows, and present best candidates and histograms."""
 
     def __init__(self, gpu: Gpu, stream: Any, masses: Any, queries: _Queries, begun: int, stop: int) -> None:
         self._gpu, self._stream, self._queries, self._done = gpu, stream, queries, 0
@@ -480,12 +484,12 @@ class _Group:
         gpu.wait(stream)
 
     def last_chunk(self, forms_of_chunk: int) -> NDArray[np.int64]:
-        """Return the last chunk in which each query has candidates, or -1."""
+        """Return the last chunk in which each query has candidates; -1 for none."""
         ends = np.where(self.windows[:, :, 0] < self.windows[:, :, 1], self.windows[:, :, 1], 0).max(axis=1, initial=0).astype(np.int64)
         return np.where(np.diff(self.offsets) > 0, (ends - 1) // forms_of_chunk, -1)
 
     def collect(self, end: int) -> int:
-        """Write the finished rows up to `end`, and return `end`."""
+        """Write the finished rows up to `end`; return `end`."""
         start, n = self._done, end - self._done
         if n <= 0:
             return start
@@ -508,7 +512,7 @@ class _Group:
 
 
 class _Batch:
-    """(Query, chunk) pairs in pinned and device memory, and the stream of their search. Buffers grow as needed."""
+    """Pairs (query, chunk) in pinned and device memory, and the stream of their search; buffers grow as needed."""
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu, self._stream = gpu, gpu.stream()
@@ -518,7 +522,7 @@ class _Batch:
         self.end_chunk = 0
 
     def workspace(self, n: int) -> NDArray[np.int32]:
-        """Return space for n pairs, (n, 4) int32: struct Pair of fragment_search.cu."""
+        """Return space for n pairs, (n, 4) int32, in the layout of the struct Pair in fragment_search.cu."""
         if len(self._pinned) < 16 * n:
             self._pairs, self._pinned = self._gpu.buffer(16 * n), self._gpu.pinned(16 * n)
         return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
@@ -552,21 +556,24 @@ def _shared_bytes(gpu: Gpu) -> int:
 
 
 def _forms_that_suit(gpu: Gpu) -> int:
-    """Return the number of peptidoforms whose counters fit a block, divisible by its warps if possible."""
+    """Return the number of peptidoforms whose counters fit a block; if possible, it is divisible by the warps of the block."""
     workspace = (_shared_bytes(gpu) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= workspace)
     return min(_MAXIMUM_FORMS, workspace) // step * step
 
 
 def _bins_that_suit(settings: ScoringSettings) -> int:
-    """Return the bits of a key below its bin, for bins about half as wide as the range of keys of a peak of medium mass."""
+    """Return the number of bits of a key below its bin.
+
+    Bins are about half as wide as the range of keys of a peak of medium mass.
+    """
     half = settings.fragment_absolute + 1000.0 * settings.fragment_relative
     return int(np.clip(int(half * KEYS_OF_DALTON).bit_length() - 1, *_BIN_BITS))
 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out):  # type: ignore[no-untyped-def]
-    """Write the number of postings of each chunk of peptidoforms into `out` (chunks,) int64."""
+    """Write the number of postings of each chunk of peptidoforms to `out` (chunks,) int64."""
     mask = (1 << code.peptide_bits) - 1
     for i in range(len(form_code)):
         peptide = (form_code[i] >> code.arrangement_bits) & mask
@@ -575,7 +582,7 @@ def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sites_of_forms(form_code, code, peptides, modifications, workspace, site, modification):  # type: ignore[no-untyped-def]
-    """Write the modifications of each peptidoform, as in `HitArrays`: `site` and `modification` (f, s) uint8, initially 255."""
+    """Write the modifications of each peptidoform, in the layout of `HitArrays`: `site` and `modification` (f, s) uint8, initially 255."""
     sites, n_sites, slot_modification, slot_choice, slot_site = workspace
     slots, previous = 0, np.int64(-2)
     arrangements = (1 << code.arrangement_bits) - 1
@@ -600,7 +607,7 @@ def _sites_of_forms(form_code, code, peptides, modifications, workspace, site, m
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: ignore[no-untyped-def]
-    """Add the number of queries with candidates in each chunk from `first_chunk` to `out` (chunks,) int64."""
+    """Add the number of queries with candidates in each chunk from `first_chunk` on to `out` (chunks,) int64."""
     for q in range(len(windows)):
         if offsets[q + 1] == offsets[q]:
             continue
@@ -615,7 +622,7 @@ def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: i
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_pairs(offsets, windows, forms_of_chunk, first_chunk, begun, stop, out):  # type: ignore[no-untyped-def]
-    """List the pairs of the chunks `begun:stop`, chunk by chunk, as struct Pair of fragment_search.cu: (n, 4) int32."""
+    """List the pairs of the chunks `begun:stop`, chunk by chunk, in the layout of the struct Pair in fragment_search.cu: (n, 4) int32."""
     n = 0
     for chunk in range(begun, stop):
         low, high = chunk * forms_of_chunk, (chunk + 1) * forms_of_chunk

@@ -1,8 +1,8 @@
-"""Alignment with a bounded number of gaps on a GPU: the class of `proteoscope.kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
+"""Alignment with a bounded number of gaps on a GPU; counterpart of `proteoscope.kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
 
 References and reads stay on the device. Pairs are processed in blocks of similar lengths, and each launch has the plan predicted to be
-fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass, others in a
-window before their end, which a first pass finds.
+fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass, other alignments
+in a window before their end, which is found in a first pass.
 
 ATGPU analysis, for k pairs of a read of m bases with a reference of n, at most z gaps, strips of w columns (a word has 4 bytes);
 `ReadSearch._work` counts it:
@@ -15,7 +15,7 @@ ATGPU analysis, for k pairs of a read of m bases with a reference of n, at most 
   and one block for each step back;
 * shared memory: 128 bytes of scores, 4 KB for many symbols, with one reference per block 2 bytes for each column and symbol.
 
-Directions take at most `direction_bytes`, or half of the free memory.
+Directions need at most `direction_bytes`, or half of the free memory.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ _PAIRS = np.dtype(
         ],
     ]
 )
-"""The struct Pairs of gapsmis.cu."""
+"""Layout of the struct Pairs in gapsmis.cu."""
 _RESULTS = np.dtype(
     [
         *[(name, np.uint64) for name in ("found", "runs", "border", "directions")],
@@ -120,12 +120,12 @@ _RESULTS = np.dtype(
     ],
     align=True,
 )
-"""The struct Results."""
+"""Layout of the struct Results in gapsmis.cu."""
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """Representation of scores in the GPU's number types, scaled and shifted so that none is negative."""
+    """Representation of scores in the number types of the GPU, scaled and shifted such that none is negative."""
 
     numbers: int
     times: int
@@ -136,7 +136,7 @@ class _Scale:
 
     @classmethod
     def of(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
-        """Return the scale, or None if the number type cannot hold the scores of reads of this length.
+        """Return the scale; None if the number type cannot hold the scores of reads of the given length.
 
         Impossible cells start at the cost of opening a gap and stay below any sum of pairs, as in `score_bits`.
         """
@@ -150,7 +150,10 @@ class _Scale:
 
 @dataclass(frozen=True)
 class _Launch:
-    """Pairs `first:last` of a pass. `order`, `chunks` : see the struct Pairs; `strips`, `steps` : size of a warp's directions."""
+    """Launch of the pairs `first:last` of a pass.
+
+    See the struct Pairs for `order` and `chunks`; `strips` and `steps` are the size of the directions of a warp.
+    """
 
     shape: GapsMisShape
     task: Task
@@ -161,21 +164,21 @@ class _Launch:
 
     @property
     def n_items(self) -> int:
-        """Number of warps with work, or of slots of a chunk."""
+        """Number of warps with pairs, or of slots of a chunk."""
         if self.chunks is not None:
             return len(self.chunks) * (self.shape.threads // 32)
         return -(-(self.last - self.first) // self.shape.pairs_of_warp)
 
 
 class ReadSearch:
-    """References and reads on a device, which can be aligned in any pairs; see `proteoscope.kernels.cpu.gapsmis.ReadSearch`.
+    """References and reads on a device that can be aligned in any pairs (see `proteoscope.kernels.cpu.gapsmis.ReadSearch`).
 
     Parameters
     ----------
     device
         GPU.
     texts, patterns
-        Sequences of codes below `N_SYMBOLS`.
+        Sequences of references and of reads, with codes below `N_SYMBOLS`.
     rules
         Allowed alignments and their scores.
 
@@ -190,19 +193,19 @@ class ReadSearch:
     """
 
     shape: GapsMisShape | None = None
-    """Plan; by default the one predicted to be fastest."""
+    """Plan of launches; by default the one predicted to be fastest."""
     numbers: int | None = None
     """NARROW or WIDE; None selects NARROW if the GPU has instructions for it and the scores fit."""
     scores: int | None = None
-    """Source of scores with plan MANY_TEXTS; by default selected by the number of symbols."""
+    """Source of scores for the plan MANY_TEXTS; by default selected by the number of symbols."""
     traces_on_host: bool | None = None
-    """True to trace on the CPU; by default the choice predicted to be faster."""
+    """True to trace alignments on the CPU; by default the device predicted to be faster."""
     host_threads: int = 1
-    """Number of CPU threads for tracing."""
+    """Number of CPU threads that trace alignments."""
     direction_bytes: int = 4 << 30
     """Maximum device memory for directions."""
     staged_bytes: int = 1 << 22
-    """Bytes that each of several threads sends per step; transfers below four times this size take one step."""
+    """Number of bytes that each of several threads sends per step; transfers below four times this size take one step."""
 
     def __init__(self, device: Gpu, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         gpu = self._gpu = device
@@ -239,7 +242,7 @@ class ReadSearch:
         *,
         traces: bool = True,
     ) -> Generator[int, None, None]:
-        """Align as on the CPU.
+        """Align the pairs `first:last` on the GPU (see `proteoscope.kernels.cpu.gapsmis.ReadSearch.align`).
 
         Raises
         ------
@@ -260,7 +263,7 @@ class ReadSearch:
             self._gpu.wait(self._stream)
 
     def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> OperationCounts:
-        """Return the operations (cells) of aligning these pairs, for references short enough for one pass."""
+        """Return the operations (cells) of aligning the given pairs, for references short enough for one pass."""
         every = []
         for begin, end in self._blocks(text_of, pattern_of):
             n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
@@ -334,7 +337,7 @@ class ReadSearch:
         return result
 
     def _noted(self, name: str, n: int) -> int:
-        """Return a bit mask of the occurring symbols."""
+        """Return a bit mask of the symbols that occur."""
         gpu, result = self._gpu, np.zeros(1, np.uint32)
         workspace = gpu.buffer(4)
         gpu.clear(workspace, 4, self._stream)
@@ -345,7 +348,7 @@ class ReadSearch:
         return int(result[0])
 
     def _symbols_of(self, which: int) -> list[int]:
-        """Return the symbols of references (0) or of reads (1)."""
+        """Return the symbols in references (0) or in reads (1)."""
         return [symbol for symbol in range(N_SYMBOLS) if self._symbols[which] >> symbol & 1]
 
     def _score_source(self, traces: bool) -> int:
@@ -358,7 +361,7 @@ class ReadSearch:
         return FOUR if is_small and n <= 4 else EIGHT if is_small and n <= 8 else TABLE
 
     def _score_tables(self, shape: GapsMisShape, traces: bool) -> dict[str, Any]:
-        """Return the score tables of a plan on the device; see struct Pairs."""
+        """Return the score tables of a plan on the device (see the struct Pairs)."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
         if (source, scale.times) not in self._tables:
             full = np.full((_CODES, _CODES), -1, np.int64)  # rows by pattern symbol; padding has a negative score
@@ -384,7 +387,7 @@ class ReadSearch:
         return self._tables[source, scale.times]
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield blocks of pairs with at most the cells of one launch and at most the size of the result arrays."""
+        """Yield blocks of pairs with at most the cells of one launch, and at most as many pairs as the result arrays hold."""
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
@@ -413,7 +416,7 @@ class _Block:
         self._buffers_in_use: list[Any] = []
 
     def align(self, traces: bool, out: Alignments) -> Generator[None, None, None]:
-        """Write the rows of `out`."""
+        """Write the rows of the pairs to `out`."""
         gpu, n = self._gpu, self._n
         self._buffers = sent(gpu, {"text_of": self._text_of, "pattern_of": self._pattern_of}, self._stream)
         self._buffers["found"] = gpu.buffer(4 * _COLUMNS_FOUND * n)
@@ -475,7 +478,7 @@ class _Block:
         out.runs[:] = 0
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
-        """Realign the parts before each end on the CPU."""
+        """Align the sections before each end again on the CPU, with trace-back."""
         of = self._of
         some = np.flatnonzero(out.score != NO_ALIGNMENT)
         pattern_of = self._pattern_of[some]
@@ -495,14 +498,14 @@ class _Block:
             column[some] += begins.astype(np.int32)
 
     def _lengths(self) -> tuple[Any, Any]:
-        """Return the lengths of references and of reads, each as one number if all are equal, else (n,)."""
+        """Return the lengths of references and of reads, each as one number if all are equal, otherwise (n,)."""
         of = self._of
         if not of._lengths_differ:
             return of._text_lengths[:1], of._pattern_lengths[:1]
         return of._text_lengths[self._text_of], of._pattern_lengths[self._pattern_of]
 
     def sides(self, chosen: NDArray[Any] | None, window: tuple[NDArray[Any], NDArray[Any]] | None) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the columns and rows of pairs, as counted by the kernel."""
+        """Return the columns and rows of pairs in the counting of the kernel."""
         rules = self._rules
         n, m = self._lengths()
         if chosen is not None:
@@ -651,7 +654,7 @@ class _Block:
 
 
 def _send(gpu: Gpu, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
-    """Copy an array to a buffer; large ones are staged in pinned memory by several threads, since one is slower than the GPU."""
+    """Copy an array to a buffer; large arrays are sent through pinned memory by several threads, since one is slower than the GPU."""
     if values.nbytes < 4 * staged_bytes:
         gpu.upload(buffer, values, stream)
         return

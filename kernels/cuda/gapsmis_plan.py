@@ -1,13 +1,15 @@
 """Plans of alignment with a bounded number of gaps on a GPU, and their predicted cost.
 
-Carroll's thesis (2018, chapter 5) compares four plans, by the source of references and the device of the trace-back. All are implemented:
+Carroll's thesis (2018, chapter 5) compares four plans, by the source of references and the device of the trace-back. All are implemented
+here:
 
 * * MANY_TEXTS: each group of lanes has its own reference. For references with at most eight symbols, scores are selected from a word of
   bytes for the read's base by the base of each column; otherwise from a table in shared memory.
 * ONE_TEXT: a block has one reference, whose scores with each read symbol are stored in shared memory once. It suits references that fit in
   one strip, with several reads each.
-* Alignments are traced on the GPU, from directions in its memory; or on the host, which gets the alignment ends and realigns what lies
-  before them.
+* Alignments are traced on the GPU, from directions in its memory; or on the host, which gets the ends of the alignments and aligns the
+  sections
+before them again.
 
 A prediction counts the instructions of the inner loop in gapsmis.cu per column and row of a lane, times the rows, divided by the issue rate
 of the multiprocessors, and the bytes of directions. For small tasks, the time of one warp is decisive. Constants that are not properties of
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 CELLS_OF_LAUNCH = 1e11
-"""Cells of all layers between two checks for cancellation, 20 to 50 ms on an H200."""
+"""Number of cells of all layers between two checks for cancellation, which take 20 to 50 ms on an H200."""
 MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
 """Number types: two pairs per 32-bit word, or one."""
@@ -74,7 +76,7 @@ _LONG_OF_BLOCK = 0.95  # quantile of the lengths that approximates the maximum i
 
 @dataclass(frozen=True)
 class Properties:
-    """Properties of a GPU."""
+    """Properties of a GPU that predictions use."""
 
     multiprocessors: int
     capability: int
@@ -91,7 +93,7 @@ class Properties:
 
     @property
     def direction_bytes_per_second(self) -> float:
-        """Direction bytes written per second."""
+        """Bytes of directions that a GPU writes per second."""
         if self.rates == USUAL_RATES and self.capability < 90:
             return _DIRECTION_BYTES_BEFORE
         return _DIRECTION_BYTES_PER_SECOND * self.rates.memory_bytes / USUAL_RATES.memory_bytes
@@ -99,9 +101,9 @@ class Properties:
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs aligned by one launch: their number, the lengths of the longest reference and read, and options.
+    """Pairs that one launch aligns: their number, the lengths of the longest reference and read, and options.
 
-    `patterns_of_text` : mean number of pairs per reference. `n_symbols` : number of distinct symbols of all reads.
+    `patterns_of_text` is the mean number of pairs per reference, and `n_symbols` the number of distinct symbols in all reads.
     """
 
     n_pairs: int
@@ -118,7 +120,7 @@ class Task:
 
 @dataclass(frozen=True)
 class GapsMisShape:
-    """A plan with its numbers of lanes (per pair, or per two pairs in NARROW numbers) and of columns per lane."""
+    """Plan of a launch: source of references, numbers of lanes (per pair, or per two pairs in NARROW numbers) and of columns per lane."""
 
     plan: str
     lanes: int
@@ -134,21 +136,21 @@ class GapsMisShape:
 
     @property
     def halves(self) -> int:
-        """Number of pairs in a word."""
+        """Number of pairs per word."""
         return 2 if self.numbers == NARROW else 1
 
     @property
     def pairs_of_warp(self) -> int:
-        """Number of pairs of a warp."""
+        """Number of pairs per warp."""
         return 32 // self.lanes * self.halves
 
     @property
     def pairs_of_block(self) -> int:
-        """Number of pairs of a block."""
+        """Number of pairs per block."""
         return self.threads // 32 * self.pairs_of_warp
 
     def items(self, task: Task) -> int:
-        """Return the number of warps with work."""
+        """Return the number of warps with pairs."""
         if self.plan == ONE_TEXT:  # a block is partly idle if its text has too few patterns
             of_text = max(1.0, task.patterns_of_text)
             blocks = -(-int(of_text) // self.pairs_of_block) * max(1, round(task.n_pairs / of_text))
@@ -166,12 +168,12 @@ class GapsMisShape:
         return (n_symbols + 1) * (-(-self.columns // 8)) * max(8, self.lanes) * 16
 
     def step_words(self, gaps: int, *, floored: bool) -> int:
-        """Return the number of words of directions that a lane writes for a row."""
+        """Return the number of words of directions that a lane writes per row."""
         codes = 4 if self.numbers == NARROW else 8
         return (gaps + floored) * -(-self.columns // codes)
 
     def direction_bytes(self, n: int, m: int, gaps: int, *, floored: bool) -> int:
-        """Return the direction bytes of a warp for references and reads of up to these lengths."""
+        """Return the bytes of directions of a warp for references and reads of up to the given lengths."""
         return self.strips(n) * (m + self.lanes) * self.step_words(gaps, floored=floored) * 128
 
 
@@ -187,7 +189,7 @@ def _columns(gaps: int, mode: int, traces: bool) -> tuple[int, ...]:
 
 
 def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
-    """Yield all feasible shapes."""
+    """Yield all feasible plans."""
     for columns in _columns(task.gaps, task.mode, task.traces):
         for lanes in _LANES:
             yield GapsMisShape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
@@ -198,7 +200,7 @@ def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
 
 
 def row_slots(shape: GapsMisShape, task: Task) -> float:
-    """Return the number of instructions of a lane for a row."""
+    """Return the number of instructions of a lane per row."""
     sum_or, greatest = (1.0, 1.0) if shape.numbers == NARROW else (2.0, 2.0)
     layer = 3 * sum_or + greatest + 0.6 + (6.6 if task.traces else 0.0)
     column = _SCORE_SLOTS[shape.scores] + sum_or + task.gaps * layer
@@ -210,7 +212,7 @@ def row_slots(shape: GapsMisShape, task: Task) -> float:
 
 
 def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
-    """Return the predicted seconds of a launch, including traceback."""
+    """Return the predicted time of a launch, including trace-back, s."""
     items, strips, steps = shape.items(task), max(1, shape.strips(task.n)), task.m + shape.lanes
     of_warp = strips * (steps * row_slots(shape, task) + 30 * shape.columns + 300)
     of_block = shape.shared_bytes(task.n_symbols) / 2 / shape.threads * 12  # time for filling the table of the text
@@ -226,16 +228,20 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
 
 
 def host_trace_seconds(task: Task, threads: int) -> float:
-    """Return the predicted CPU seconds of realigning the parts before the ends, with at least as many reference as read bases."""
+    """Return the predicted CPU time of aligning the sections before the ends, s.
+
+    The sections have at least as many bases of the reference as of the read.
+    """
     return task.n_pairs * (task.m + 1.0) * (min(task.n, 2 * task.m) + 1.0) * (task.gaps + 1) / (_HOST_CELLS_PER_SECOND * threads)
 
 
 def predicted_seconds(
     texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, properties: Properties, *, traces: bool
 ) -> float:
-    """Return the predicted seconds of the best plan for pairs of these lengths, (n,), of four symbols, each with its own reference.
+    """Return the predicted time of the best plan for pairs of the given lengths, (n,), with four symbols and a reference per pair, s.
 
-    Each launch takes a block of pairs and as long as its longest pair; pairs are assumed to be as long as those of the upper tenth.
+    Each launch computes a block of pairs and takes as long as its longest pair; pairs are assumed to be as long as those of the upper
+    tenth.
     """
     if not len(texts):
         return 0.0

@@ -1,4 +1,4 @@
-"""Peaks of a batch of queries, gathered for one transfer, and their smallest weights."""
+"""Peaks of a batch of queries, collected for one transfer, and smallest weights of spectra."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ __all__ = ["gather_peaks", "lightest_weights"]
 
 @njit(nogil=True, cache=True)
 def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_mz, out_weight, out_height):  # type: ignore[no-untyped-def]
-    """Copy the peaks of the queries `first:last` in order of queries.
+    """Copy the peaks of the queries `first:last` in the order of the queries.
 
-    `spectra` : `SpectrumArrays`; `spectrum` (q,) int64: spectrum of each query. Output: `out_offsets` (last - first + 1,) int32; `out_mz`,
-    `out_weight` and, if `with_height`, `out_height` (XCorr heights), one element per peak.
+    `spectra` are `SpectrumArrays`; `spectrum` (q,) int64 is the spectrum of each query. The output is `out_offsets` (last - first + 1,)
+    int32,
+    and `out_mz`, `out_weight` and, if `with_height`, `out_height` (XCorr heights), with one element per peak.
     """
     offsets, mz, weight, height = spectra
     n = 0
@@ -30,7 +31,10 @@ def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_m
 
 @njit(nogil=True, cache=True)
 def lightest_weights(offsets, weight):  # type: ignore[no-untyped-def]
-    """Return the smallest positive weight of each spectrum, (n,) float32, infinity if it has none; CSR by `offsets` (n + 1,)."""
+    """Return the smallest positive weight of each spectrum, (n,) float32, infinity if it has none.
+
+    The weights of spectrum i are ``weight[offsets[i]:offsets[i + 1]]``.
+    """
     lightest = np.full(len(offsets) - 1, np.inf, np.float32)
     for s in range(len(lightest)):
         for i in range(offsets[s], offsets[s + 1]):

@@ -1,9 +1,9 @@
-"""K-means on a GPU: the classes of `proteoscope.kernels.cpu.k_means`, with the kernels of k_means.cu.
+"""K-means on a GPU; counterpart of `proteoscope.kernels.cpu.k_means`, with the kernels of k_means.cu.
 
 Points and vectors stay on the device if they fit, and iterations run there: the host receives only the number of changed labels and the
-cluster sizes of each iteration. Otherwise they are streamed in groups in each iteration, and the host adds up the groups (Li's thesis,
-Algorithm 4.7). With several devices, each has its own points with labels and sums; only cluster sums are sent to the host, and centroids
-back.
+cluster sizes of each iteration. Otherwise they are sent in groups in each iteration, and the host adds the sums of the groups (Li's
+thesis, Algorithm 4.7). With several devices, each has separate points with labels and sums; only cluster sums are sent to the host, and
+centroids back.
 
 ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
 
@@ -80,7 +80,7 @@ _POINTS = np.dtype(
         ("measures", np.int32),
     ]
 )
-"""The struct Points of k_means.cu."""
+"""Layout of the struct Points in k_means.cu."""
 _MEANS = np.dtype(
     [
         *[(name, np.uint64) for name in ("sums", "counts", "old", "exact", "quick", "moved")],
@@ -109,7 +109,7 @@ def _stride(d: int) -> int:
 
 
 def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) -> OperationCounts:
-    """Return the operations (dimensions of distances) of iterations with points resident on a GPU, including their transfer."""
+    """Return the operations (dimensions of distances) of iterations with points that stay on a GPU, including their transfer."""
     in_registers, columns = d <= _MAXIMUM_DIMENSIONS, _columns(k, d, maximum_shared)
     if in_registers:
         of_block = _THREADS * _points_of_thread(d)
@@ -129,7 +129,7 @@ def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) 
 
 
 def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> OperationCounts:
-    """Return the operations of an iteration with vectors resident on a GPU and a report to the host; one per visited list entry.
+    """Return the operations of an iteration with vectors that stay on a GPU, and a report to the host; one per visited list entry.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class _RoundStatus:
 
 @dataclass(frozen=True)
 class _Group:
-    """Items `first:last` and their buffers."""
+    """Items `first:last` on the device, with their buffers."""
 
     first: int
     last: int
@@ -183,7 +183,7 @@ class _Group:
 
 
 class _Centers:
-    """Point centroids on the device, of this and of the next iteration."""
+    """Centroids of points on the device, of this and of the next iteration."""
 
     def __init__(self, gpu: Gpu, stream: Any, k: int, d: int) -> None:
         self._gpu, self._stream, self.k, self._d, self.stride = gpu, stream, k, d, _stride(d)
@@ -248,12 +248,12 @@ class _Centers:
 
 
 def _defines(d: int) -> tuple[str, ...]:
-    """Return the macros for `d` dimensions; vectors, and points that do not fit in registers, share one set."""
+    """Return the macros for `d` dimensions; vectors, and points that do not fit in registers, use the same macros."""
     return (f"DIMENSIONS={d if d <= _MAXIMUM_DIMENSIONS else 8}",)
 
 
 class PointMeans:
-    """Points on a device.
+    """Points that are clustered on a GPU.
 
     Parameters
     ----------
@@ -281,12 +281,12 @@ class PointMeans:
         last: int,
         reporting: int,
     ) -> Generator[Assigned, None, None]:
-        """Assign as on the CPU.
+        """Assign points to the nearest centroid (see `proteoscope.kernels.cpu.k_means.PointMeans.assign`).
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         DeviceMemoryError
             If the centroids do not fit.
         """
@@ -316,7 +316,7 @@ class PointMeans:
     def iterate(
         self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
     ) -> Generator[int, None, Rounds]:
-        """Iterate as on the CPU."""
+        """Iterate over all points (see `proteoscope.kernels.cpu.k_means.PointMeans.iterate`)."""
         n = len(labels)
         group = self._whole(n)
         if group is None:
@@ -356,7 +356,7 @@ class PointMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run an iteration as on the CPU. Labels stay on the GPU with the points."""
+        """Run an iteration (see `proteoscope.kernels.cpu.k_means.PointMeans.tally`); labels stay on the GPU with the points."""
         if not self._bring(first, last):
             # The labels on the host may be older than those on the GPU were.
             yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
@@ -453,7 +453,7 @@ class PointMeans:
         )
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Yield groups of points on the device: the resident ones, else as many as fit."""
+        """Yield groups of points on the device: all if they are already there, otherwise as many as fit."""
         if self._bring(first, last):
             yield from (group for group in self._residents if group.first < last and first < group.last)
             return
@@ -461,7 +461,7 @@ class PointMeans:
             yield self._sent(begin, min(last, begin + self._most))
 
     def _bring(self, first: int, last: int) -> bool:
-        """Copy points to the device permanently if they fit; return True if all are resident."""
+        """Copy points to the device permanently if they fit; return True if all points are there."""
         gaps, place = list[tuple[int, int]](), first
         for group in self._residents:
             if group.last <= place or group.first >= last:
@@ -486,14 +486,14 @@ class PointMeans:
         return True
 
     def _cached_centers(self, k: int) -> tuple[_Centers, Any]:
-        """Return the buffers for centroids, and an empty one for distances; cached between iterations, which take only milliseconds."""
+        """Return the buffers for centroids, and an empty buffer for distances; cached between iterations, which take only milliseconds."""
         if self._centers is None or self._centers[0].k != k:
             self._centers = None
             self._centers = _Centers(self._gpu, self._stream, k, self._d), self._gpu.buffer(0)
         return self._centers
 
     def _whole(self, n: int) -> _Group | None:
-        """Return all points as one resident group, or None if they do not fit."""
+        """Return all points as one group on the device, or None if they do not fit."""
         if len(self._residents) > 1:
             self._residents = []
         return self._residents[0] if self._bring(0, n) and len(self._residents) == 1 else None
@@ -549,7 +549,7 @@ class _Lists:
 
 
 class _VectorCenters:
-    """Terms of the vector centroids on the device, and the state of an iteration."""
+    """Terms of the centroids of vectors on the device, and the state of an iteration."""
 
     def __init__(self, gpu: Gpu, stream: Any, k: int) -> None:
         self._gpu, self._stream, self.k = gpu, stream, k
@@ -572,7 +572,7 @@ class _VectorCenters:
         self._gpu.clear(self._squares, 24 * self.k, self._stream)
 
     def advance(self) -> None:
-        """Mark clusters that lost or gained items as changed."""
+        """Mark the clusters that lost or gained items as changed."""
         self._is_moved, self._moves = self._moves, self._is_moved
 
     def terms(self, is_whole: bool) -> NDArray[np.void]:
@@ -587,13 +587,13 @@ class _VectorCenters:
         return struct(self._gpu, _TERMS, {**self._terms, **members})
 
     def make(self) -> None:
-        """Compute the terms of this iteration's sums."""
+        """Compute the terms of the sums of this iteration."""
         arguments = self.terms(False), self.status.buffer
         self._gpu.launch(_FILE, "make_terms", -(-self.k // _THREADS), _THREADS, arguments, self._stream, defines=_defines(8))
 
 
 class VectorMeans:
-    """Sparse vectors on a device.
+    """Sparse vectors that are clustered on a GPU.
 
     Parameters
     ----------
@@ -631,12 +631,12 @@ class VectorMeans:
         last: int,
         reporting: int,
     ) -> Generator[Assigned, None, None]:
-        """Assign as on the CPU.
+        """Assign vectors to the nearest centroid (see `proteoscope.kernels.cpu.k_means.VectorMeans.assign`).
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         DeviceMemoryError
             If the centroids, or a single vector, do not fit.
         """
@@ -668,7 +668,10 @@ class VectorMeans:
             self._gpu.wait(self._stream)
 
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
-        """Iterate as on the CPU. With a tolerance, the centroids pass through the host."""
+        """Iterate over all vectors (see `proteoscope.kernels.cpu.k_means.VectorMeans.iterate`).
+
+        With a tolerance, the centroids are sent through the host.
+        """
         group, n = self._resident, len(labels)
         if group is None or tolerance > 0.0:
             return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
@@ -710,7 +713,7 @@ class VectorMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run an iteration as on the CPU; labels pass through the host."""
+        """Run an iteration (see `proteoscope.kernels.cpu.k_means.VectorMeans.tally`); labels are sent through the host."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
     def _label(
@@ -771,7 +774,7 @@ class VectorMeans:
         return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Yield groups of vectors on the device: the resident ones, else as many as fit."""
+        """Yield groups of vectors on the device: all if they are already there, otherwise as many as fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident

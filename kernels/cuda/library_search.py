@@ -1,4 +1,4 @@
-"""Most similar reference of each spectrum on a GPU, with the kernel of library_search.cu.
+"""Search of the most similar reference of each spectrum on a GPU, with the kernel of library_search.cu.
 
 Counterpart of `proteoscope.kernels.cpu.library_search`.
 
@@ -11,7 +11,7 @@ peaks:
 * * memory blocks: for each pair 1.5 m words and their position, which each thread reads separately;
 * shared memory: the query's peaks and the best of each thread, 5 KB.
 
-References stay on the device. If they do not fit, they are processed in parts, and the best result of all parts is returned.
+References stay on the device. If they do not fit, ranges of them are searched one after the other, and the best result is returned.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _ANSWER = np.dtype([(name, np.uint64) for name in ("found", "similarity", "match
 
 
 def search_analysis(*, queries: int, query_peaks: int, ranges: int, pairs: int, peaks: int, is_shifted: bool) -> OperationCounts:
-    """Return the operations of queries against references on the device; `peaks` counts the reference peaks of all pairs."""
+    """Return the operations of searching queries among references on the device; `peaks` is the number of reference peaks in all pairs."""
     in_bytes = 8 * (queries + 1) + 6 * query_peaks + 4 * queries + 16 * queries * ranges
     operations = peaks * (2 if is_shifted else 1)
     return OperationCounts(1, operations, 6 * peaks // 32 + 2 * pairs, -(-in_bytes // 4), 5 * queries, _SHARED_BYTES, 6 + 3)
 
 
 class LibrarySearch:
-    """Search of references on a GPU by similarity.
+    """Search on a GPU for the most similar references of spectra.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class LibrarySearch:
     Attributes
     ----------
     share_of_free_memory
-        Fraction of the free memory for references.
+        Fraction of the free memory that references may use.
     queries_of_batch
-        Number of queries on the device at once.
+        Number of queries on the device at the same time.
     pairs_of_launch
         Number of (query, reference) pairs between two checks for cancellation.
     """
@@ -95,12 +95,12 @@ class LibrarySearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Search as on the CPU.
+        """Search the most similar references (see `proteoscope.kernels.cpu.library_search.LibrarySearch.search`).
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         DeviceMemoryError
             If not even a few references fit.
         """
@@ -121,7 +121,7 @@ class LibrarySearch:
             yield last
 
     def _batches(self, pools: Pools, first: int, last: int) -> Generator[tuple[int, int], None, None]:
-        """Yield the ranges of queries of each launch."""
+        """Yield the ranges of queries that each launch searches."""
         pairs = np.concatenate(([0], np.cumsum(np.maximum(pools.high - pools.low, 0).sum(axis=1))))
         begin = first
         while begin < last:
@@ -144,7 +144,7 @@ class LibrarySearch:
             first = last
 
     def _on_gpu(self, first: int, last: int) -> dict[str, Any]:
-        """Return the references `first:last` on the device, resident until replaced."""
+        """Return the references `first:last` on the device, where they stay until they are replaced."""
         if self._resident is None or self._resident[:2] != (first, last):
             self._gpu.wait(self._stream)
             self._resident = None
@@ -172,7 +172,7 @@ class LibrarySearch:
         part: tuple[int, int],
         answer: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]],
     ) -> None:
-        """Search queries in a part of the references, replacing worse results."""
+        """Search queries among the references `part`; replace worse results in `answer`."""
         (begin, end), (low, high), gpu = rows, part, self._gpu
         if begin == end or low == high:
             return
@@ -206,5 +206,5 @@ class LibrarySearch:
 
 
 def _some(values: NDArray) -> NDArray:
-    """Return the array, or one element if it is empty, since GPU buffers cannot be empty."""
+    """Return the array, or an array of one element if it is empty, since GPU buffers cannot be empty."""
     return values if len(values) else np.zeros(1, values.dtype)

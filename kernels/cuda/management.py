@@ -1,4 +1,4 @@
-"""Current use of a GPU by all processes, from NVIDIA's management library, which is part of every driver."""
+"""Present use of a GPU by all processes, from NVIDIA's management library, which is delivered with every driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 
 
 class DeviceUse(NamedTuple):
-    """Memory of a device in use and in total, bytes, and the recent fraction of time in which it was busy, or None."""
+    """Use of a device: memory in use and in total, bytes, and the recent fraction of time in which it was busy, or None."""
 
     used_bytes: int
     memory_bytes: int
@@ -32,9 +32,10 @@ class _Utilization(ctypes.Structure):
 
 
 def gpu_use(number: int) -> DeviceUse | None:
-    """Return the use of CUDA device `number`, identified by UUID since the library numbers GPUs differently, or None if not reported.
+    """Return the use of CUDA device `number`, or None if it is not reported.
 
-    Call this only for devices known to be usable: a broken driver could crash the process.
+    The device is identified by UUID, since the library numbers GPUs differently. Call this only for devices known to be usable: a broken
+    driver could crash the process.
     """
     library, result = _library(), gpu_identity(number)
     if library is None or result is None:
@@ -52,7 +53,7 @@ def gpu_use(number: int) -> DeviceUse | None:
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    """Return the library, which stays open since initialising it takes tenths of a second."""
+    """Return the library, which stays open, since initialising it takes tenths of a second."""
     try:
         library = ctypes.CDLL(_LIBRARY)
         return None if library.nvmlInit_v2() else library

@@ -1,9 +1,10 @@
-"""Match scores of spectra on a GPU: the class of `proteoscope.kernels.cpu.match_scores`, with the kernels of match_scores.cu.
+"""Match scores of spectra on a GPU; counterpart of `proteoscope.kernels.cpu.match_scores`, with the kernels of match_scores.cu.
 
-Carroll's Algorithm 11 reads, for each mass of a query, a row of bits with one element per candidate. If nearly all are 0 (a peptide has
-some dozens of the hundred thousand occurring masses), a row is instead a list of the candidates with that mass: postings instead of bits.
-The choice depends on the average number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not fit,
-candidates are processed in groups whose rows are rebuilt.
+Carroll's Algorithm 11 reads, for each mass of a query, a row of bits with one element per candidate. If nearly all bits are 0 (a peptide
+has
+a few dozen of the hundred thousand occurring masses), a row is instead a list of the candidates with the mass: postings instead of bits.
+The choice depends on the mean number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not fit,
+candidates are processed in groups, whose rows are built again.
 
 ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
 in c chunks, and an average of p candidates per mass:
@@ -55,7 +56,7 @@ _SCORE_BYTES = 256 << 20  # memory for all scores of a batch of queries
 _MAXIMUM_CANDIDATES = 1 << 32
 
 _LISTS = np.dtype([(name, np.uint64) for name in ("offsets", "masses", "precursors")] + [("before", np.int64), ("n", np.int64)])
-"""The struct Lists of match_scores.cu."""
+"""Layout of the struct Lists in match_scores.cu."""
 _ROWS = np.dtype(
     [(name, np.uint64) for name in ("bits", "bits_below", "before", "before_below")] + [(name, np.int32) for name in ("words", "n")]
 )
@@ -80,7 +81,7 @@ def building_analysis(*, candidates: int, masses: int, rows: int, words: int, ch
 
 
 def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: int, counter_bytes: int, by_bits: bool) -> OperationCounts:
-    """Return the operations of a search in rows on the device; `met` counts visited postings, or words of bits."""
+    """Return the operations of a search in rows on the device; `met` is the number of visited postings, or of words of bits."""
     in_bytes = 8 * (queries + 1) + 4 * masses + 4 * queries + 16 * queries
     blocks = met * 4 // 32 if by_bits else met * 2 // 32 + 2 * masses * chunks
     return OperationCounts(chunks, met, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
@@ -98,17 +99,17 @@ class _Group:
 
     @property
     def stride(self) -> int:
-        """Number of rows of a chunk, including two empty ones."""
+        """Number of rows of a chunk, including two empty rows."""
         return self.rows.n + self.rows_below.n + 2
 
     @property
     def by_bits(self) -> bool:
-        """True if rows are bits."""
+        """True if the rows are bits, False if they are postings."""
         return "bits_of_rows" in self.buffers
 
 
 class MatchScores:
-    """Search of candidates on a GPU by match score.
+    """Search of candidates by match score on a GPU.
 
     Parameters
     ----------
@@ -122,19 +123,19 @@ class MatchScores:
     ValueError
         If the candidates are not in ascending order.
     UnsupportedSearchError
-        If there are more candidates.
+        If there are 2^32 candidates or more.
 
     Attributes
     ----------
     candidates_of_chunk, counter_bytes
         Maximum number of candidates of a chunk, and maximum bytes of its counters in shared memory.
     share_for_bits
-        Minimum mean fraction of candidates per mass at which rows are bits. Estimated: a posting takes a ninth of a cycle of a
-        multiprocessor, and a 32-bit word a fifth.
+        Minimum mean fraction of candidates per mass at which rows are bits; an estimate: a posting takes a ninth of a cycle of a
+            multiprocessor, and a 32-bit word a fifth.
     share_of_free_memory
-        Fraction of the free memory for the rows of a group.
+        Fraction of the free memory that the rows of a group may use.
     queries_of_batch
-        Number of queries whose best candidates are on the device at once.
+        Number of queries whose best candidates are on the device at the same time.
     passes_of_look
         Number of (query, chunk) pairs between two checks for cancellation.
     """
@@ -172,12 +173,12 @@ class MatchScores:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Search as on the CPU.
+        """Find the candidates with the highest match scores (see `proteoscope.kernels.cpu.match_scores.MatchScores.search`).
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         DeviceMemoryError
             If not even one chunk fits.
         UnsupportedSearchError
@@ -210,7 +211,7 @@ class MatchScores:
     def score(
         self, queries: MassLists, scores: NDArray[np.unsignedinteger], first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
-        """Write all scores as on the CPU.
+        """Write all match scores of queries (see `proteoscope.kernels.cpu.match_scores.MatchScores.score`).
 
         Raises
         ------
@@ -246,7 +247,7 @@ class MatchScores:
             raise UnsupportedSearchError("GPUs count up to 65,535 matches, and these lists of masses are longer")
 
     def _sent(self, queries: MassLists, windows: NDArray[np.int64], first: int, last: int, top: int) -> _Batch:
-        """Return the queries `first:last` on the device with empty results."""
+        """Send the queries `first:last` to the device; return them as a batch with empty results."""
         offsets = queries.offsets[first : last + 1]
         arrays: dict[str, NDArray] = {
             "offsets": offsets,
@@ -262,7 +263,7 @@ class MatchScores:
         return _Batch(last - first, top, planes, windows[first:last], buffers)
 
     def _passed(self, batch: _Batch, reported: int, scores: Any = 0) -> Generator[int, None, None]:
-        """Launch a batch of queries over all chunks; yields `reported` between launches."""
+        """Search a batch of queries in all chunks; yields `reported` between launches."""
         since = 0
         for group in self._groups():
             launched, struct_of_queries = False, struct(self._gpu, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
@@ -304,7 +305,7 @@ class MatchScores:
         return -(-self._chunk_size * self._bits // 128) * 16
 
     def _end(self, chunk: int) -> int:
-        """Return the end of a chunk."""
+        """Return the index of the candidate after a chunk."""
         return min(len(self._lists.precursors), chunk * self._chunk_size)
 
     def _launch(self, kernel: str, blocks: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
@@ -343,12 +344,12 @@ class MatchScores:
         return first + max(1, int(np.searchsorted(taken, self._gpu.free_bytes() * self.share_of_free_memory, side="right")) - 1)
 
     def _made(self, first: int, last: int) -> _Group:
-        """Build the lists of the chunks `first:last` on the device.
+        """Build the rows of the chunks `first:last` on the device.
 
         Raises
         ------
         DeviceMemoryError
-            If they do not fit.
+            If the rows do not fit.
         """
         gpu, stream, size = self._gpu, self._stream, self._chunk_size
         begin, end = self._end(first), self._end(last)
@@ -417,7 +418,7 @@ class MatchScores:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Queries on the device; `windows` is (n, 2). `planes` : number of bits of the largest score."""
+    """Queries on the device; `windows` is (n, 2), and `planes` is the number of bits of the largest score."""
 
     n: int
     top: int

@@ -1,4 +1,4 @@
-"""Interface of the launchers to a GPU: buffers, streams, and kernels that are compiled once per device.
+"""Interface between launchers of kernels and a GPU: buffers, streams, and kernels that are compiled once per device.
 
 CuPy is imported when the first GPU is opened, since importing it would slow the start of the command line.
 """
@@ -23,19 +23,20 @@ from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
 __all__ = ["COMPILER_OPTIONS", "CudaGpu", "Gpu", "header_options", "open_gpu", "sent", "source", "struct"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
-"""Fused multiply-adds are off: they round differently from the CPU's kernels."""
+"""Options of the compiler; fused multiply-adds are off, since they round differently from the kernels of the CPU."""
 
 
 class Gpu(Device, Protocol):
-    """Services of a device for kernel launchers. Streams and buffers are opaque; work on a stream runs in order.
+    """Functions of a device for launchers of kernels; streams and buffers are opaque, and commands on a stream run in order.
 
-    Threads may share a GPU if each has its own streams. A buffer, and the source of a transfer from pinned memory, must exist until its
+    Several threads may use a GPU if each has separate streams. A buffer, and the source of a transfer from pinned memory, must exist until
+    its
     stream is complete, since freed memory is reused by the next request on any stream.
 
     Attributes
     ----------
     rates
-        Measured or default speeds.
+        Measured or typical speeds.
     """
 
     rates: GpuRates
@@ -53,22 +54,22 @@ class Gpu(Device, Protocol):
         """Return the number of multiprocessors."""
 
     def buffer(self, n_bytes: int) -> Any:
-        """Return a buffer in device memory. Raises DeviceMemoryError."""
+        """Return a buffer in device memory; raise DeviceMemoryError if it does not fit."""
 
     def address(self, buffer: Any) -> int:
         """Return the address of a buffer for kernels that find their arrays in a struct."""
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
-        """Return pinned host memory, from which transfers overlap with kernels. Raises DeviceMemoryError."""
+        """Return pinned host memory, from which transfers overlap with kernels; raise DeviceMemoryError if there is none."""
 
     def stream(self) -> Any:
         """Return a new stream."""
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
-        """Copy a contiguous array into a buffer from byte `offset`; asynchronous from pinned memory."""
+        """Copy a contiguous array to a buffer from byte `offset` on; asynchronously from pinned memory."""
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
-        """Copy bytes of a buffer, from byte `offset`, into a contiguous array; asynchronous into pinned memory."""
+        """Copy bytes of a buffer, from byte `offset` on, to a contiguous array; asynchronously to pinned memory."""
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
         """Set the first bytes of a buffer to zero."""
@@ -85,14 +86,14 @@ class Gpu(Device, Protocol):
         shared_bytes: int = 0,
         defines: tuple[str, ...] = (),
     ) -> None:
-        """Start a kernel of a source file of this package, compiled once per set of macros (`defines`, such as ``"LANES=8"``).
+        """Start a kernel in a source file of this package, which is compiled once per set of macros (`defines`, such as ``"LANES=8"``).
 
         Arguments are buffers and NumPy scalars of the parameters' types. A NumPy uint64 is passed as a pointer; a zero-dimensional array
         is passed by value as a struct (see `struct`).
         """
 
     def wait(self, stream: Any) -> None:
-        """Wait for all work on a stream. Raises DeviceError for errors in it."""
+        """Wait until all commands on a stream are complete; raise DeviceError for errors in them."""
 
 
 def source(file: str) -> str:
@@ -102,9 +103,9 @@ def source(file: str) -> str:
 
 @lru_cache
 def header_options() -> tuple[str, ...]:
-    """Return the compiler options with which sources find the headers of this package.
+    """Return the compiler options with which source files find the headers of this package.
 
-    They include a digest of the headers, since CuPy's cache depends on the text of a source and the options only.
+    They include a digest of the headers, since CuPy's cache depends only on the text of a source file and the options.
     """
     folder = Path(str(files(__package__)))
     digest = sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.cuh")))).hexdigest()
@@ -112,7 +113,10 @@ def header_options() -> tuple[str, ...]:
 
 
 def struct(gpu: Gpu, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np.void]:
-    """Return a struct for a kernel as a zero-dimensional array. Buffers become addresses and must exist until the kernel is done."""
+    """Return a struct for a kernel as a zero-dimensional array.
+
+    Buffers become addresses and must exist until the kernel is complete.
+    """
     made = np.zeros((), layout)
     assert set(layout.names or ()) == set(members)
     for name, value in members.items():
@@ -122,9 +126,9 @@ def struct(gpu: Gpu, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np
 
 
 def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
-    """Send arrays; return their buffers by name. All are allocated before the first transfer, so that none is freed during one.
+    """Send arrays to the device; return their buffers by name.
 
-    Raises DeviceMemoryError.
+    All buffers are allocated before the first transfer, so that none is freed during a transfer. Raises DeviceMemoryError.
     """
     buffers = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
     for name, values in arrays.items():
@@ -133,7 +137,7 @@ def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]
 
 
 class _CudaErrors:
-    """Context manager that converts CuPy's errors to this module's; it is fast, since a short search makes hundreds of calls."""
+    """Context manager that converts errors of CuPy to those of this module; it is fast, since a short search makes hundreds of calls."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -157,7 +161,7 @@ class _CudaErrors:
 
 
 class CudaGpu:
-    """A `Gpu` on CUDA device `number`, through CuPy."""
+    """GPU with the number of a CUDA device, accessed through CuPy."""
 
     kernels = "cuda"
     is_processor = False
@@ -175,7 +179,7 @@ class CudaGpu:
             self._device = cupy.cuda.Device(number)
 
     def limit_memory(self, n_bytes: int) -> None:
-        """Limit the total memory of buffers and CuPy's pool; 0 for no limit."""
+        """Limit the total memory of buffers and of CuPy's pool, bytes; 0 for no limit."""
         with self._errors, self._device:
             pool = self._cupy.get_default_memory_pool()
             if n_bytes:
@@ -191,16 +195,16 @@ class CudaGpu:
             return min(free, max(0, limit - int(pool.used_bytes()))) if limit else free
 
     def maximum_shared_bytes(self) -> int:
-        """See `Gpu`."""
+        """Return the maximum shared memory of a block (see `Gpu`)."""
         return self._attribute("MaxSharedMemoryPerBlockOptin")
 
     def compute_capability(self) -> int:
-        """See `Gpu`."""
+        """Return ten times the compute capability (see `Gpu`)."""
         with self._errors:
             return int(self._device.compute_capability)
 
     def multiprocessors(self) -> int:
-        """See `Gpu`."""
+        """Return the number of multiprocessors (see `Gpu`)."""
         return self._attribute("MultiProcessorCount")
 
     def _attribute(self, name: str) -> int:
@@ -211,39 +215,39 @@ class CudaGpu:
         return self._attributes[name]
 
     def buffer(self, n_bytes: int) -> Any:
-        """See `Gpu`."""
+        """Return a buffer in device memory (see `Gpu`)."""
         with self._errors, self._device:
             return self._cupy.empty(max(16, n_bytes), np.uint8)
 
     def address(self, buffer: Any) -> int:
-        """See `Gpu`."""
+        """Return the address of a buffer (see `Gpu`)."""
         return int(buffer.data.ptr)
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
-        """See `Gpu`."""
+        """Return pinned host memory (see `Gpu`)."""
         with self._errors, self._device:
             memory = self._cupy.cuda.alloc_pinned_memory(max(16, n_bytes))
             return np.frombuffer(memory, np.uint8, max(16, n_bytes))
 
     def stream(self) -> Any:
-        """See `Gpu`."""
+        """Return a new stream (see `Gpu`)."""
         with self._errors, self._device:
             return self._cupy.cuda.Stream(non_blocking=True)
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
-        """See `Gpu`."""
+        """Copy an array to a buffer (see `Gpu`)."""
         if values.nbytes:
             with self._errors, self._device:
                 (buffer.data + offset).copy_from_host_async(values.ctypes.data, values.nbytes, stream)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
-        """See `Gpu`."""
+        """Copy bytes of a buffer to an array (see `Gpu`)."""
         if values.nbytes:
             with self._errors, self._device:
                 (buffer.data + offset).copy_to_host_async(values.ctypes.data, values.nbytes, stream)
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
-        """See `Gpu`."""
+        """Set the first bytes of a buffer to zero (see `Gpu`)."""
         with self._errors, self._device:
             buffer.data.memset_async(0, n_bytes, stream)
 
@@ -259,7 +263,7 @@ class CudaGpu:
         shared_bytes: int = 0,
         defines: tuple[str, ...] = (),
     ) -> None:
-        """See `Gpu`."""
+        """Start a kernel (see `Gpu`)."""
         if blocks <= 0:
             return
         with self._errors, self._device, stream:
@@ -270,7 +274,7 @@ class CudaGpu:
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
 
     def compile(self, file: str, defines: tuple[str, ...]) -> None:
-        """Compile a source with these macros unless cached, and cache it on disk. Thread-safe.
+        """Compile a source file with the given macros, unless it is cached, and cache it on disk; may be called from several threads.
 
         Raises
         ------
@@ -294,7 +298,7 @@ class CudaGpu:
             return result
 
     def wait(self, stream: Any) -> None:
-        """See `Gpu`."""
+        """Wait until all commands on a stream are complete (see `Gpu`)."""
         with self._errors, self._device:
             stream.synchronize()
 

@@ -1,7 +1,8 @@
-"""Compilation of commonly used kernel variants before the first search on a GPU.
+"""Compilation of frequently used variants of kernels before the first search on a GPU.
 
-Sources are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that there is no list of all
-variants. `usual_forms.json` lists those that searches of every kind compiled, recorded by `benchmarks/gpu_forms.py`. A missing variant is
+Source files are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that there is no list of all
+variants. `usual_forms.json` lists those that were compiled in searches of every kind, as recorded by `benchmarks/gpu_forms.py`. A missing
+variant is
 compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
 """
 
@@ -21,18 +22,18 @@ _LOOK_SECONDS = 0.1
 
 
 def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
-    """Return the commonly used variants as source files with their macros."""
+    """Return the frequently used variants as source files with their macros."""
     retained: dict[str, list[list[str]]] = json.loads((files(__package__) / "usual_forms.json").read_text(encoding="utf-8"))
     return [(file, tuple(macros)) for file, forms in retained.items() for macros in forms]
 
 
 def compile_usual_forms(gpu: CudaGpu, threads: int, advance: Callable[[int], None]) -> list[str]:
-    """Compile all common variants for a GPU in parallel threads.
+    """Compile all frequently used variants for a GPU, in parallel threads.
 
     Parameters
     ----------
     advance
-        Called with the number of newly finished variants several times a second; its exceptions stop the compilation.
+        Function that is called with the number of newly finished variants several times a second; an exception in it stops the compilation.
 
     Returns
     -------

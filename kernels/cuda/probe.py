@@ -1,10 +1,12 @@
-"""Detection of GPUs by running a tiny kernel on each, in a separate process, since a broken driver may crash it.
+"""Detection of GPUs by running a tiny kernel on each, in a separate process, since a broken driver may crash the process.
 
-Prints a line of JSON after each step, so that the caller sees where it crashed or hangs; the last line is the result. `driver` is the
+The program prints a line of JSON after each step, so that the caller sees where it crashed or hangs; the last line is the result. `driver`
+is the
 NVIDIA driver's version, `cuda` the newest supported CUDA version, such as 13.0, `reason` why no GPU can be used, or '', and `devices` lists
-number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the current one: "driver", "CuPy", the number of
-the GPU being tried, or "done". The argument is the number of the first GPU to try, 0 by default. Needs only the standard library, and CuPy
-to find a GPU usable.
+number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the present step: "driver", "CuPy", the number of
+the GPU being tested, or "done". The argument is the number of the first GPU to test, 0 by default. The program needs only the standard
+library, and CuPy
+to find that a GPU is usable.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def _version(number: int) -> str:
 
 
 def look() -> dict[str, Any]:
-    """Return what the driver reports about itself and the GPUs, before trying any; GPUs that it cannot open have a reason."""
+    """Return what the driver reports about itself and the GPUs, before testing any; GPUs that it cannot open have a reason."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     report(result)
     management = _library("libnvidia-ml.so.1", "nvml.dll")
@@ -65,7 +67,7 @@ def look() -> dict[str, Any]:
 
 
 def _seen(management: ctypes.CDLL, number: int) -> dict[str, Any]:
-    """Return a GPU as reported by the driver's management library."""
+    """Return a GPU as reported by NVIDIA's management library."""
     device = _device(number, f"GPU {number} of the driver's list")
     handle, memory, major, minor = ctypes.c_void_p(), _Memory(), ctypes.c_int(), ctypes.c_int()
     if problem := management.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)):
@@ -98,7 +100,7 @@ def _device(number: int, name: str) -> dict[str, Any]:
 
 
 def try_devices(result: dict[str, Any], first: int = 0) -> None:
-    """Run the kernel on each GPU that CuPy reports, from number `first`; these may be fewer than the driver's, in another order.
+    """Run the kernel on each GPU that CuPy reports, from `first` on; these may be fewer than the driver's, in another order.
 
     GPUs that the driver cannot open, which CuPy does not report, are listed last.
     """
@@ -171,7 +173,7 @@ def _one_line(error: Exception) -> str:
 
 
 def report(result: dict[str, Any]) -> None:
-    """Print the current result on its own line, after any output of a library."""
+    """Print the present result on a separate line, after any output of a library."""
     sys.stdout.write(f"\n{json.dumps(result)}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Speeds of a GPU used by plans and batch sizes, measured or those of the GPU on which constants were fitted."""
+"""Speeds of a GPU, used by plans and batch sizes: measured, or those of the GPU to which constants were fitted."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class GpuRates(NamedTuple):
     Attributes
     ----------
     maxima
-        Maxima of sums of integers per second.
+        Number of maxima of sums of integers per second.
     multiply_adds
-        Fused multiply-adds per second.
+        Number of fused multiply-adds per second.
     lookups
-        Look-ups in shared memory per second.
+        Number of look-ups in shared memory per second.
     memory_bytes
-        Bytes that kernels read and write per second.
+        Number of bytes that kernels read and write per second.
     launch
-        Seconds of an asynchronous launch.
+        Time of an asynchronous launch, s.
     """
 
     maxima: float
@@ -32,9 +32,9 @@ class GpuRates(NamedTuple):
 
 
 USUAL_RATES = GpuRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
-"""Speeds of an H200, on which the constants of plans were fitted, also assumed for GPUs that were not measured."""
+"""Speeds of an H200, to which the constants of plans were fitted; assumed for GPUs that were not measured."""
 
 
 def between_looks(n: float, rate: float, usual: float) -> int:
-    """Return the work done at `rate` in the time that `n` takes at the usual rate, between 1 and `n`, for prompt cancellation."""
+    """Return the number of operations that take as long at `rate` as `n` at the usual rate, from 1 to `n`, for prompt cancellation."""
     return max(1, int(n * min(1.0, rate / usual)))

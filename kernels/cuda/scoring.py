@@ -1,15 +1,18 @@
-"""Search of spectra against the peptide dictionary on a GPU, by query or by tiles of queries.
+"""Search of spectra against the peptide dictionary on a GPU, query by query or by tiles of queries.
 
 Counterpart of `proteoscope.kernels.cpu.scoring`.
 
-The dictionary is copied to the device once. Queries are sent in batches through pinned buffers, packed and sent while the previous batch is
+The dictionary is copied to the device once. Queries are sent in batches through pinned buffers, and packed and sent while the previous
+batch is
 searched. The best candidates of each query and the histogram of all scores are returned.
 
 Operations are counted by `proteoscope.kernels.counts.spectrum_search`.
 
-If 32 queries adjacent in mass (a tile) share enough candidates, they are searched together by the kernel for dense windows. For each
-(peptide, modification combination) in the union of the tile's windows, 32 lanes look up the ions of each modification state, (length - 1) x
-series x charges x about half of the states, instead of those of every arrangement; each arrangement then takes a few additions and a
+If 32 queries with adjacent masses (a tile) have enough candidates in common, they are searched together by the kernel for dense windows.
+For
+each (peptide, modification combination) in the union of the tile's windows, 32 lanes look up the ions of each modification state, (length -
+1)
+x series x charges x about half of the states, instead of those of every arrangement; each arrangement then needs a few additions and a
 logarithm. A look-up reads two blocks of 32 bytes of a 64 KB table per query, which stays in the L2 cache. The kernel uses 80 registers, so
 that two blocks of 12 warps fit on a multiprocessor.
 """
@@ -119,7 +122,7 @@ _SETTINGS = np.dtype(
         ],
     ]
 )
-"""The struct Settings of search.cuh."""
+"""Layout of the struct Settings in search.cuh."""
 
 _INPUTS = (
     "mass",
@@ -148,7 +151,7 @@ _INPUTS = (
     "best_of_items",
     "histogram",
 )
-"""The pointers of the struct Inputs of search.cuh."""
+"""Pointers in the struct Inputs in search.cuh."""
 
 _TILES = np.dtype(
     [
@@ -159,26 +162,26 @@ _TILES = np.dtype(
     ],
     align=True,
 )
-"""The struct Tiles of tiles.cuh."""
+"""Layout of the struct Tiles in tiles.cuh."""
 
 _HITS = np.dtype([(name, np.uint64) for name in ("score", "peptide", "isotope_error", "site", "modification", "n_candidates")])
-"""The struct Hits of best_hits.cu."""
+"""Layout of the struct Hits in best_hits.cu."""
 
 _CARRIED = np.dtype([(name, np.uint64) for name in ("combination_slots", "known", "known_modification")])
-"""The struct Carried of best_hits.cu."""
+"""Layout of the struct Carried in best_hits.cu."""
 
 _OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters", "known")
 
 
 class SpectrumSearch:
-    """Search of spectra against a peptide dictionary on a device; a dictionary that does not fit is streamed.
+    """Search of spectra against a peptide dictionary on a device; if the dictionary does not fit, ranges of it are sent.
 
     Parameters
     ----------
     device
-        GPU; 80 % of its free memory may be used, half of that for the dictionary.
+        GPU; 80 % of its free memory may be used, and half of this for the dictionary.
     peptides, modifications, settings
-        As for `proteoscope.kernels.cpu.scoring.SpectrumSearch`.
+        See `proteoscope.kernels.cpu.scoring.SpectrumSearch`.
 
     Raises
     ------
@@ -192,12 +195,12 @@ class SpectrumSearch:
     share_of_free_memory
         Fraction of the free memory that may be used.
     candidates_of_batch, candidates_of_item
-        Number of candidates between two checks for cancellation, and of one block.
+        Number of candidates between two checks for cancellation, and number of candidates per block.
     minimum_sharing
-        Minimum mean number of the 32 queries of a tile that share a candidate for the kernel for dense windows; other queries are searched
-        one by one.
+        Minimum mean number of the 32 queries of a tile that have a candidate in common, for the kernel for dense windows; other queries are
+            searched one by one.
     dense_candidates_of_batch, dense_candidates_of_item
-        As above, for that kernel.
+        The same numbers for the kernel for dense windows.
     """
 
     share_of_free_memory = 0.8
@@ -245,7 +248,7 @@ class SpectrumSearch:
         gpu.wait(self._stream)
 
     def _bring(self, low: int, high: int) -> None:
-        """Send the peptides `low:high` to the device, replacing the current ones."""
+        """Send the peptides `low:high` to the device, replacing those there."""
         if self._brought[0] <= low and high <= self._brought[1]:
             return
         self._brought = 0, 0
@@ -262,7 +265,7 @@ class SpectrumSearch:
         )
 
     def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
-        """Divide queries into ranges whose peptides fit on the device; send the peptides of each range."""
+        """Divide queries into ranges whose peptides fit on the device; send the peptides of each range, and yield it."""
         mass, begun = self._peptides["mass"], first
         below, above = self._queries_mass_bounds(queries.mass[first:last])
         while begun < last:
@@ -335,7 +338,7 @@ class SpectrumSearch:
         return scalars
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
-        """See `proteoscope.kernels.cpu.scoring.SpectrumSearch.count_candidates`."""
+        """Write the number of candidates of queries (see `proteoscope.kernels.cpu.scoring.SpectrumSearch.count_candidates`)."""
         gpu = self._gpu
         for begun, stop in self._stretches(queries, first, last):
             result = np.empty(stop - begun, np.int64)
@@ -351,7 +354,7 @@ class SpectrumSearch:
     def search_queries(
         self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
     ) -> Generator[int, None, None]:
-        """Search `first:last` as `proteoscope.kernels.cpu.scoring.SpectrumSearch.search_queries` does, batch by batch.
+        """Search the queries `first:last`, batch by batch (see `proteoscope.kernels.cpu.scoring.SpectrumSearch.search_queries`).
 
         Yields the end of the finished range after each batch; all rows of `hits` before it are written. Closing the generator stops the
         search.
@@ -361,7 +364,7 @@ class SpectrumSearch:
         UnsupportedSearchError
             If spectra or mass windows exceed the limits of the kernel.
         DeviceError
-            If the device fails; rows from the last yielded end are unchanged.
+            If the device fails; rows from the last yielded end on are unchanged.
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
         shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
@@ -380,7 +383,7 @@ class SpectrumSearch:
         shared_bytes: int,
         free: list[_Batch],
     ) -> Generator[int, None, None]:
-        """Search queries whose peptides are on the device, with the batch buffers `free`, which may all be in progress."""
+        """Search queries whose peptides are on the device; the batch buffers `free` may all be in use."""
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
         if cost.max(initial=0) > _MAXIMUM_CANDIDATES:
@@ -473,9 +476,9 @@ class SpectrumSearch:
         peaks: NDArray[np.int64],
         cost: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """Return the number of dense-kernel blocks for every 32 queries from `first`; 0 to search them one by one.
+        """Return the number of blocks of the kernel for dense windows for every 32 queries from `first` on; 0 to search them one by one.
 
-        An estimate from the landmarks is sufficient.
+        An estimate, from the masses at sample positions of the dictionary, is sufficient.
         """
         settings, carried = self._settings, self._modifications.combination_mass
         starts = np.arange(first, last, _TILE)
@@ -519,7 +522,7 @@ class SpectrumSearch:
         return batch.last
 
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
-        """Return the end of the batch from `start`: within the bytes and candidates of a batch, but at least one query or tile."""
+        """Return the end of the batch from `start` on: within the bytes and candidates of a batch, but at least one query or tile."""
         usual = self.dense_candidates_of_batch if dense else self.candidates_of_batch
         candidates = between_looks(usual, self._gpu.rates.lookups, USUAL_RATES.lookups)
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
@@ -588,7 +591,7 @@ class _Batch:
         n_items: NDArray[np.int64],
         shared_bytes: int,
     ) -> None:
-        """Pack and send the queries `first:last` and start the kernels, without waiting for them."""
+        """Pack and send the queries `first:last`, and start the kernels without waiting for them."""
         items = n_items[first:last]
         n, total = last - first, int(items.sum())
         item_query = np.repeat(np.arange(n, dtype=np.int32), items)
@@ -612,7 +615,7 @@ class _Batch:
         last: int,
         n_parts: NDArray[np.int64],
     ) -> None:
-        """As `begin`, with the kernel for dense windows; `n_parts` is the number of blocks of each tile."""
+        """Start the kernel for dense windows (see `begin`); `n_parts` is the number of blocks of each tile."""
         gpu, stream, n = self._gpu, self._stream, last - first
         blocks = int(n_parts.sum())
         tile = np.repeat(np.arange(len(n_parts), dtype=np.int32), n_parts)
@@ -662,7 +665,7 @@ class _Batch:
         last: int,
         items: dict[str, NDArray[np.int32]],
     ) -> tuple[Any, dict[str, Any], int]:
-        """Pack and send queries and work items, and allocate results; return the struct Inputs, the buffers, and the maximum peak count."""
+        """Pack and send queries and items, and allocate results; return the struct Inputs, the buffers, and the maximum number of peaks."""
         gpu, stream, n = self._gpu, self._stream, last - first
         retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         with_height = search._kind.needs_correlation
@@ -706,7 +709,7 @@ class _Batch:
         return device_pointers, inputs, int(peaks.max(initial=0))
 
     def _collect(self, search: SpectrumSearch, scalars: Any) -> None:
-        """Start merging the hits of the work items and fetching the result."""
+        """Start merging the hits of the items, and fetching the result."""
         gpu, stream, n, of = self._gpu, self._stream, self.last - self.first, self._buffers
         arguments = (
             scalars,
@@ -722,19 +725,19 @@ class _Batch:
             gpu.download(values, of[name], stream)
 
     def abandon(self) -> None:
-        """Wait for started work and discard it."""
+        """Wait for started kernels, and discard their results."""
         with suppress(DeviceError):
             self._gpu.wait(self._stream)
 
     def finish(self, hits: HitArrays) -> None:
-        """Wait for the kernels and write the rows of the hits."""
+        """Wait for the kernels, and write their results to the rows of the hits."""
         self._gpu.wait(self._stream)
         for name, values in self._out.items():
             getattr(hits, name)[self.first : self.last] = values
 
 
 def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -> Callable[[NDArray[np.float64]], tuple[NDArray, NDArray]]:
-    """Return a function from query masses to bounds of the masses of all candidate peptides."""
+    """Return a function from query masses to limits of the masses of all candidate peptides."""
     shifts = settings.isotope_errors * settings.isotope_spacing
     carried = modifications.combination_mass
 
@@ -760,5 +763,5 @@ def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8
 
 
 def _of_all_slots(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return rows of `PeptideArrays.known_site` or `known_modification` padded with 255, (k, 8) uint8."""
+    """Return rows of `PeptideArrays.known_site` or `known_modification`, extended by 255 to (k, 8) uint8."""
     return np.pad(rows[:, :_MAXIMUM_SLOTS], ((0, 0), (0, max(0, _MAXIMUM_SLOTS - rows.shape[1]))), constant_values=_NONE)

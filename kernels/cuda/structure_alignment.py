@@ -2,8 +2,8 @@
 
 Counterpart of `proteoscope.kernels.cpu.structure_alignment`.
 
-The database stays on the device if it fits; otherwise its chains are streamed in batches. Both phases run on the device
-without the host, which regains control between ranges of chains.
+The database stays on the device if it fits; otherwise its chains are sent in batches. Both phases run on the device without the host, which
+regains control between ranges of chains.
 
 ATGPU analysis, for a query of m residues and s elements against n chains of r residues and t elements in total (a word has 4 bytes);
 `analysis` counts it:
@@ -53,21 +53,21 @@ _CHAINS = np.dtype(
         ("elements_before", np.int64),
     ]
 )
-"""The struct Chains of structure_alignment.cu."""
+"""Layout of the struct Chains in structure_alignment.cu."""
 _QUERY = np.dtype(
     [
         *[(name, np.uint64) for name in (*_POINTERS, "tables")],
         *[(name, np.int32) for name in ("n", "n_elements", "gap_first", "gap_next", "element_gap_first", "element_gap_next")],
     ]
 )
-"""The struct Query."""
+"""Layout of the struct Query in structure_alignment.cu."""
 _RESULTS = np.dtype([(name, np.uint64) for name in ("scores", "element_scores", "border", "rows", "next_chain")])
-"""The struct Results."""
+"""Layout of the struct Results in structure_alignment.cu."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Cost of a search: words and transfers in both directions, launches, cells of both phases, shared bytes of a phase 2 block."""
+    """Cost of a search: words and transfers in both directions, launches, cells of both phases, and shared bytes of a block in phase 2."""
 
     words_in: int
     words_out: int
@@ -78,7 +78,7 @@ class Analysis:
 
 
 def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int) -> Analysis:
-    """Return the cost of a search in one batch and run, including the database transfer, with all chains in phase 2."""
+    """Return the cost of a search in one batch, including the transfer of the database, with all chains in phase 2."""
     n, m = len(chains.offsets) - 1, len(query.state)
     columns = _columns_for(m)
     residues, elements, tables = len(chains.state), len(chains.element_type), len(_table_values(rewards))
@@ -123,7 +123,7 @@ class StructureSearch:
     device
         GPU.
     chains
-        Chains in order of length, shortest first; in other orders the longest may be processed last, which takes longer.
+        Chains sorted by length; in other orders the longest may be processed last, which takes longer.
     """
 
     def __init__(self, device: Gpu, chains: StructureArrays) -> None:
@@ -146,14 +146,16 @@ class StructureSearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Score as on the CPU. Scores of chains from the last yielded end are unchanged.
+        """Score the query against chains (see `proteoscope.kernels.cpu.structure_alignment.StructureSearch.score`).
+
+        Scores of chains from the last yielded end on are unchanged.
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         DeviceMemoryError
-            Not even one chain fits.
+            If not even one chain fits.
         """
         last = len(self._lengths) if last is None else last
         try:
@@ -191,7 +193,7 @@ class StructureSearch:
         return of_residues + of_elements + _CHAIN_BYTES * np.arange(len(chains.offsets))
 
     def _batches(self, first: int, last: int) -> Generator[_Batch, None, None]:
-        """Yield batches of chains on the device: the resident ones, else as many as fit."""
+        """Yield batches of chains on the device: all if they are already there, otherwise as many as fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident
@@ -261,7 +263,7 @@ class _Query:
         gpu.wait(stream)
 
     def align(self, chains: NDArray[np.void], workspace: dict[str, Any], first: int, last: int, least: int) -> None:
-        """Run both phases for the chains `first:last` of a batch; only phase 2 if `least` is 0."""
+        """Compute both phases for the chains `first:last` of a batch; only phase 2 if `least` is 0."""
         gpu, results = self._gpu, struct(self._gpu, _RESULTS, {**self._workspace, **workspace})
         arguments = chains, self._query, results, np.int32(first), np.int32(last)
         if least > 0:

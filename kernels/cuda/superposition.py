@@ -1,7 +1,7 @@
 """Superposition of pairs of chains on a GPU, bit-identical to `proteoscope.kernels.cpu.superposition`, with the kernel of superposition.cu.
 
-The CPU prepares the chains of a batch of pairs and reports results (`proteoscope.kernels.cpu.chain_pairs`). Everything else is one launch,
-in which a block processes one pair after another.
+The CPU prepares the chains of a batch of pairs and reports results (`proteoscope.kernels.cpu.chain_pairs`). All other steps are one launch,
+in which each block processes one pair after another.
 
 ATGPU analysis, for n pairs of chains of r residues in total, m of them in the shorter chains and k in initial alignments (a word has 4
 bytes); `analysis` counts it:
@@ -45,11 +45,11 @@ _ITEM = np.dtype(
         *[(name, np.float64) for name in ("scale_x", "scale_y", "limit")],
     ]
 )
-"""The struct Item of superposition.cu."""
+"""Layout of the struct Item in superposition.cu."""
 _STEPS = np.dtype([(name, np.int32) for name in SearchSteps._fields])
-"""The struct Steps."""
+"""Layout of the struct Steps in superposition.cu."""
 _CHAINS = np.dtype([(name, np.uint64) for name in ("items", "position", "states", "start_pairs")])
-"""The struct Chains."""
+"""Layout of the struct Chains in superposition.cu."""
 _FOUND = np.dtype(
     [
         *[(name, np.uint64) for name in ("moves", "scores", "counts", "pairs", "workspace")],
@@ -57,12 +57,12 @@ _FOUND = np.dtype(
         ("next_item", np.uint64),
     ]
 )
-"""The struct Found."""
+"""Layout of the struct Found in superposition.cu."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Cost of superposition: words in both directions, launches, and minimum and maximum alignment cells."""
+    """Cost of superposition: words in both directions, launches, and minimum and maximum number of alignment cells."""
 
     words_in: int
     words_out: int
@@ -91,13 +91,13 @@ def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
 
 
 def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return True for chains of lengths that are realigned by distance."""
+    """Return True for pairs of chains whose lengths allow realignment by distance."""
     return (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
 
 
 @dataclass(frozen=True)
 class _Launched:
-    """Pairs `first:last` in progress, with stream, order, results and buffers."""
+    """Pairs `first:last` that are being computed, with stream, order, results and buffers."""
 
     first: int
     last: int
@@ -109,7 +109,7 @@ class _Launched:
 
 
 class ChainSuperposition:
-    """Superposes pairs of chains on a GPU.
+    """Superposition of pairs of chains on a GPU.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ class ChainSuperposition:
     """
 
     threads, resident = 128, 4
-    """Threads of a block, and concurrent blocks of a multiprocessor."""
+    """Number of threads of a block, and number of concurrent blocks of a multiprocessor."""
     cells_of_run = 40_000_000
-    """Cells of full alignments (one per pair) of a batch, about 50 ms on an H200."""
+    """Number of cells of full alignments (one per pair) in a batch, about 50 ms on an H200."""
 
     def __init__(self, device: Gpu, steps: SearchSteps) -> None:
         self._gpu, self._steps = device, steps
@@ -131,12 +131,12 @@ class ChainSuperposition:
     def superpose(
         self, pairs: ChainPairs, superpositions: FoundSuperpositions, first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
-        """Superpose as on the CPU.
+        """Superpose the pairs `first:last` (see `proteoscope.kernels.cpu.superposition.ChainSuperposition.superpose`).
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         DeviceMemoryError
             If not even one pair fits.
         """

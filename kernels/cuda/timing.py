@@ -1,4 +1,4 @@
-"""A GPU that records the times of its kernels and transfers by the device's clock."""
+"""GPU that records the times of its kernels and transfers by the clock of the device."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["TimedGpu"]
 
 
 class TimedGpu(CudaGpu):
-    """A GPU that times its kernels and transfers while `is_noting`; the overhead of the events is noticeable for many launches.
+    """GPU that measures the times of its kernels and transfers while `is_noting`; the overhead is noticeable for many launches.
 
     Attributes
     ----------
     events
-        Name, start and end of each kernel and transfer (``transfer``) since the last read.
+        Name, start and end of each kernel and transfer (``transfer``) since the events were last read.
     """
 
     is_noting = True
@@ -27,15 +27,15 @@ class TimedGpu(CudaGpu):
         self.events: list[tuple[str, Any, Any]] = []
 
     def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
-        """See `Gpu`."""
+        """Start a kernel and record its time (see `Gpu`)."""
         self._noted(kernel, arguments[3], lambda: super(TimedGpu, self).launch(file, kernel, *arguments, **options))
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
-        """See `Gpu`."""
+        """Copy an array to a buffer and record the time (see `Gpu`)."""
         self._noted("transfer", stream, lambda: super(TimedGpu, self).upload(buffer, values, stream, offset=offset))
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
-        """See `Gpu`."""
+        """Copy bytes of a buffer to an array and record the time (see `Gpu`)."""
         self._noted("transfer", stream, lambda: super(TimedGpu, self).download(values, buffer, stream, offset=offset))
 
     def _noted(self, name: str, stream: Any, call: Any) -> None:
@@ -63,7 +63,7 @@ class TimedGpu(CudaGpu):
         return {kernel: round(value, 6) for kernel, value in seconds.items()}
 
     def busy_seconds(self) -> tuple[float, float]:
-        """Return the seconds with a running kernel, and those with transfers only, since the events were last read."""
+        """Return the seconds with a running kernel, and the seconds with transfers only, since the events were last read."""
         import cupy  # optional, and slow to import: only searches on a GPU need it
 
         if not self.events:
@@ -81,7 +81,7 @@ class TimedGpu(CudaGpu):
 
 
 def _covered(spans: list[tuple[float, float]]) -> float:
-    """Return the total time covered by spans."""
+    """Return the total time that is in at least one of the spans."""
     total, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, reached))

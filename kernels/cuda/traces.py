@@ -1,4 +1,4 @@
-"""Ion traces on a GPU: the function of `proteoscope.kernels.cpu.traces`, with the kernel of traces.cu."""
+"""Extraction of ion traces on a GPU; counterpart of `proteoscope.kernels.cpu.traces`, with the kernel of traces.cu."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = "traces.cu"
 _THREADS, _LANES = 256, 32
 _WINDOWS_OF_ROUND = 1 << 20
 _PEAKS, _WINDOWS = (np.dtype([(name, np.uint64) for name in kind._fields] + [("n", np.int64)]) for kind in (SurveyPeaks, TraceWindows))
-"""Structs `Peaks` and `Windows` of traces.cu."""
+"""Layouts of the structs Peaks and Windows in traces.cu."""
 
 
 def extract_traces(device: Gpu, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:

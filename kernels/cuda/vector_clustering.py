@@ -1,8 +1,11 @@
-"""Clustering of sparse vectors on a GPU, as `proteoscope.kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
+"""Clustering of sparse vectors on a GPU.
+
+Counterpart of `proteoscope.kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
 
 Islands are copied to the device in batches. Passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
-complete and average linkage the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`). The device computes as
-many matrices as fit and merges each in its own block, with groups of different sizes concurrently.
+complete and average linkage, the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`). The device computes
+as
+many matrices as fit, and merges each in a separate block, with groups of different sizes at the same time.
 
 ATGPU analysis, for n vectors of m elements in total, p pairs in windows, and g groups of k members in total, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:
@@ -48,9 +51,9 @@ _THREADS_OF_CLASS = (1024, 256, 64, 32)  # threads that merge a group, by the nu
 _VECTOR_BYTES, _ELEMENT_BYTES, _MEMBER_BYTES, _GROUP_BYTES = 48, 6, 40, 16
 
 _VECTORS = np.dtype([(name, np.uint64) for name in ("offsets", "bins", "weights", "ends", "squares")])
-"""The struct Vectors of vector_clustering.cu."""
+"""Layout of the struct Vectors in vector_clustering.cu."""
 _TILES = np.dtype([*[(name, np.uint64) for name in ("starts", "members", "limits")], ("rows", np.int32), ("shift", np.int32)])
-"""The struct Tiles."""
+"""Layout of the struct Tiles in vector_clustering.cu."""
 _CLUSTERS = np.dtype(
     [
         *[(name, np.uint64) for name in ("neighbours", "parents", "highest", "nearest")],
@@ -58,15 +61,15 @@ _CLUSTERS = np.dtype(
         ("minimum_neighbours", np.int64),
     ]
 )
-"""The struct Clusters."""
+"""Layout of the struct Clusters in vector_clustering.cu."""
 _GROUPS = np.dtype(
     [(name, np.uint64) for name in ("starts", "begins", "least", "of_member", "counts", "labels", "active", "places", "chain", "cells")]
 )
-"""The struct Groups."""
+"""Layout of the struct Groups in vector_clustering.cu."""
 
 
 class _Merger(NamedTuple):
-    """The kernels of a linkage, and the bytes of a cell of its matrices."""
+    """Kernels of a linkage, and number of bytes of a cell of its matrices."""
 
     fill: str
     merge: str
@@ -78,7 +81,7 @@ _MERGERS = {COMPLETE: _Merger("fill_minima", "merge_minima", 4), AVERAGE: _Merge
 
 @dataclass(frozen=True)
 class Analysis:
-    """Cost of a clustering: words in both directions, launches, compared pairs, matrix cells, shared bytes of a block."""
+    """Cost of a clustering: words in both directions, launches, compared pairs, matrix cells, and shared bytes of a block."""
 
     words_in: int
     words_out: int
@@ -114,7 +117,7 @@ def analysis(gpu: Gpu, vectors: VectorArrays, ends: NDArray[np.int64], linkage: 
 
 @dataclass(frozen=True)
 class _Table:
-    """Shape of the tables of tiles."""
+    """Dimensions of the table of a tile."""
 
     rows: int
     slot_bits: int
@@ -125,7 +128,7 @@ class _Table:
 
 
 def _table_for(gpu: Gpu, lengths: NDArray[np.int64]) -> _Table:
-    """Return the smallest table that holds most tiles of vectors with these lengths, and each vector separately.
+    """Return the smallest table that can hold most tiles of vectors with the given lengths, and each single vector.
 
     Raises
     ------
@@ -143,7 +146,10 @@ def _table_for(gpu: Gpu, lengths: NDArray[np.int64]) -> _Table:
 
 
 def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Return the starts of tiles, and n. A tile has 32 vectors, halved repeatedly if they have more elements than the table has rows."""
+    """Return the starts of tiles, followed by n.
+
+    A tile has 32 vectors, halved repeatedly if they have more elements than the table has rows.
+    """
     n, before = len(lengths), np.concatenate(([0], np.cumsum(lengths)))
     starts = np.append(np.arange(0, n, _WIDTH), n)
     while True:
@@ -155,25 +161,25 @@ def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
 
 def _classes(sizes: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Return ranges of groups, which are in order of decreasing size, with the threads that merge them: first, last, threads."""
+    """Return ranges of groups, which are sorted by decreasing size, with the number of threads that merge them: first, last, threads."""
     cuts = [0, *np.searchsorted(-sizes, -np.array(_LARGEST_OF_CLASS)).tolist(), len(sizes)]
     return [(first, last, threads) for (first, last), threads in zip(pairwise(cuts), _THREADS_OF_CLASS, strict=True) if first < last]
 
 
 class VectorClustering:
-    """Clustering of vectors on a device.
+    """Clustering of vectors on a GPU.
 
     Parameters
     ----------
     device
         GPU.
     vectors, ends
-        As on the CPU.
+        See `proteoscope.kernels.cpu.vector_clustering.VectorClustering`.
 
     Attributes
     ----------
     share_of_free_memory
-        Fraction of the free memory for vectors and matrices; vectors may use half of it.
+        Fraction of the free memory that vectors and matrices may use; vectors may use half of it.
     pairs_of_batch, pairs_of_run
         Number of pairs in windows of a batch of islands, and of a launch, which should take less than a tenth of a second.
     threads
@@ -191,12 +197,12 @@ class VectorClustering:
         self._table = _table_for(device, np.diff(vectors.offsets))
 
     def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
-        """Cluster as on the CPU.
+        """Cluster the vectors `first:last` (see `proteoscope.kernels.cpu.vector_clustering.VectorClustering.cluster`).
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device failed.
         DeviceMemoryError
             If not even one island or one matrix fits.
         ValueError
@@ -237,7 +243,7 @@ class VectorClustering:
         return self._gpu.free_bytes() * self.share_of_free_memory
 
     def _joined(self, batch: _OnGpu, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
-        """Compute the labels of SINGLE, relative to the first vector of the batch."""
+        """Compute the labels by SINGLE linkage, relative to the first vector of the batch."""
         gpu, n, stream = self._gpu, batch.n, self._stream
         is_counted = linkage.minimum_neighbours > 2
         sizes = {"roots": 4 * n} | ({"neighbours": 4 * n, "highest": 8 * n, "nearest": 4 * n} if is_counted else {})
@@ -267,7 +273,7 @@ class VectorClustering:
         labels[:] = named_by_smallest(roots)
 
     def _linked(self, batch: _OnGpu, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
-        """Compute the labels of COMPLETE and AVERAGE, relative to the first vector of the batch."""
+        """Compute the labels by COMPLETE or AVERAGE linkage, relative to the first vector of the batch."""
         yield from self._joined(batch, linkage._replace(method=SINGLE, minimum_neighbours=2), labels)
         rounds = LinkageRounds(batch.arrays, batch.ends, labels, 0, linkage)
         while (groups := rounds.groups()) is not None:
@@ -281,7 +287,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, vectors: _OnGpu, groups: Groups, merger: _Merger, places: NDArray[np.int64]) -> Iterator[None]:
-        """Write to `places`, for each member of the groups, the index among the members of the smallest one in its cluster."""
+        """Write to `places`, for each member of the groups, the index among the members of the smallest member in its cluster."""
         order = np.argsort(-groups.sizes, kind="stable")
         sizes = groups.sizes[order]
         before = np.concatenate(([0], np.cumsum(merger.cell_bytes * sizes**2 + _MEMBER_BYTES * sizes + _GROUP_BYTES)))
@@ -297,7 +303,7 @@ class VectorClustering:
     def _workspace(
         self, sizes: NDArray[np.int64], before: NDArray[np.int64], budget: float, merger: _Merger
     ) -> tuple[list[tuple[int, int]], Any]:
-        """Return ranges of groups whose matrices fit on the device at once, and a buffer that is large enough for each range."""
+        """Return ranges of groups whose matrices fit on the device at the same time, and a buffer that is large enough for each range."""
         ends = [0]
         while ends[-1] < len(sizes):
             ends.append(int(np.searchsorted(before, before[ends[-1]] + budget, side="right")) - 1)
@@ -314,7 +320,7 @@ class VectorClustering:
     def _merged_at_once(
         self, vectors: _OnGpu, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]
     ) -> Iterator[None]:
-        """Merge groups, largest first, whose matrices fit on the device at once."""
+        """Merge groups, largest first, whose matrices fit on the device at the same time."""
         gpu, stream = self._gpu, self._stream
         sizes = groups.sizes[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -349,7 +355,7 @@ class VectorClustering:
 
     @contextmanager
     def _ended(self) -> Iterator[None]:
-        """Context manager that waits for the work of the block before its memory is freed."""
+        """Context manager that waits for the kernels of the block before its memory is freed."""
         try:
             yield
         finally:
