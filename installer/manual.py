@@ -31,7 +31,7 @@ __all__ = ["PARTS", "build", "write_pages"]
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
 PARTS: dict[str, tuple[str, ...]] = {
-    "Tutorial": ("installing", "first_search", "examples"),
+    "Tutorial": ("installing", "first_search", "examples", "gallery"),
     "How-to guides": (
         "identification",
         "modified",

@@ -16,7 +16,7 @@ _END = (
 )
 
 
-def script_of(page: str) -> str:
+def code_of(page: str) -> str:
     """Return the blocks of Python as one script, each on its lines of the page."""
     is_code, lines = False, []
     for line in page.splitlines():
@@ -24,12 +24,12 @@ def script_of(page: str) -> str:
             is_code = line == "```python"
             line = ""
         lines.append(line if is_code else "")
-    return "\n".join(lines) + _END
+    return "\n".join(lines)
 
 
 def test_python_page_examples_print_the_output_on_the_page(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    (tmp_path / "from_python.py").write_text(script_of(page), encoding="utf-8")
+    (tmp_path / "from_python.py").write_text(code_of(page) + _END, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, "-W", "error::DeprecationWarning:__main__", "from_python.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, encoding="utf-8")
