@@ -42,6 +42,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolBar, QToolButton, QTreeView, QWidget
 from pytestqt.qtbot import QtBot
 
+from proteoscope.engine.execution.precompile import compile_kernels
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.gui.help.help_window import HelpWindow
 from proteoscope.gui.plots.page_choice import FigureDialog
 from proteoscope.gui.results.evidence_view import EvidenceView
@@ -207,6 +209,8 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers) -> Iterator[None]:
 def shared_window(request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     """Window of all tasks, one after the other, as of a user."""
     qtbot = QtBot(request)
+    # Otherwise the advice on the first spectra, which a task needs, could take minutes on a busy machine.
+    compile_kernels(["identify"], Progress())
     window = MainWindow(SettingsFile(tmp_path_factory.mktemp("twenty") / "settings.json"), shared_theme)
     window.show()
     at_hand(window, qtbot)
@@ -224,6 +228,8 @@ def user(shared_window: MainWindow, theme: Theme, request: pytest.FixtureRequest
     user = User(shared_window, int(request.node.name.split("_")[1]), qtbot)
     yield user
     user.hand.close()
+    # The check for leaks comes after the last test, whose arguments would retain the window.
+    request.node.funcargs.clear()
     assert (shared_window.width(), shared_window.height()) == (1280, 800)
     assert not user.expected, "each part of the task is done"
 
@@ -264,7 +270,11 @@ def test_1_peptides_are_identified(user: User, small_database: Path, tmp_path: P
         user.qtbot.waitUntil(lambda: user.window.pages.currentWidget() is user.window.searches["identify"].made_form)
         user.add("spectra", spectra)
         user.add_next("database", database)
-        user.click(user.window.form.advice.button)
+        form = user.window.form
+        # The button moves when the estimate appears below it.
+        user.qtbot.waitUntil(lambda: form.estimate.isVisible() and not form.estimate.is_busy)
+        user.click(form.advice.button)
+        user.qtbot.waitUntil(lambda: form.presets.name == "low-resolution")
         return user.run()
 
     results = user.task(SEARCH, identify)
