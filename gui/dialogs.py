@@ -9,7 +9,7 @@ from pathlib import Path
 import PySide6
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QMessageBox, QPlainTextEdit, QPushButton, QWidget
 
 from proteoscope.engine.version import VERSION
 from proteoscope.gui.icons import pixmap, set_icon, without_icons
@@ -56,45 +56,49 @@ class CrashDialog(QDialog):
 _MAXIMUM_PATH = 300  # characters; longer paths are shortened
 
 
-class CloseDialog(QMessageBox):
+class _Question(QMessageBox):
+    """Message box with a warning sign, whose buttons derived classes add."""
+
+    def __init__(self, parent: QWidget, title: str, text: str, details: str) -> None:
+        super().__init__(parent, windowTitle=title, textFormat=Qt.TextFormat.PlainText, text=text, informativeText=details)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
+
+    def _choose(self, default: QPushButton, escape: QPushButton) -> None:
+        """Set the buttons for the keys Enter and Escape, after all buttons are added."""
+        without_icons(self.buttons())
+        self.setDefaultButton(default)
+        self.setEscapeButton(escape)
+
+
+class CloseDialog(_Question):
     """Requests confirmation from the user before the window closes while jobs run."""
 
     def __init__(self, n_jobs: int, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
-        self.setWindowTitle("Close Proteoscope?")
-        self.setText("A run is not finished." if n_jobs == 1 else f"{n_jobs} runs are not finished.")
-        self.setInformativeText("Closing cancels running and queued jobs. Finished results remain in the project.")
+        text = "A run is not finished." if n_jobs == 1 else f"{n_jobs} runs are not finished."
+        details = "Closing cancels running and queued jobs. Finished results remain in the project."
+        super().__init__(parent, "Close Proteoscope?", text, details)
         self.close_button = self.addButton("Cancel run and close", QMessageBox.ButtonRole.DestructiveRole)
         self.continue_button = self.addButton("Continue running", QMessageBox.ButtonRole.RejectRole)
-        self.setDefaultButton(self.continue_button)
-        self.setEscapeButton(self.continue_button)
+        self._choose(self.continue_button, self.continue_button)
 
 
-class LostProjectDialog(QMessageBox):
+class LostProjectDialog(_Question):
     """Requests the new location of a missing project in which a queued search should run."""
 
     def __init__(self, folder: Path, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
-        self.setWindowTitle("Project not found")
-        self.setText(f"The project “{folder.name}” was not found.")
-        self.setInformativeText(
+        details = (
             f"{folder}\n\nIts folder was deleted or moved, or its disk is not connected. The search has not started. "
             "Where should the results be saved?"
         )
+        super().__init__(parent, "Project not found", f"The project “{folder.name}” was not found.", details)
         self.locate_button = self.addButton("Locate it…", QMessageBox.ButtonRole.AcceptRole)
         self.make_button = self.addButton("Create a new project there", QMessageBox.ButtonRole.DestructiveRole)
         self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)
-        without_icons(self.buttons())
-        self.setDefaultButton(self.locate_button)
-        self.setEscapeButton(self.cancel_button)
+        self._choose(self.locate_button, self.cancel_button)
 
 
-class StructuresDialog(QMessageBox):
+class StructuresDialog(_Question):
     """Requests permission from the user for an export to read structures outside the project.
 
     The structures are read from the folders named in the project, or from another folder that the user chooses.
@@ -103,29 +107,23 @@ class StructuresDialog(QMessageBox):
     _SHOWN = 3
 
     def __init__(self, folders: Sequence[str], parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
-        self.setWindowTitle("Read structures outside the project?")
-        self.setText("The export copies atoms from structure files outside the project.")
         more = (
             f"\n… and {len(folders) - self._SHOWN} more folder{'s' if len(folders) > self._SHOWN + 1 else ''}"
             if len(folders) > self._SHOWN
             else ""
         )
-        self.setInformativeText(
+        details = (
             "The project names these folders:\n\n"
             + "\n".join(folder[:_MAXIMUM_PATH] for folder in folders[: self._SHOWN])
             + more
             + "\n\nRead them only if you trust them, or choose another folder with files of the same names."
         )
+        title = "Read structures outside the project?"
+        super().__init__(parent, title, "The export copies atoms from structure files outside the project.", details)
         self.read_button = self.addButton("Read these folders", QMessageBox.ButtonRole.AcceptRole)
         self.choose_button = self.addButton("Choose a folder…", QMessageBox.ButtonRole.ActionRole)
         self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)
-        without_icons(self.buttons())
-        self.setDefaultButton(self.cancel_button)
-        self.setEscapeButton(self.cancel_button)
+        self._choose(self.cancel_button, self.cancel_button)
 
 
 def about(parent: QWidget) -> QMessageBox:

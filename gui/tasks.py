@@ -156,8 +156,8 @@ class WritingTask:
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Return the outcome as one line."""
-        raise NotImplementedError
+        """Return the outcome as one line: the names of the written files, unless a task overrides this."""
+        return f"{', '.join(path.name for path in written)} written"
 
     def library_search(self) -> WrittenLibrary | None:
         """Return the inputs and parameters of a search in the written library, or None if no library was written."""
@@ -215,11 +215,6 @@ class ExportTask(WritingTask):
         progress.stage("Starting")
         return self.search.export(Project.open(self.project_folder), self.request, progress)
 
-    @staticmethod
-    def outcome(written: Any, locale: QLocale) -> str:
-        """Return the names of the written files."""
-        return f"{', '.join(path.name for path in written)} written"
-
     def library_search(self) -> WrittenLibrary | None:
         """Return inputs and parameters for searching the run's spectra in the exported library, or None if no library was exported."""
         export = self.search.exported_as(self.request.format)
@@ -258,11 +253,6 @@ class ReportTask(WritingTask):
             Project.open(self.project_folder), self.run_record, self.search, self.folder, progress
         )
         return [*report, *pages[-1:]]
-
-    @staticmethod
-    def outcome(written: Any, locale: QLocale) -> str:
-        """Return the names of the written files."""
-        return f"{', '.join(path.name for path in written)} written"
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class RunView(PaneView):
             if held is not None:
                 held.close()
         self._details.clear()
-        self._finished = self._statistics = self._project = self._opening = None
+        self._statistics = self._project = self._opening = None
         self._enable_actions(False)
         self.header.show_nothing()
         self.filter_bar.begin_history()
