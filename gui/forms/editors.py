@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,12 +92,11 @@ class BoolEditor(Editor):
 
 
 class ChoiceEditor(Editor):
-    """Editor of a parameter with a few allowed words."""
+    """Editor of a parameter with a few allowed words: `words`, or the choices of the parameter."""
 
-    def __init__(self, description: ParameterDescription) -> None:
+    def __init__(self, description: ParameterDescription, words: Iterable[str] = ()) -> None:
         super().__init__()
-        self._combo = ChoiceBox()
-        self._combo.addItems(list(description.choices))
+        self._combo = ChoiceBox((word, word) for word in words or description.choices)
         self._combo.currentTextChanged.connect(self.changed)
         self._hold(self._combo)
 
@@ -110,47 +109,25 @@ class ChoiceEditor(Editor):
         self._combo.setCurrentText(str(value))
 
 
-class EnzymeEditor(Editor):
+class EnzymeEditor(ChoiceEditor):
     """Editor of an enzyme or other cleavage agent of the PSI-MS vocabulary. It shows the cleavage rule."""
 
     def __init__(self, description: ParameterDescription) -> None:
-        super().__init__()
-        self._combo = ChoiceBox()
-        for enzyme in ENZYMES.values():
-            self._combo.addItem(enzyme.name)
-            self._combo.setItemData(self._combo.count() - 1, f"cuts {enzyme.rule}", Qt.ItemDataRole.ToolTipRole)
-        self._combo.currentTextChanged.connect(self._show_rule)
-        self._hold(self._combo)
-
-    def value(self) -> str:
-        """Return the PSI-MS name of the enzyme."""
-        return self._combo.currentText()
-
-    def set_value(self, value: Any) -> None:
-        """Choose an enzyme by its PSI-MS name."""
-        self._combo.setCurrentText(str(value))
-
-    def _show_rule(self, name: str) -> None:
-        self._combo.setToolTip(f"{name} cuts {ENZYMES[name].rule}")
-        self.changed.emit()
+        super().__init__(description, [enzyme.name for enzyme in ENZYMES.values()])
+        for row, enzyme in enumerate(ENZYMES.values()):
+            self._combo.setItemData(row, f"cuts {enzyme.rule}", Qt.ItemDataRole.ToolTipRole)
+        self._combo.currentTextChanged.connect(lambda name: self._combo.setToolTip(f"{name} cuts {ENZYMES[name].rule}"))
 
 
-class MatrixEditor(Editor):
+class MatrixEditor(ChoiceEditor):
     """Editor of a shipped substitution matrix or a matrix file."""
 
     def __init__(self, description: ParameterDescription) -> None:
-        super().__init__()
+        super().__init__(description, matrix_names())
         self._title = description.title
         self._inspected: tuple[object, ...] = ()
         self._problem = ""
-        self._combo = ChoiceBox()
-        self._combo.addItems(list(matrix_names()))
-        self._combo.currentTextChanged.connect(self.changed)
-        self._hold(self._combo, tool_button("open", "Choose a matrix file in NCBI's format", self.prompt_for_file))
-
-    def value(self) -> str:
-        """Return the name of the matrix or the path of its file."""
-        return self._combo.currentText()
+        self.layout().addWidget(tool_button("open", "Choose a matrix file in NCBI's format", self.prompt_for_file))
 
     def set_value(self, value: Any) -> None:
         """Choose a matrix by name or path. A path is added to the choices."""
@@ -248,64 +225,57 @@ def _run_text(run: SearchedRun) -> str:
     return ", ".join(part for part in (run.id, when, files) if part)
 
 
-class IntegerEditor(Editor):
-    """Editor of an integer with its unit."""
+class _BoxEditor(Editor):
+    """Editor of a number in a box."""
 
-    def __init__(self, description: ParameterDescription) -> None:
+    number: type[float] = float
+
+    def __init__(self, box: IntegerBox | NumberBox, *others: QWidget) -> None:
         super().__init__()
-        self._box = IntegerBox(description.minimum, description.maximum, description.unit, zero=description.zero)
-        # The default width is for 10 digits, which is wider than needed.
-        widest = max("0000000" + self._box.suffix(), description.zero, key=len)
-        self._box.setFixedWidth(self._box.fontMetrics().horizontalAdvance(widest) + 36)
+        self._box = box
         self._box.lineEdit().textChanged.connect(self.changed)
-        self._hold(self._box)
+        self._hold(self._box, *others)
 
-    def value(self) -> int:
+    def value(self) -> Any:
         """Return the number."""
         return self._box.value()
 
     def set_value(self, value: Any) -> None:
         """Show a number."""
-        self._box.setValue(int(value))
+        self._box.setValue(self.number(value))
 
     def problem(self) -> str:
         """Return an error if the text is not a valid number, otherwise ''."""
         return self._box.problem()
 
 
-class NumberEditor(Editor):
+class IntegerEditor(_BoxEditor):
+    """Editor of an integer with its unit."""
+
+    number = int
+
+    def __init__(self, description: ParameterDescription) -> None:
+        box = IntegerBox(description.minimum, description.maximum, description.unit, zero=description.zero)
+        # The default width is for 10 digits, which is wider than needed.
+        widest = max("0000000" + box.suffix(), description.zero, key=len)
+        box.setFixedWidth(box.fontMetrics().horizontalAdvance(widest) + 36)
+        super().__init__(box)
+
+
+class NumberEditor(_BoxEditor):
     """Editor of a real number with its unit."""
 
     def __init__(self, description: ParameterDescription) -> None:
-        super().__init__()
-        self._box = NumberBox(description.minimum, description.maximum, description.unit)
-        self._box.lineEdit().textChanged.connect(self.changed)
-        self._hold(self._box)
-
-    def value(self) -> float:
-        """Return the number."""
-        return self._box.value()
-
-    def set_value(self, value: Any) -> None:
-        """Show a number."""
-        self._box.setValue(float(value))
-
-    def problem(self) -> str:
-        """Return an error if the text is not a valid number, otherwise ''."""
-        return self._box.problem()
+        super().__init__(NumberBox(description.minimum, description.maximum, description.unit))
 
 
-class ToleranceEditor(Editor):
+class ToleranceEditor(_BoxEditor):
     """Editor of a tolerance: a number and its unit."""
 
     def __init__(self, description: ParameterDescription) -> None:
-        super().__init__()
-        self._box = NumberBox(0.0)
-        self._unit = ChoiceBox()
-        self._unit.addItems(["ppm", "Da"])
-        self._box.lineEdit().textChanged.connect(self.changed)
+        self._unit = ChoiceBox((("ppm", "ppm"), ("Da", "Da")))
+        super().__init__(NumberBox(0.0), self._unit)
         self._unit.currentTextChanged.connect(self.changed)
-        self._hold(self._box, self._unit)
 
     def value(self) -> str:
         """Return the tolerance as a text such as ``10 ppm``, with a decimal point in every locale."""
@@ -316,10 +286,6 @@ class ToleranceEditor(Editor):
         tolerance = Tolerance.parse(str(value))
         self._box.setValue(tolerance.value)
         self._unit.setCurrentText(tolerance.unit)
-
-    def problem(self) -> str:
-        """Return an error if the text is not a valid number, otherwise ''."""
-        return self._box.problem()
 
 
 class TextEditor(Editor):
