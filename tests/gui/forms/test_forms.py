@@ -466,7 +466,7 @@ def test_files_without_suffixes_in_a_folder_are_recognised_by_content(tmp_path: 
     files.show()
     files.prompt_for_folder()
     dialog = files.findChild(QFileDialog)
-    dialog.filesSelected.emit([str(folder)])
+    dialog.fileSelected.emit(str(folder))
     dialog.close()
     qtbot.waitUntil(lambda: bool(files.left_out.text()))
     qtbot.waitUntil(lambda: files.is_examined)
