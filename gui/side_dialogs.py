@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope import gui
 from proteoscope.gui.forms.file_inspection import FileInspector
@@ -17,13 +17,11 @@ from proteoscope.gui.task_queue import TaskQueue
 from proteoscope.gui.tasks import WritingTask
 
 if TYPE_CHECKING:
-    from proteoscope.gui.conversion_dialog import ConversionDialog
     from proteoscope.gui.database_dialog import DatabaseDialog
+    from proteoscope.gui.job_dialog import JobDialog
     from proteoscope.gui.prediction_dialog import PredictionDialog
 
 __all__ = ["SideDialogs"]
-
-Dialog = TypeVar("Dialog", bound=QDialog)
 
 
 class SideDialogs(QObject):
@@ -75,10 +73,8 @@ class SideDialogs(QObject):
     def prompt_for_database(self, search: SearchPages, name: str) -> None:
         """Open the dialog that builds a structure database. The finished database is passed to the input `name` of a search."""
 
-        def made() -> gui.database_dialog.DatabaseDialog:
+        def made() -> DatabaseDialog:
             dialog = gui.database_dialog.DatabaseDialog(self._inspector, self._tasks.bridge, self._window)
-            dialog.task_requested.connect(partial(self._queue, dialog))
-            dialog.cancel_requested.connect(self._tasks.jobs.cancel)
             dialog.built.connect(lambda folder: search.form.take_database(name, folder))
             return dialog
 
@@ -86,33 +82,29 @@ class SideDialogs(QObject):
 
     def convert_spectra(self) -> None:
         """Open the dialog that writes spectra in another format. The open project provides the identified spectra for its filter."""
-
-        def made() -> gui.conversion_dialog.ConversionDialog:
-            dialog = gui.conversion_dialog.ConversionDialog(self._inspector, self._tasks.bridge, self._project(), self._window)
-            dialog.task_requested.connect(partial(self._queue, dialog))
-            dialog.cancel_requested.connect(self._tasks.jobs.cancel)
-            return dialog
-
-        self._show(gui.conversion_dialog.ConversionDialog, made)
+        kind = gui.conversion_dialog.ConversionDialog
+        self._show(kind, lambda: kind(self._inspector, self._tasks.bridge, self._project(), self._window))
 
     def predict_library(self) -> None:
         """Open the dialog that predicts a spectral library."""
 
-        def made() -> gui.prediction_dialog.PredictionDialog:
+        def made() -> PredictionDialog:
             dialog = gui.prediction_dialog.PredictionDialog(self._inspector, self._tasks.bridge, self._window)
             dialog.parameters.help_requested.connect(partial(self.help_requested.emit, dialog.MANUAL))
-            dialog.task_requested.connect(partial(self._queue, dialog))
-            dialog.cancel_requested.connect(self._tasks.jobs.cancel)
             return dialog
 
         self._show(gui.prediction_dialog.PredictionDialog, made)
 
-    def _show(self, kind: type[Dialog], make: Callable[[], Dialog]) -> None:
-        dialog = self._window.findChild(kind) or make()
+    def _show(self, kind: type[JobDialog], make: Callable[[], JobDialog]) -> None:
+        dialog = self._window.findChild(kind)
+        if dialog is None:
+            dialog = make()
+            dialog.task_requested.connect(partial(self._queue, dialog))
+            dialog.cancel_requested.connect(self._tasks.jobs.cancel)
         dialog.show()
         dialog.raise_()
         dialog.activateWindow()
 
-    def _queue(self, dialog: ConversionDialog | DatabaseDialog | PredictionDialog, task: WritingTask) -> None:
+    def _queue(self, dialog: JobDialog, task: WritingTask) -> None:
         self.task_requested.emit()
         dialog.follow(self._tasks.add(task))
