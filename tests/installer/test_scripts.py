@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="the scripts need bash")
 @pytest.fixture
 def bare_machine(tmp_path: Path) -> Path:
     """Copy the installer next to a `bin` with the few commands that every machine has: no Python, no package manager, no sudo."""
-    shutil.copytree(REPOSITORY / "installer", tmp_path / "installer")
+    shutil.copytree(REPOSITORY / "installer", tmp_path / "installer", symlinks=True)  # one leads to the whole program
     shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
     commands = tmp_path / "bin"
     commands.mkdir()
