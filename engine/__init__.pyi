@@ -1,3 +1,4 @@
+from . import api as api
 from . import calibration as calibration
 from . import command_line as command_line
 from . import estimates as estimates

@@ -13,6 +13,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from proteoscope import engine, resources
+from proteoscope.engine import formats
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.kinds import RegisteredWorkload, register_kinds
 from proteoscope.engine.formats.registry import format_names
@@ -632,6 +633,14 @@ class Search:
         """Return the preset that suits the inputs and options, or ''; `given` are the names of parameters set by the user."""
         suited = self.fitting().suited_preset(contents, options, given) if self.fitting is not None else ""
         return suited or self.preset
+
+    def usual_preset(self, inputs: Mapping[str, Sequence[Path]], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
+        """Return the preset used if none is named: the default, or what suits the files; see `suited_preset`."""
+        if self.fitting is None:
+            return self.preset
+        # Files that cannot be read are reported by the search.
+        result = {name: formats.sequence_type.inspect_sequences(files) for name, files in inputs.items()}
+        return self.suited_preset({name: content for name, content in result.items() if content is not None}, options, given)
 
     def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
         """Return the reason why inputs and settings are incompatible, for display in a form, or ''."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
@@ -156,6 +156,27 @@ class SearchParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
+    if not TYPE_CHECKING:  # type checkers know the arguments from the fields, and that these cannot be assigned
+
+        def __init__(self, /, **values: Any) -> None:
+            fields = type(self).model_fields
+            for name in values:
+                if name not in fields:
+                    close = get_close_matches(name[:_MAXIMUM_COMPARED], fields, 3, 0.5)
+                    raise ParameterError(
+                        f"there is no parameter '{shortened(name)}'; "
+                        + (f"did you mean {' or '.join(close)}?" if close else "proteoscope parameters lists them")
+                    )
+            for name, value in values.items():
+                _require_text(name, value)
+            try:
+                super().__init__(**{name: _listed(fields[name], value) for name, value in values.items()})
+            except ValidationError as error:
+                raise ParameterError("; ".join(self._explain(detail) for detail in error.errors())) from None
+
+        def __setattr__(self, name: str, value: object) -> None:
+            raise ParameterError(f"{type(self).__name__} cannot be changed; make a copy with changed({name}=VALUE)")
+
     @classmethod
     def describe(cls) -> list[ParameterDescription]:
         """Return the descriptions of all parameters, in the order of their declaration."""
@@ -170,19 +191,7 @@ class SearchParameters(BaseModel):
         ParameterError
             If a value is invalid; the message has each invalid value and the allowed values.
         """
-        for name in values:
-            if name not in cls.model_fields:
-                close = get_close_matches(name[:_MAXIMUM_COMPARED], cls.model_fields, 3, 0.5)
-                raise ParameterError(
-                    f"there is no parameter '{shortened(name)}'; "
-                    + (f"did you mean {' or '.join(close)}?" if close else "proteoscope parameters lists them")
-                )
-        for name, value in values.items():
-            _require_text(name, value)
-        try:
-            return cls.model_validate({name: _listed(cls.model_fields[name], value) for name, value in values.items()})
-        except ValidationError as error:
-            raise ParameterError("; ".join(cls._explain(detail) for detail in error.errors())) from None
+        return cls(**values)
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,10 @@ A new search is a folder with an entry, and a line here; see docs/developers/ext
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from proteoscope import engine
 from proteoscope.engine import project as project_package
@@ -26,7 +27,14 @@ from proteoscope.engine.sequence_search.entry import SEQUENCE_SEARCH
 from proteoscope.engine.structure_search.entry import STRUCTURE_SEARCH
 from proteoscope.engine.summary import Summary
 
-__all__ = ["SEARCHES", "resume_run", "run_search", "search_of_kind"]
+if TYPE_CHECKING:
+    from proteoscope.engine.parameters import SearchParameters
+
+__all__ = ["MAXIMUM_THREADS", "SEARCHES", "Files", "check_threads", "paths_of", "resume_run", "run_search", "search_of_kind"]
+
+Files: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""A file, or several."""
+MAXIMUM_THREADS = 1024
 
 SEARCHES: tuple[Search, ...] = (
     IDENTIFICATION,
@@ -59,34 +67,40 @@ def search_of_kind(kind: str) -> Search:
 
 def run_search(
     kind: str,
-    inputs: Mapping[str, Sequence[str | Path]],
+    inputs: Mapping[str, Files],
     *,
     project: str | Path | None = None,
     out: str | Path | None = None,
-    preset: str = "",
+    format: str = "",
+    preset: str | Path | None = "",
+    chosen: SearchParameters | None = None,
     options: Mapping[str, Any] | None = None,
     device: str = "auto",
     threads: int | None = None,
+    workers: str = "",
+    certificates: str | Path | None = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Summary:
-    """Run a search from a script; `docs/from_python.md` has an example of each.
+    """Run a search from a script; the functions of `proteoscope`, such as `proteoscope.identify`, call this one.
 
     Parameters
     ----------
     kind
         Kind of the search, which is the name of its sub-command, such as ``identify``.
     inputs
-        Files by the names of the search's inputs.
+        File or files by the names of the search's inputs.
     project
         Project folder that records the run, created if missing.
-    out
-        Results file of searches that write one; its extension determines the format.
+    out, format
+        Results file of searches that write one, and its format; by default its extension determines the format.
     preset
-        Name or file of a preset; '' for the default parameters.
+        Name or file of a preset; '' for the defaults of all parameters, None for the preset that the command line uses.
+    chosen
+        Parameters to use instead of a preset.
     parameters
-        Parameter values that differ from the preset, by name.
-    options, device, threads
+        Parameter values that differ from the preset or from `chosen`, by name.
+    options, device, threads, workers, certificates
         See `proteoscope.engine.entry.SearchRequest`.
     progress
         Receives progress and can cancel the search.
@@ -96,11 +110,120 @@ def run_search(
     ProteoscopeError
         If the parameters, the files or the disk have the reported problem.
     """
-    search = search_of_kind(kind)
-    chosen = search.parameters_of(preset).changed(**parameters)
-    format = search.format_of(str(out)) if out is not None and search.writes == "file" else ""
-    request = SearchRequest(inputs, chosen, project, out, format, options or {}, device, threads)
-    return search.run(request, progress or Progress())
+    search, progress = search_of_kind(kind), progress or Progress()
+    files = _files_of(search, inputs)
+    settings = _options_of(search, options or {})
+    check_threads(threads)
+    for name, text in (("device", device), ("workers", workers), ("format", format)):
+        if not isinstance(text, str):
+            raise ParameterError(f"{name} = {text!r:.100}: expected a text")
+    search.check_workers(workers)
+    if preset is None and chosen is None:
+        preset = search.usual_preset(files, settings, parameters.keys())
+        if preset != search.preset:
+            progress.message(f"The preset {preset} suits these files, and is used; {search.preset} is the usual one")
+    if chosen is not None and not isinstance(chosen, search.model):
+        raise ParameterError(f"parameters = {type(chosen).__name__}: {kind} takes {search.model.__name__}")
+    folder = None if project is None else paths_of("project", project)[0]
+    file = None if out is None else paths_of("out", out)[0]
+    if search.writes == "project" and folder is None:
+        raise ParameterError(f"{kind} writes its results into a project: name its folder")
+    written = (format or search.format_of(str(file))) if file is not None and search.writes == "file" else ""
+    values = (search.parameters_of(str(preset or "")) if chosen is None else chosen).changed(**parameters)
+    request = SearchRequest(files, values, folder, file, written, settings, device, threads, workers=workers, certificates=certificates)
+    return search.run(request, progress)
+
+
+def check_threads(threads: object) -> None:
+    """Check a number of CPU threads.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither a possible number nor None.
+    """
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MAXIMUM_THREADS):
+        raise ParameterError(f"threads = {threads!r:.100}: expected a whole number from 1 to {MAXIMUM_THREADS}, or None for all")
+
+
+def paths_of(name: str, given: object) -> list[Path]:
+    """Return the paths of an argument `name`, which is a path or several.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or empty.
+
+    Examples
+    --------
+    >>> [path.name for path in paths_of("spectra", "run.mzML")], len(paths_of("spectra", ["a.mgf", Path("b.mgf")]))
+    (['run.mzML'], 2)
+    """
+    is_single = isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Iterable)
+    several: list[object] = [given] if is_single else [*given]
+    if not several:
+        raise ParameterError(f"{name} = {given!r:.100}: no file is given")
+    paths = []
+    for item in several:
+        path = os.fspath(item) if isinstance(item, str | os.PathLike) else item
+        if not isinstance(path, str):
+            raise ParameterError(f"{name} = {item!r:.100}: expected a path, as a text or a pathlib.Path, or a list of them")
+        if not path or "\0" in path:
+            raise ParameterError(f"{name} = {path!r:.100}: is not a path")
+        paths.append(Path(path))
+    return paths
+
+
+def _files_of(search: Search, inputs: Mapping[str, Files]) -> dict[str, list[Path]]:
+    """Return the files by the names of the search's inputs.
+
+    Raises
+    ------
+    ParameterError
+        If a name is wrong, or files are missing or too many.
+    """
+    names = [search_input.name for search_input in search.inputs]
+    for name in inputs:
+        if name not in names:
+            raise ParameterError(f"{search.kind} has no input '{name!s:.100}'; it has {', '.join(names)}")
+    files: dict[str, list[Path]] = {}
+    for search_input in search.inputs:
+        given, is_needed = inputs.get(search_input.name), not (search_input.instead or search_input.is_optional)
+        is_empty = given is None or (isinstance(given, list | tuple) and not given)
+        if is_empty and is_needed:
+            raise ParameterError(f"{search.kind} needs {search_input.name}: {search_input.described}")
+        files[search_input.name] = [] if is_empty else paths_of(search_input.name, given)
+        if len(files[search_input.name]) > 1 and not search_input.several:
+            raise ParameterError(f"{search_input.name} = {given!r:.100}: {search.kind} takes one {search_input.singular}")
+    return files
+
+
+def _options_of(search: Search, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a search, with None for those that are not given.
+
+    Raises
+    ------
+    ParameterError
+        If the search has no such option, or it does not take the value.
+    """
+    declared = {option.name: option for option in search.options}
+    for name, value in options.items():
+        if name not in declared:
+            raise ParameterError(f"{search.kind} has no option '{name!s:.100}'; it has {', '.join(declared) or 'none'}")
+        option = declared[name]
+        if value is None:
+            continue
+        if not option.metavar:
+            if not isinstance(value, bool):
+                raise ParameterError(f"{name} = {value!r:.100}: expected True or False")
+        elif option.choices and value not in option.choices:
+            raise ParameterError(f"{name} = {value!r:.100}: expected one of {', '.join(option.choices)}")
+        elif option.is_run:
+            if not isinstance(value, str):
+                raise ParameterError(f"{name} = {value!r:.100}: expected the id of a run")
+        elif not option.choices:
+            paths_of(name, value if isinstance(value, str | os.PathLike) else [value])
+    return {name: options.get(name) for name in declared}
 
 
 def resume_run(

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_compare"]
 
-_MAXIMUM_MIRRORS = 10_000
 _DESCRIPTION = "Compare finished runs: which spectra, peptides and proteins each finds, and where they answer differently."
 _EPILOG = """
 Any runs with PSMs, peptides and protein groups can be compared: identifications, searches for modified peptides. Into DIR go runs.tsv
@@ -56,8 +55,9 @@ def add_compare(commands: Any) -> None:
 def _compare(options: argparse.Namespace) -> None:
     if not 0 <= options.threshold <= 1:
         raise ParameterError(f"--threshold is {options.threshold:g}; expected a q-value from 0 to 1")
-    if not 0 <= options.mirrors <= _MAXIMUM_MIRRORS:
-        raise ParameterError(f"--mirrors is {options.mirrors!s:.24}; expected 0 to {_MAXIMUM_MIRRORS:,}")
+    most = views.comparison_tables.MAXIMUM_MIRRORS
+    if not 0 <= options.mirrors <= most:
+        raise ParameterError(f"--mirrors is {options.mirrors!s:.24}; expected 0 to {most:,}")
 
     figures, folder = figure_format(options), Path(options.out)
     project_package.outputs.check_folder_of_outputs(folder)

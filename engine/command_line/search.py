@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from proteoscope import resources
 from proteoscope.engine import execution
-from proteoscope.engine import formats as formats_package
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.clock import COMPILATION
+from proteoscope.engine.searches import MAXIMUM_THREADS
 from proteoscope.engine.summary import Summary
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_request", "run_search", "summary_lines", "thread_count"]
 
-_MAXIMUM_THREADS = 1024
 _DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
 PUBLISHED = "published"
 """Name of the preset with the settings of a published method, which some searches have."""
@@ -217,8 +216,8 @@ def _of_another(search: Search, demo: Demo, options: argparse.Namespace, before:
 
 def thread_count(text: str) -> int:
     """Convert the value of ``--threads`` for argparse."""
-    if not text.isdecimal() or not 1 <= int(text) <= _MAXIMUM_THREADS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MAXIMUM_THREADS}")
+    if not text.isdecimal() or not 1 <= int(text) <= MAXIMUM_THREADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {MAXIMUM_THREADS}")
     return int(text)
 
 
@@ -259,7 +258,11 @@ def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[Searc
     """Return the parameters and the name of their preset."""
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
-    preset = options.preset or (_suited_preset(search, options, changes) if search.fitting else "")
+    preset = options.preset or search.usual_preset(
+        {search_input.name: _paths(getattr(options, search_input.name)) for search_input in search.inputs},
+        {option.name: getattr(options, option.name) for option in search.options},
+        {*changes, *(text.partition("=")[0].strip() for text in options.set)},
+    )
     return search.parameters_of(preset).changed(options.set, **changes), preset
 
 
@@ -279,17 +282,6 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
         workers=options.workers,
         certificates=options.certificates,
     )
-
-
-def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
-    """Return the preset that suits the files, or the default preset if they cannot be read (the search reports this)."""
-    result = {
-        search_input.name: formats_package.sequence_type.inspect_sequences(_paths(getattr(options, search_input.name)))
-        for search_input in search.inputs
-    }
-    requests = {option.name: getattr(options, option.name) for option in search.options}
-    given = {*changes, *(text.partition("=")[0].strip() for text in options.set)}
-    return search.suited_preset({name: content for name, content in result.items() if content is not None}, requests, given)
 
 
 def begin_gpus(requested: str) -> None:

@@ -12,7 +12,6 @@ from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.row_numbers import ChainRow
 
 __all__ = ["COMMANDS"]
 
@@ -41,34 +40,17 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def _superpose(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    import numpy as np  # parameters are described without loading NumPy
-
-    execution.precompile.compile_kernels(["superposition"], progress)
-    query, target = (
-        structures.chain_references.read_chain(request, options.models or "first") for request in (options.query, options.target)
-    )
-    for file in (query, target):
-        for text in file.messages:
-            progress.message(f"{file.path}: {text}", "warning")
-    result = structures.superposition.superpose_many(
-        query.chains.position,
-        target.chains.position,
-        target.chains.offsets,
-        np.empty((0, 2), np.int32),
-        np.zeros(2, np.int64),
-        progress=progress,
-    )
-    aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), result, 0)
-    atoms, moved = (structures.outputs.read_atoms(reference.path, reference.chain_names[0]) for reference in (query, target))
-    written = structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
+    files = structures.superposed_files.superpose_files(options.query, options.target, options.models or "first", progress)
+    written = files.write(Path(options.out))
+    query, target, result = files.query.chains.names[0], files.target.chains.names[0], files.aligned.superpositions
     progress.message(
-        f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {result.tm_score_query[0]:.4f} by the query's length, "
+        f"{query} and {target}: TM-score {result.tm_score_query[0]:.4f} by the query's length, "
         f"{result.tm_score_target[0]:.4f} by the target's; RMSD {result.rmsd[0]:.2f} Å of {result.aligned_length[0]} pairs. "
         f"Written: {options.out}"
     )
     return {
-        "query": query.chains.names[0],
-        "target": target.chains.names[0],
+        "query": query,
+        "target": target,
         "tm_score_query": float(result.tm_score_query[0]),
         "tm_score_target": float(result.tm_score_target[0]),
         "rmsd": float(result.rmsd[0]),

@@ -10,12 +10,14 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from proteoscope.engine.end_signals import END_SIGNALS
@@ -101,7 +103,8 @@ class _Reader:
     def __init__(self, context: Any, minimum_plddt: float, models: Models) -> None:
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, minimum_plddt, models), daemon=True)
-        self._process.start()
+        with _without_main_module():
+            self._process.start()
         theirs.close()
         self.under_way: deque[int] = deque()
         self._began = time.monotonic()
@@ -129,6 +132,21 @@ class _Reader:
         self.connection.close()
         self._process.kill()
         self._process.join()
+
+
+_starting = threading.Lock()
+
+
+@contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Hide the main module in the block, since a spawned process would run the user's script again unless it guards against this."""
+    with _starting:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _serve(connection: Connection, minimum_plddt: float, models: Models) -> None:

@@ -1,8 +1,15 @@
 from . import comparison_tables as comparison_tables
+from . import conditions as conditions
+from . import drawings as drawings
 from . import estimates as estimates
 from . import evidence_pages as evidence_pages
+from . import figure_files as figure_files
+from . import figure_layout as figure_layout
 from . import finished_run as finished_run
 from . import glossary as glossary
+from . import hits as hits
+from . import html_pages as html_pages
+from . import identification as identification
 from . import paper as paper
 from . import predictions as predictions
 from . import quantity_figures as quantity_figures
@@ -10,3 +17,4 @@ from . import quantity_pages as quantity_pages
 from . import run_account as run_account
 from . import run_comparison as run_comparison
 from . import run_report as run_report
+from . import spectrum_figures as spectrum_figures

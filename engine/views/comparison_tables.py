@@ -33,8 +33,10 @@ from proteoscope.engine.views.run_comparison import LEVELS, RunComparison
 from proteoscope.engine.views.spectrum_figures import mirror_figure
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["comparison_files", "comparison_table", "write_comparison"]
+__all__ = ["MAXIMUM_MIRRORS", "comparison_files", "comparison_table", "write_comparison"]
 
+MAXIMUM_MIRRORS = 10_000
+"""Maximum number of figures of spectra with two answers."""
 _ROWS = 1 << 16
 _SPECTRUM = (
     Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),

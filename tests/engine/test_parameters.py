@@ -7,7 +7,6 @@ from typing import Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.parameters import (
@@ -129,8 +128,16 @@ def test_all_invalid_parameters_are_reported_together():
 
 
 def test_parameters_are_immutable():
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(ParameterError, match=r"cannot be changed; make a copy with changed\(turns=VALUE\)"):
         Parameters().turns = 4
+
+
+def test_constructor_reports_wrong_values_in_sentences():
+    with pytest.raises(ParameterError, match=r"turns = 0: .*; width = 9") as caught:
+        Parameters(turns=0, width=9)
+    assert "\n" not in str(caught.value) and caught.value.__suppress_context__
+    with pytest.raises(ParameterError, match="there is no parameter 'turn'; did you mean turns"):
+        Parameters(turn=4)
 
 
 @given(

@@ -23,7 +23,7 @@ from tests.conftest import REPOSITORY
 from tests.searching import few_proteins
 
 SAMPLES = REPOSITORY / "resources" / "samples"
-EXTRAS = ("gui", "workers", "bam", "vendor")
+EXTRAS = ("gui", "workers", "bam", "vendor", "notebook")
 TOOLS = ("pytest", "hypothesis", "psims")  # needed by the tests that run with the lowest versions
 TESTS = (
     "tests/test_worked_examples.py",

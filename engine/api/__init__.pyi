@@ -1,0 +1,10 @@
+from . import alignments as alignments
+from . import comparisons as comparisons
+from . import plots as plots
+from . import predictions as predictions
+from . import proteins as proteins
+from . import results as results
+from . import searching as searching
+from . import spectra as spectra
+from . import structure_databases as structure_databases
+from . import superpositions as superpositions

@@ -1,0 +1,91 @@
+"""Checks of the arguments of functions for scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.jobs.progress import Progress, ProgressEvent
+from proteoscope.engine.searches import paths_of
+
+__all__ = ["OnProgress", "PathLike", "choice", "number", "one_path", "optional_package", "progress_of"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+OnProgress: TypeAlias = Callable[[ProgressEvent], object] | Progress | None
+"""Function that receives each `ProgressEvent`, or a `Progress`, which can also cancel, or None."""
+
+
+def progress_of(requested: OnProgress) -> Progress:
+    """Return the progress to report to.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither a function, a `Progress` nor None.
+    """
+    if requested is None:
+        return Progress()
+    if isinstance(requested, Progress):
+        return requested
+    if not callable(requested):
+        raise ParameterError(f"progress = {requested!r:.100}: expected a function that takes a ProgressEvent, such as print")
+    function = requested
+    return Progress(lambda event: (function(event), None)[1])
+
+
+def one_path(name: str, given: object) -> Path:
+    """Return the path of an argument `name`.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a single path.
+    """
+    paths = paths_of(name, given)
+    if len(paths) != 1:
+        raise ParameterError(f"{name} = {given!r:.100}: expected one path")
+    return paths[0]
+
+
+def number(name: str, given: object, low: float, high: float) -> float:
+    """Return a number between two bounds.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a number, or not between the bounds.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
+        raise ParameterError(f"{name} = {given!r:.100}: expected a number from {low:g} to {high:g}")
+    return given
+
+
+def choice(name: str, given: object, allowed: tuple[str, ...]) -> None:
+    """Check that a text is one of the allowed ones.
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+    if given not in allowed:
+        raise ParameterError(f"{name} = {given!r:.100}: expected {', '.join(allowed[:-1])} or {allowed[-1]}")
+
+
+def optional_package(name: str, purpose: str) -> Any:
+    """Import a package that the program does not need itself.
+
+    Raises
+    ------
+    ProteoscopeError
+        If it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise ProteoscopeError(f"{purpose} needs {package}, which is not installed. Run pip install {package}.") from None

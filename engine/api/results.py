@@ -1,0 +1,687 @@
+"""Results of searches for scripts: tables as Arrow, pandas or polars, counts, exports; and projects with their runs."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
+
+from proteoscope.engine import api, views
+from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, one_path, optional_package, progress_of
+from proteoscope.engine.entry import ExportRequest, Search
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.files import scratch_folder
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project import Project, RunRecord
+from proteoscope.engine.results.reader import stored_table
+from proteoscope.engine.searches import check_threads, resume_run, search_of_kind
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from proteoscope.engine.api.spectra import SpectrumAnnotation
+    from proteoscope.engine.parameters import SearchParameters
+    from proteoscope.engine.results.columns import Column, Table
+    from proteoscope.engine.views.aligned_pair import AlignedPair
+    from proteoscope.engine.views.finished_run import FinishedRun
+
+__all__ = [
+    "Clustering",
+    "Evidence",
+    "Explanation",
+    "Identification",
+    "ImportedResults",
+    "LibrarySearch",
+    "ModifiedSearch",
+    "OpenProject",
+    "Quantification",
+    "ReadAlignment",
+    "Result",
+    "SequenceSearch",
+    "StructureSearch",
+    "new_project",
+    "open_project",
+    "result_of",
+]
+
+R = TypeVar("R", bound="Result")
+_SHOWN_ROWS = 10
+
+
+class OpenProject:
+    """A project: its finished runs, the oldest first.
+
+    `open_project` returns it. Iterating over it yields the result of each run.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the project.
+    is_temporary : bool
+        True if the folder is removed when the last result of the project is no longer used, or Python ends.
+    """
+
+    def __init__(self, path: Path, stack: ExitStack | None = None) -> None:
+        self.path, self.is_temporary = path, stack is not None
+        self._opened: dict[str, FinishedRun] = {}
+        self._finalizer = weakref.finalize(self, _close, self._opened, stack, os.getpid())
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Ids of the finished runs, such as ``identify-0001``."""
+        return tuple(record.id for record in self._records())
+
+    def run(self, run_id: str = "") -> Result:
+        """Return the result of a finished run, by default of the last.
+
+        Raises
+        ------
+        InputError
+            If there is no such run.
+        """
+        record = next((record for record in reversed(self._records()) if run_id in ("", record.id)), None)
+        if record is None:
+            missing = f"holds no finished run {run_id!r:.100}" if run_id else "holds no finished run"
+            raise InputError(self.path, missing, remedy=f"It holds {', '.join(self.run_ids[-10:]) or 'none'}")
+        return _CLASSES[record.kind](self, record.id)
+
+    def resume(self, run_id: str = "", *, device: str = "", threads: int | None = None, progress: OnProgress = None) -> Result:
+        """Resume a run that was stopped, and return its result.
+
+        Parameters
+        ----------
+        run_id : str
+            Id of the run; by default the last one that can be resumed.
+        device, threads, progress
+            See `identify`; by default, device and threads are those of the stopped run.
+
+        Raises
+        ------
+        InputError, ParameterError
+            If there is no such run, or it cannot be resumed.
+        """
+        check_threads(threads)
+        summary = resume_run(self.path, run_id, device=device, threads=threads, progress=progress_of(progress))
+        assert summary.run_id is not None  # it has a project
+        return self.run(summary.run_id)
+
+    def close(self) -> None:
+        """Close the tables; a temporary project is removed."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._records())
+
+    def __iter__(self) -> Iterator[Result]:
+        return (self.run(run_id) for run_id in self.run_ids)
+
+    def __repr__(self) -> str:
+        return f"OpenProject({str(self.path)!r}: {', '.join(self.run_ids) or 'no finished run'})"
+
+    def _repr_html_(self) -> str:
+        rows = [(record.id, search_of_kind(record.kind).name, record.message) for record in self._records()]
+        page = views.html_pages
+        content = page.rows_table(("Run", "Search", "Result"), rows) if rows else page.listed(["No finished run."])
+        return page.section(str(self.path), content)
+
+    def _records(self) -> list[RunRecord]:
+        return [record for record in self._project.runs() if record.status == "done" and record.kind in _CLASSES]
+
+    @cached_property
+    def _project(self) -> Project:
+        if self.is_temporary and not self._finalizer.alive:
+            raise InputError(self.path, "the temporary project was removed", remedy="Search again, and name a folder to keep the results")
+        return Project.open(self.path)
+
+    def _finished(self, run_id: str) -> FinishedRun:
+        if run_id not in self._opened:
+            self._opened[run_id] = views.finished_run.open_run(self._project, run_id)
+        return self._opened[run_id]
+
+
+def _close(opened: dict[str, FinishedRun], stack: ExitStack | None, process: int) -> None:
+    """Close the tables and remove a temporary project, but not in a forked copy of the process."""
+    if os.getpid() == process:
+        for run in opened.values():
+            run.close()
+        opened.clear()
+        if stack is not None:
+            stack.close()
+
+
+def new_project(path: Path | None) -> OpenProject:
+    """Return a project that may not exist yet, or a temporary one by default."""
+    if path is not None:
+        return OpenProject(path)
+    stack = ExitStack()
+    return OpenProject(stack.enter_context(scratch_folder()) / "project", stack)
+
+
+def open_project(project: PathLike) -> OpenProject:
+    """Open the folder of a project.
+
+    Parameters
+    ----------
+    project : str or Path
+        Folder, made by a search with `out`, by the window or by the command line.
+
+    Returns
+    -------
+    OpenProject
+        The project with its finished runs.
+
+    Raises
+    ------
+    InputError
+        If the folder is not a project, or is damaged.
+
+    Examples
+    --------
+    >>> import proteoscope
+    >>> proteoscope.open_project("no_such_folder")
+    Traceback (most recent call last):
+    ...
+    proteoscope.engine.errors.InputError: no_such_folder: does not exist. Give the folder of a project.
+    """
+    opened = OpenProject(one_path("project", project))
+    opened._records()  # raises an error if there is no project
+    return opened
+
+
+class Result:
+    """Result of a finished run of a search.
+
+    Attributes
+    ----------
+    project : OpenProject
+        Project that holds the run and its tables.
+    run_id : str
+        Id of the run, such as ``identify-0001``.
+    """
+
+    kind: ClassVar[str]
+    """Kind of the search, which is its command."""
+
+    def __init__(self, project: OpenProject, run_id: str) -> None:
+        self.project, self.run_id = project, run_id
+
+    @property
+    def path(self) -> Path:
+        """Folder of the project."""
+        return self.project.path
+
+    @property
+    def search(self) -> Search:
+        """Description of the search: inputs, options, columns and formats."""
+        return search_of_kind(self.kind)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """Record of the run: versions, device, inputs with digests, parameters, counts, times and messages."""
+        return self.project._project.record(self.run_id)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of searched items and of results, by name."""
+        return dict(self.record.get("counts", {}))
+
+    @property
+    def certainty(self) -> dict[str, dict[str, float]]:
+        """Uncertainty of the accepted results by name: accepted decoys, and the 95 % interval of the fraction of false ones."""
+        return dict(self.record.get("certainty") or {})
+
+    @property
+    def fdr(self) -> float | None:
+        """False discovery rate at which results are accepted, or None if the search has none."""
+        fdr = self.finished.parameters.get("fdr")
+        return None if fdr is None else float(fdr)
+
+    @property
+    def message(self) -> str:
+        """Sentence with the numbers of results."""
+        return self.finished.run.message
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Messages of the run, warnings first."""
+        return self.finished.messages
+
+    @property
+    def parameters(self) -> SearchParameters:
+        """Parameters of the run; see `SearchParameters.changed` for a copy with other values."""
+        return self.search.model.checked(self.finished.parameters)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables of the run."""
+        stored = {result.name for result in self.project._project.results(self.run_id)}
+        return tuple(table.name for table in self.search.all_tables if table.name in stored)
+
+    def table(self, name: str = "", *, accepted: bool = True, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return a table of the run.
+
+        Parameters
+        ----------
+        name : str
+            One of `tables`; by default the main table of the search.
+        accepted : bool
+            True to leave out decoys, and rows whose q-value is above the false discovery rate of the run, if the table has these columns.
+        columns : sequence of str, optional
+            Names of the columns; by default all, which `columns` describes.
+
+        Returns
+        -------
+        pyarrow.Table
+            Rows in the order of the file.
+
+        Raises
+        ------
+        ParameterError
+            If the run has no such table or column.
+        InputError, StorageError
+            If the table is missing or damaged.
+        """
+        described = self._described(name)
+        names = _column_names(columns)
+        if missing := [column for column in names or () if column not in described.by_name]:
+            raise ParameterError(f"the table {described.name} has no column {missing[0]!r:.100}; it has {', '.join(described.by_name)}")
+        with stored_table(self.project._project, self.run_id, described) as file:
+            rows = file.read(names)
+        return rows.take(self._accepted_rows(described)) if accepted and self._has_acceptance(described) else rows
+
+    def columns(self, name: str = "") -> dict[str, str]:
+        """Return the meaning of each column of a table, with its unit, by name."""
+        return {column.name: _meaning(column) for column in self._described(name).by_name.values()}
+
+    def to_pandas(self, name: str = "", *, accepted: bool = True, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """Return a table of the run as a DataFrame of pandas, which must be installed; see `table`."""
+        optional_package("pandas", "to_pandas")
+        return self.table(name, accepted=accepted, columns=columns).to_pandas()
+
+    def to_polars(self, name: str = "", *, accepted: bool = True, columns: Sequence[str] | None = None) -> polars.DataFrame:
+        """Return a table of the run as a DataFrame of polars, which must be installed; see `table`."""
+        library = optional_package("polars", "to_polars")
+        return library.from_arrow(self.table(name, accepted=accepted, columns=columns))
+
+    def export(
+        self,
+        path: PathLike,
+        *,
+        format: str = "",
+        query: str = "",
+        consensus: Literal["merged", "best"] = "merged",
+        accepted_only: bool = False,
+        spreadsheet_safe: bool = False,
+        progress: OnProgress = None,
+    ) -> list[Path]:
+        """Write the results in a format, as ``proteoscope export`` does.
+
+        Parameters
+        ----------
+        path : str or Path
+            File, or folder of the formats that consist of several files.
+        format : str
+            One of ``[export.name for export in result.search.exports]``; by default the extension of `path` determines it.
+        query : str
+            For searches with queries, the name of the query whose hits are written; '' for all.
+        consensus : str
+            For spectral libraries, ``merged`` if an entry is the mean of its spectra, ``best`` if it is the best of them.
+        accepted_only : bool
+            For ``tsv``, True to write only targets that are accepted at the false discovery rate of the run.
+        spreadsheet_safe : bool
+            For ``tsv``, True to begin texts that a spreadsheet would read as formulas with an apostrophe.
+        progress : callable, optional
+            Receives each `ProgressEvent`.
+
+        Returns
+        -------
+        list of Path
+            Files that were written.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such format.
+        StorageError
+            If writing fails.
+        """
+        target = one_path("path", path)
+        choice("consensus", consensus, get_args(Literal["merged", "best"]))
+        chosen = format or self.search.format_of(target.name)
+        request = ExportRequest(self.run_id, chosen, target, spreadsheet_safe, query, consensus, accepted_only)
+        return self.search.export(self.project._project, request, progress_of(progress))
+
+    def report(self, folder: PathLike, *, progress: OnProgress = None) -> list[Path]:
+        """Write the run as an HTML page, and how it was done as a paragraph for a paper, as ``proteoscope report`` does.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder for the page, created if missing.
+        progress : callable or Progress, optional
+            Receives each `ProgressEvent`.
+
+        Returns
+        -------
+        list of Path
+            Page and paragraph, and pages to which the page links.
+
+        Raises
+        ------
+        StorageError
+            If writing fails.
+        """
+        out = one_path("folder", folder)
+        report, pages = views.run_report.write_report_and_pages(
+            self.project._project, self.finished.run, self.search, out, progress_of(progress)
+        )
+        return [*report, *pages]
+
+    def close(self) -> None:
+        """Close the tables; a temporary project is removed, with all of its runs."""
+        self.project.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how another process opens the result.
+
+        Raises
+        ------
+        ParameterError
+            If the project is temporary, since its folder is removed with this process.
+        """
+        if self.project.is_temporary:
+            raise ParameterError(f"{self.run_id} is in a temporary project, which other processes cannot use: name a folder with out=")
+        return (result_of, (self.path, self.run_id))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.run_id}: {self.message})"
+
+    def _repr_html_(self) -> str:
+        described, page = self._described(""), views.html_pages
+        table = self.table()
+        shown = [column for column in described.columns if column.title and column.name in table.column_names]
+        rows = table.slice(0, _SHOWN_ROWS).select([column.name for column in shown]).to_pylist()
+        return f"<p><b>{page.shown(repr(self))}</b></p>{page.result_rows(shown, rows, len(table))}"
+
+    @property
+    def finished(self) -> FinishedRun:
+        """Tables and settings of the run, which functions of `proteoscope.engine.views` take."""
+        return self.project._finished(self.run_id)
+
+    def _described(self, name: str) -> Table:
+        names = self.tables
+        wanted = name or _MAIN_TABLES.get(self.kind, self.search.result_tables[-1].name)
+        if wanted not in names:
+            raise ParameterError(f"{self.run_id} has no table {name!r:.100}; it has {', '.join(names)}")
+        return next(table for table in self.search.all_tables if table.name == wanted)
+
+    def _has_acceptance(self, described: Table) -> bool:
+        return self.fdr is not None and "q_value" in described.by_name and described.name in self.finished.tables.paths
+
+    def _accepted_rows(self, described: Table) -> Any:
+        """Return the row numbers of the accepted rows of a table."""
+        fdr = self.fdr
+        assert fdr is not None  # as `_has_acceptance` requires
+        conditions = [views.conditions.accepted_at(fdr, described.name)]
+        if "is_decoy" in described.by_name:
+            conditions.append(views.conditions.compares("is_decoy", "=", False))
+        source = self.finished.tables.source(described.name)
+        try:
+            return source.rows(conditions)
+        finally:
+            source.close()
+
+
+def _column_names(columns: object) -> list[str] | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        return [columns]
+    if not isinstance(columns, Sequence) or not all(isinstance(name, str) for name in columns):
+        raise ParameterError(f"columns = {columns!r:.100}: expected names of columns")
+    return list(columns)
+
+
+def _meaning(column: Column) -> str:
+    return f"{column.meaning or column.title}{f' ({column.unit})' if column.unit else ''}"
+
+
+class _SpectrumSearchResult(Result):
+    """Result of a search that matches spectra with peptides."""
+
+    @property
+    def psms(self) -> pa.Table:
+        """Accepted peptide-spectrum matches; see `table` for all."""
+        return self.table("psms")
+
+    @property
+    def peptides(self) -> pa.Table:
+        """Accepted peptides."""
+        return self.table("peptides")
+
+    @property
+    def proteins(self) -> pa.Table:
+        """Accepted protein groups."""
+        return self.table("proteins")
+
+    def annotate(self, psm: int = 0) -> SpectrumAnnotation:
+        """Return the spectrum of a match with the ions that the search looked for, neutral losses and the precursor.
+
+        Parameters
+        ----------
+        psm : int
+            Row of `psms`, from 0.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such row.
+        """
+        rows = self._accepted_rows(self._described("psms"))
+        if isinstance(psm, bool) or not isinstance(psm, int) or not 0 <= psm < len(rows):
+            raise ParameterError(f"psm = {psm!r:.100}: expected a row of psms, from 0 to {len(rows) - 1}")
+        source = self.finished.tables.source("psms")
+        return api.spectra.SpectrumAnnotation(views.identification.annotated_psm(source, rows[psm], self.finished))
+
+
+class Identification(_SpectrumSearchResult):
+    """Result of `identify`: PSMs, peptides and protein groups."""
+
+    kind = "identify"
+
+
+class ImportedResults(_SpectrumSearchResult):
+    """Result of `import_results`: PSMs, peptides and protein groups of another search engine."""
+
+    kind = "import"
+
+
+class ModifiedSearch(_SpectrumSearchResult):
+    """Result of `modified`: PSMs with mass shifts, the modifications that explain them, peptides and protein groups."""
+
+    kind = "modified"
+
+    @property
+    def modifications(self) -> pa.Table:
+        """Modifications and mass shifts, with numbers of matches."""
+        return self.table("modifications")
+
+
+class LibrarySearch(_SpectrumSearchResult):
+    """Result of `library`: matches of spectra and library entries, and the peptides and protein groups among them."""
+
+    kind = "library"
+
+    @property
+    def matches(self) -> pa.Table:
+        """Accepted matches of all entries, including those without a peptide."""
+        return self.table("matches")
+
+
+class Clustering(Result):
+    """Result of `cluster`: clusters and their members."""
+
+    kind = "cluster"
+
+    @property
+    def clusters(self) -> pa.Table:
+        """Clusters of two and more spectra."""
+        return self.table("clusters")
+
+    @property
+    def members(self) -> pa.Table:
+        """Spectra with their cluster."""
+        return self.table("members")
+
+
+class Explanation(Result):
+    """Result of `explain`: unidentified spectra that resemble identified ones."""
+
+    kind = "explain"
+
+    @property
+    def explained(self) -> pa.Table:
+        """Accepted explanations of spectra."""
+        return self.table("explained")
+
+
+class Quantification(Result):
+    """Result of `quantify`: quantities of proteins and peptides by sample, and changes between conditions."""
+
+    kind = "quantify"
+
+    @property
+    def proteins(self) -> pa.Table:
+        """Quantities of protein groups, one row for each sample."""
+        return self.table("protein_quantities")
+
+    @property
+    def peptides(self) -> pa.Table:
+        """Quantities of peptides, one row for each sample."""
+        return self.table("peptide_quantities")
+
+    @property
+    def changes(self) -> pa.Table:
+        """Changes of protein groups between conditions."""
+        return self.table("protein_changes")
+
+    @property
+    def samples(self) -> pa.Table:
+        """Samples with their files and conditions."""
+        return self.table("quantified_samples")
+
+
+class Evidence(Result):
+    """Result of `evidence`: proteins, the structures nearest to them, and their peptides and modified residues on these."""
+
+    kind = "evidence"
+
+    @property
+    def proteins(self) -> pa.Table:
+        """Proteins with their coverage."""
+        return self.table("proteins")
+
+    @property
+    def chains(self) -> pa.Table:
+        """Chains of structures that proteins are aligned with."""
+        return self.table("chains")
+
+    @property
+    def sites(self) -> pa.Table:
+        """Modified residues, with their exposure."""
+        return self.table("sites")
+
+
+class SequenceSearch(Result):
+    """Result of `align`: hits of each query."""
+
+    kind = "align"
+
+    @property
+    def hits(self) -> pa.Table:
+        """Hits of all queries, the best of each query first."""
+        return self.table("hits")
+
+    def alignment(self, hit: int = 0) -> AlignedPair:
+        """Return a hit, a row of `hits`, as two aligned sequences; its `text()` shows them below each other.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such hit.
+        """
+        _check_row("hit", hit, self.hits.num_rows)
+        source = self.finished.tables.source("hits")
+        return views.hits.aligned_pair(source, hit)
+
+    def __str__(self) -> str:
+        return self.alignment().text() if self.hits.num_rows else repr(self)
+
+
+class StructureSearch(Result):
+    """Result of `structures`: hits of each query structure."""
+
+    kind = "structures"
+
+    @property
+    def hits(self) -> pa.Table:
+        """Hits of all queries, the best of each query first."""
+        return self.table("hits")
+
+
+class ReadAlignment(Result):
+    """Result of `reads`: alignments of reads with references."""
+
+    kind = "reads"
+
+    @property
+    def alignments(self) -> pa.Table:
+        """Alignments, in the order of the reads."""
+        return self.table("alignments")
+
+
+def _check_row(name: str, row: object, n_rows: int) -> None:
+    if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n_rows:
+        raise ParameterError(f"{name} = {row!r:.100}: expected a row, from 0 to {n_rows - 1}" if n_rows else "there are no hits")
+
+
+_CLASSES: dict[str, type[Result]] = {
+    result.kind: result
+    for result in (
+        Identification,
+        ImportedResults,
+        ModifiedSearch,
+        LibrarySearch,
+        Clustering,
+        Explanation,
+        Quantification,
+        Evidence,
+        SequenceSearch,
+        StructureSearch,
+        ReadAlignment,
+    )
+}
+_MAIN_TABLES = {"modified": "psms", "cluster": "clusters", "quantify": "protein_quantities", "evidence": "proteins", "library": "matches"}
+"""Main tables of the searches for which it is not the last one."""
+
+
+def result_of(project: Path, run_id: str) -> Result:
+    """Return the result of a run of a project."""
+    return open_project(project).run(run_id)

@@ -1,0 +1,43 @@
+"""The names of `proteoscope`, and that it loads little."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import proteoscope
+from proteoscope.engine.api.results import _CLASSES
+from proteoscope.engine.searches import SEARCHES
+from tests.conftest import REPOSITORY
+
+FUNCTIONS = sorted(name for name in proteoscope.__all__ if inspect.isfunction(getattr(proteoscope, name, None)))
+HEAVY = ("numpy", "numba", "pydantic", "pyarrow", "duckdb", "scipy", "matplotlib", "PySide6")
+
+
+def test_import_loads_no_computing_modules() -> None:
+    code = f"import proteoscope, sys; print([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_search_has_a_function_that_returns_its_result() -> None:
+    returned = {inspect.signature(getattr(proteoscope, name)).return_annotation for name in FUNCTIONS}
+    assert {result.__name__ for result in _CLASSES.values()} <= returned
+    assert set(_CLASSES) == {search.kind for search in SEARCHES}
+
+
+def test_every_search_has_its_parameters_in_the_package() -> None:
+    assert {search.model.__name__ for search in SEARCHES} <= set(proteoscope.__all__)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_describes_each_argument_and_has_an_example(name: str) -> None:
+    function = getattr(proteoscope, name)
+    described = function.__doc__ or ""
+    assert ">>> " in described
+    head = described.partition("Returns\n")[0]
+    for argument in inspect.signature(function).parameters:
+        assert argument in head, argument
