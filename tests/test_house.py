@@ -313,6 +313,7 @@ def test_folders_of_tests_mirror_the_program():
 CLOCKS = {
     "tests/engine/execution/cluster/processes.py": "waits for processes, with an end",
     "tests/engine/project/test_project.py": "spreads kills over the length of a run; waits for a state, with an end",
+    "tests/engine/test_first_start.py": "replaces the clock of a search",
     "tests/engine/test_shared_folders.py": "attacks last some seconds",
     "tests/fuzz/killed_commands.py": "spreads kills and signals over the length of a command",
     "tests/fuzz/kills.py": "spreads kills over the length of a search",

@@ -86,7 +86,7 @@ def test_run_script_installs_nothing_in_a_complete_environment(bare_machine: Pat
     assert ended.returncode == 0, ended.stderr
     calls = [line for line in called.read_text().splitlines() if not line.startswith("python -c")]
     # In either order, because they run concurrently.
-    assert sorted(calls) == ["proteoscope compile --quiet", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
+    assert sorted(calls) == ["proteoscope compile", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
     assert "no display" in ended.stdout
 
 
