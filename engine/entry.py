@@ -375,6 +375,8 @@ class SearchRequest:
         `proteoscope.engine.execution.cluster.requests`); '' for none.
     certificates
         Folder of the certificates for `workers` that name the address of a scheduler.
+    command
+        Command line of the request, for the record; empty if it comes from elsewhere.
     """
 
     inputs: Mapping[str, Sequence[str | Path]]
@@ -388,6 +390,7 @@ class SearchRequest:
     resume: str = ""
     workers: str = ""
     certificates: str | Path | None = None
+    command: tuple[str, ...] = ()
 
     def files(self, name: str) -> list[Path]:
         """Return the files of an input; an empty list if none were given."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from proteoscope import kernels
+from proteoscope.engine.creation_time import creation_time
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
@@ -33,8 +34,9 @@ from proteoscope.engine.project import Project, RunInput
 from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader
 from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
-from proteoscope.engine.project.paths import check_folder_name
+from proteoscope.engine.project.paths import EXPORTS, check_folder_name
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.provenance import computing_packages, file_digests, machine, source_commit
 from proteoscope.engine.results.counts import warning_of_nothing
 from proteoscope.engine.resumption import check_same, record_request
 from proteoscope.engine.shared_names import distinct_names, without_folders
@@ -159,6 +161,8 @@ class SearchRun(Generic[Read]):
         Checkpoint from which the run can be resumed.
     workers
         Waits for the remote workers and returns them; None if the search uses none.
+    commit
+        Waits for the commit of the source and returns it; '' if unknown.
     """
 
     spec: RunSpec
@@ -175,6 +179,7 @@ class SearchRun(Generic[Read]):
     run: Run | None = None
     checkpoint: RunCheckpoint | None = None
     workers: Callable[[], RemoteWorkers | None] = lambda: None
+    commit: Callable[[], str] = lambda: ""
     seconds: float = 0.0
     device: str = ""
 
@@ -271,6 +276,11 @@ class SearchRun(Generic[Read]):
             "kind": self.spec.kind,
             "version": VERSION,
             "python": platform.python_version(),
+            "commit": self.commit(),
+            "command": list(self.spec.request.command),
+            "date": creation_time().isoformat(timespec="seconds"),
+            "packages": computing_packages(),
+            "machine": machine(with_gpus=self.device not in ("", processor().name)),
             "run": self.run.id,
             "device": self.device,
             "threads": self.threads,
@@ -287,8 +297,17 @@ class SearchRun(Generic[Read]):
             **({} if prediction is None else {"prediction": prediction}),
             "messages": list(self.progress.messages),
             "exports": list(exports),
+            "digests": self._digests(exports),
         }
         self.run.write_json("run", _without_folders(content))
+
+    def _digests(self, exports: Iterable[str]) -> dict[str, str]:
+        """Return the SHA-256 of the results: tables, exports, and files outside the project, by name."""
+        assert self.run is not None
+        tables = {written.path.name: written.sha256 for written in self.run.written}
+        published = file_digests(self.run.folder, (f"{EXPORTS}/{name}" for name in exports))
+        outside = {name: digest for out in self.spec.outputs for name, digest in file_digests(out.parent, [out.name]).items()}
+        return {**tables, **published, **outside}
 
     def _prediction(self) -> dict[str, Any] | None:
         """Return the prediction of this run from its files, to record next to the measured times, or None if there is none."""
@@ -392,6 +411,7 @@ def search_run(
         if request.workers:
             searching.workers = stack.enter_context(_workers(request, spec.spool, recording))
         if spec.project is not None:
+            searching.commit = background.begin(lambda _: source_commit())
             chosen = request.workers or look.device(recording).name
             project = Project.create_or_open(spec.project)
             values = request.parameters.model_dump(mode="json")

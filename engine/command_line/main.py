@@ -81,6 +81,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         parser = build_parser(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
+        options.command_line = list(sys.argv[1:] if arguments is None else arguments)
         as_json = getattr(options, "progress", None) == "json"
         command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
         if command is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def _resume(options: argparse.Namespace) -> None:
     search = engine.searches.search_of_kind(stopped.kind)
     if stopped.folder.is_dir():
         os.chdir(stopped.folder)  # paths in the request are relative to this folder
-    request = stopped.request(search, options.device, options.threads)
+    request = replace(stopped.request(search, options.device, options.threads), command=("proteoscope", *options.command_line))
     if request.device != "cpu":
         command_line.search.begin_gpus(request.device)
     with command_progress(options) as progress:

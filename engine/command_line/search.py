@@ -281,6 +281,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
         options.threads,
         workers=options.workers,
         certificates=options.certificates,
+        command=("proteoscope", *getattr(options, "command_line", ())),
     )
 
 

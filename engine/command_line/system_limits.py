@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.creation_time import creation_time
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
 
 __all__ = ["describe_failure", "guard_limits", "settings_error"]
 
@@ -27,6 +28,10 @@ def settings_error() -> str:
         return f"the environment variable {_THREADS} is '{value:.40}'; expected a number from 1 to {_MAXIMUM_THREADS}. Change or unset it"
     if os.environ.get(_NO_COMPILER, "") not in ("", "0"):
         return f"the environment variable {_NO_COMPILER} is set, and searches compute with compiled code. Unset it"
+    try:
+        creation_time()
+    except ParameterError as error:
+        return str(error)
     return ""
 
 

@@ -6,6 +6,7 @@ It is based only on the records of the project, so that failed runs are describe
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -291,12 +292,15 @@ def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = [("Started", _when(run.started))]
     if run.finished is not None:
         facts += [("Ended", _when(run.finished)), ("Took", f"{(run.finished - run.started).total_seconds():,.1f} s")]
-    threads, python = record.get("threads"), record.get("python")
+    threads, python, commit, command = (record.get(name) for name in ("threads", "python", "commit", "command"))
+    is_command = isinstance(command, list) and all(isinstance(argument, str) for argument in command[:_MAXIMUM_VALUE])
     facts += [
         ("Computed on", run.device),
         ("CPU threads", str(threads) if isinstance(threads, int) else ""),
         ("Proteoscope", run.version),
         ("Python", python if isinstance(python, str) else ""),
+        ("Source", commit if isinstance(commit, str) else ""),
+        ("Command", shlex.join(command[:_MAXIMUM_VALUE]) if isinstance(command, list) and is_command else ""),
         ("Name of its folder", run.id),
     ]
     return [(name, text[:_MAXIMUM_VALUE]) for name, text in facts if text]

@@ -6,7 +6,6 @@ The format (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7) does not
 from __future__ import annotations
 
 import sqlite3
-import time
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.creation_time import creation_time
 from proteoscope.engine.files import atomic_path, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.library_entries import LibraryEntries
@@ -84,7 +84,7 @@ def write_blib(out: Path, batches: Iterable[LibraryEntries], progress: Progress)
                 connection.executescript(_SCHEMA)
                 n = _insert(connection, batches, progress)
                 connection.executescript(_INDEXES)
-                created = time.strftime("%a %b %d %H:%M:%S %Y")
+                created = f"{creation_time():%a %b %d %H:%M:%S %Y}"
                 identifier = f"urn:lsid:proteoscope:spectral_library:bibliospec:nr:{uuid.uuid4().hex}"
                 connection.execute("INSERT INTO LibInfo VALUES (?, ?, ?, ?, ?)", (identifier, created, n, *_VERSION))
                 connection.commit()

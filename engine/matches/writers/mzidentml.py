@@ -7,7 +7,6 @@ The file is streamed while DuckDB provides rows in the required order, so memory
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from proteoscope.engine.chemistry.masses import mz
 from proteoscope.engine.chemistry.modification_places import terminal_position
+from proteoscope.engine.creation_time import creation_time
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.header_names import header_names
 from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
@@ -155,7 +155,7 @@ def _head(search: SearchDescription) -> Iterator[str]:
         '<MzIdentML id="proteoscope" version="1.2.0" xmlns="http://psidev.info/psi/pi/mzIdentML/1.2" '
         'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
         'xsi:schemaLocation="http://psidev.info/psi/pi/mzIdentML/1.2 http://www.psidev.info/files/mzIdentML1.2.0.xsd" '
-        f'creationDate="{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}">\n'
+        f'creationDate="{creation_time():%Y-%m-%dT%H:%M:%SZ}">\n'
         "<cvList>\n"
         '<cv id="PSI-MS" fullName="PSI-MS" uri="https://raw.githubusercontent.com/HUPO-PSI/psi-ms-CV/master/psi-ms.obo"/>\n'
         '<cv id="UNIMOD" fullName="UNIMOD" uri="http://www.unimod.org/obo/unimod.obo"/>\n'

@@ -7,13 +7,13 @@ shift of an open modification search is written as `massdiff`, not as part of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from proteoscope.engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.creation_time import creation_time
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
@@ -78,7 +78,7 @@ def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[P
 def _head(out: Path) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<msms_pipeline_analysis date="{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}" summary_xml="{attribute(out.name)}" xmlns="{_NAMESPACE}" '
+        f'<msms_pipeline_analysis date="{creation_time():%Y-%m-%dT%H:%M:%S}" summary_xml="{attribute(out.name)}" xmlns="{_NAMESPACE}" '
         f'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="{_NAMESPACE} {_SCHEMA}">\n'
     )
 

@@ -178,3 +178,15 @@ def test_recorded_parameters_reproduce_the_search(searched: Project, tmp_path: P
     run_search("align", files, project=tmp_path / "again", out=tmp_path / "again.tsv", **run.parameters)
     again = Project.open(tmp_path / "again")
     assert again.runs()[-1].parameters == run.parameters and again.runs()[-1].message == run.message
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [(["proteoscope", "align", "a b.fasta"], "proteoscope align 'a b.fasta'"), ([1, 2], None), ("rm", None), (None, None)],
+)
+def test_run_account_shows_command_and_source(tmp_path: Path, command: object, text: str | None) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    with project.run("align", {}) as run:
+        run.write_json("run", {"command": command, "commit": "0123abcd"})
+    facts = dict(_account(project).facts)
+    assert (facts.get("Command"), facts["Source"]) == (text, "0123abcd")
