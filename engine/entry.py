@@ -16,9 +16,9 @@ from proteoscope import engine, resources
 from proteoscope.engine import formats
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.kinds import RegisteredWorkload, register_kinds
-from proteoscope.engine.formats.registry import format_names
+from proteoscope.engine.formats.registry import bare_name, format_names
 from proteoscope.engine.page_sizes import FIGURE_FORMAT, FigureFormat
-from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.project.outputs import check_outputs, refuse_packed
 
 if TYPE_CHECKING:
     from proteoscope.engine.formats.sequence_type import InputContent
@@ -256,6 +256,8 @@ class Export:
         True if the export can be limited to the rows that are accepted at the false discovery rate of the run.
     has_figures
         True if the export consists of figures, with a file type, a width, and thresholds for significant changes.
+    is_binary
+        True if the format is not text and is never written gzipped, such as BAM.
     structure_folders
         For a format that reads structures, whose files the user must name: callable that returns the folders recorded in a run of a
         project.
@@ -270,12 +272,24 @@ class Export:
     is_library: bool = False
     has_acceptance: bool = False
     has_figures: bool = False
+    is_binary: bool = False
     structure_folders: Callable[[Project, str], list[str]] | None = None
 
     @property
     def is_folder(self) -> bool:
         """True if the export is a folder of files."""
         return not self.endings
+
+    def check_name(self, path: Path) -> None:
+        """Reject a name that ends with ``.gz`` for a format that is not text.
+
+        Raises
+        ------
+        ParameterError
+            If the name is rejected.
+        """
+        if self.is_binary:
+            refuse_packed(path, self.name)
 
 
 class Command(NamedTuple):
@@ -691,10 +705,22 @@ class Search:
         """Contents of files that the search reads."""
         return {sort for search_input in self.inputs for sort in search_input.contents}
 
-    def format_of(self, name: str) -> str:
-        """Return the name of the export format with the extension of a file name, or of the search's first format."""
-        endings = ((ending, export.name) for export in self.exports for ending in export.endings if name.lower().endswith(ending))
-        return max(endings, key=lambda pair: len(pair[0]), default=("", self.exports[0].name))[1]
+    def format_of(self, name: str, requested: str = "") -> str:
+        """Return the export format for a results file: the requested one, the one with the extension of the name, or the search's first.
+
+        The extension may be followed by ``.gz``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends with ``.gz`` and the format is not text.
+        """
+        plain = bare_name(name)
+        endings = ((ending, export.name) for export in self.exports for ending in export.endings if plain.endswith(ending))
+        result = requested or max(endings, key=lambda pair: len(pair[0]), default=("", self.exports[0].name))[1]
+        if (export := self.exported_as(result)) is not None:
+            export.check_name(Path(name))
+        return result
 
     def exported_as(self, name: str) -> Export | None:
         """Return the export format with this name, or None."""
@@ -738,6 +764,8 @@ class Search:
         for run in project.runs():
             if run.id == request.run_id:
                 self.recorded_parameters(project, run)  # raises an error if a recorded value is invalid
+        if not chosen.is_folder:
+            chosen.check_name(request.target)
         inputs = [file.path for file in project.inputs(request.run_id)]
         check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
         return chosen.write()(project, request, progress)

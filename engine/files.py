@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
+import io
 import os
 import re
 import secrets
@@ -36,11 +38,13 @@ from proteoscope.kernels.trusted_folders import untrusted_folder
 __all__ = [
     "atomic_file",
     "atomic_path",
+    "is_packed_name",
     "is_temporary",
     "is_there",
     "nearest_folder",
     "open_regular",
     "put_in_place",
+    "read_beginning",
     "remove_leftovers",
     "scratch_folder",
     "storage_error",
@@ -52,6 +56,9 @@ __all__ = [
     "temporary_sibling",
 ]
 
+_GZIP_MAGIC = b"\x1f\x8b"
+_PACKING_LEVEL = 6  # gzip's usual level
+_BUFFER_BYTES = 1 << 20
 _SUFFIX, _LOCK = ".partial", ".lock"
 _NAME_BYTES = 80  # of the target's name in the temporary name, since some file systems limit names to 143 bytes
 _RANDOM_BYTES, _CHECK_DIGITS = 6, 8
@@ -144,6 +151,23 @@ def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
         raise
 
 
+def read_beginning(path: Path, n: int) -> bytes:
+    """Return the first `n` bytes of a regular file, fewer if it is shorter; unpacked if its content, not its name, is gzip.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened or read, is not a regular file, or has damaged gzip data.
+    """
+    with open_regular(path) as file:
+        if file.peek(2)[:2] != _GZIP_MAGIC:
+            return file.read(n)
+        try:
+            return gzip.GzipFile(fileobj=file).read(n)
+        except (EOFError, zlib.error) as error:
+            raise OSError(errno.EIO, "the gzip data are damaged", str(path)) from error
+
+
 def sync_file(path: Path) -> None:
     """Flush the contents of a file to the disk."""
     descriptor = os.open(path, os.O_RDWR)
@@ -190,7 +214,7 @@ def temporary_path(path: Path) -> Iterator[Path]:
                 yield temporary
             else:
                 with private_folder(temporary) as private:
-                    yield private / path.name
+                    yield private / temporary.name
         finally:
             _remove(temporary)
             if lock is not None:
@@ -374,9 +398,21 @@ def atomic_path(path: Path) -> Iterator[Path]:
             put_in_place(temporary, target)
 
 
+def is_packed_name(path: str | Path) -> bool:
+    """Return True if a file with this name is written gzipped: it ends with ``.gz``.
+
+    >>> is_packed_name("hits.tsv.gz"), is_packed_name("HITS.TSV.GZ"), is_packed_name("hits.tsv")
+    (True, True, False)
+    """
+    return str(path).lower().endswith(".gz")
+
+
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, as_is: bool = False) -> Iterator[BinaryIO]:
     """Yield a buffered binary file to write, which becomes `path` if the block succeeds. See `atomic_path`.
+
+    What is written to a file whose name ends with ``.gz`` is compressed, unless `as_is`. Equal content gives equal bytes: the gzip header
+    has neither name nor time.
 
     Raises
     ------
@@ -385,12 +421,20 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """
     with atomic_path(path) as temporary:
         with storage_errors(path):
-            file = temporary.open("xb", buffering=1 << 20)
+            opened: BinaryIO = temporary.open("xb", buffering=_BUFFER_BYTES)
+        file = opened if as_is or not is_packed_name(path) else _packing(opened)
         try:
             yield file
             file.close()
+            opened.close()
         except BaseException:
             # Closing flushes again, which fails on a full disk; the descriptor is released in any case.
-            with contextlib.suppress(OSError):
-                file.close()
+            for unfinished in (file, opened):
+                with contextlib.suppress(OSError):
+                    unfinished.close()
             raise
+
+
+def _packing(file: BinaryIO) -> BinaryIO:
+    """Return a file that writes gzipped data to `file`, which the caller closes after it."""
+    return io.BufferedWriter(gzip.GzipFile("", "wb", _PACKING_LEVEL, file, mtime=0), _BUFFER_BYTES)

@@ -42,7 +42,7 @@ def add_convert(commands: Any) -> None:
         required=True,
         type=output_name,
         metavar="FILE",
-        help="file to write; - for standard output",
+        help="file to write, gzipped if it ends with .gz; - for standard output",
     )
     parser.add_argument("--format", choices=[name.lower() for name in formats], help="what to write there (default: by the ending of FILE)")
     parser.add_argument("--charge", metavar="Z[,Z]", help="only spectra of precursors with one of these charges, as 2,3")

@@ -36,7 +36,7 @@ def add_export(commands: Any) -> None:
         required=True,
         type=output_name,
         metavar="PATH",
-        help="a folder where the format is several files, else a file, or - for standard output",
+        help="a folder where the format is several files, else a file, gzipped if its name ends with .gz, or - for standard output",
     )
     parser.add_argument(
         "--spreadsheet-safe",

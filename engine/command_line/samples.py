@@ -32,7 +32,7 @@ def _copy(options: argparse.Namespace) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         samples = sorted(path for path in resources.path("samples").iterdir() if path.suffix in {".gz", ".fasta", ".tsv", ".md"})
         for sample in samples:
-            with sample.open("rb") as source, atomic_file(folder / sample.name) as copy:
+            with sample.open("rb") as source, atomic_file(folder / sample.name, as_is=True) as copy:
                 shutil.copyfileobj(source, copy)
     show_result(
         options,

@@ -56,7 +56,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             required=True,
             type=output_name,
             metavar="FILE",
-            help="file for the results; - for standard output, where then nothing else is printed",
+            help="file for the results, gzipped if its name ends with .gz; - for standard output, where then nothing else is printed",
         )
         formats = [export.name for export in search.exports]
         parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
@@ -275,7 +275,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
         parameters,
         None if project is None else Path(project),
         out,
-        (options.format or search.format_of(options.out)) if search.writes == "file" and options.out is not None else "",
+        search.format_of(str(options.out), options.format or "") if search.writes == "file" and options.out is not None else "",
         {option.name: getattr(options, option.name) for option in search.options},
         options.device,
         options.threads,

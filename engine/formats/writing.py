@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.registry import FileFormat, select_formats
+from proteoscope.engine.formats.registry import FileFormat, bare_name, select_formats
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.columns import Spectra
@@ -55,14 +55,13 @@ def spectrum_format(name: str) -> FileFormat:
     >>> spectrum_format("mzml").name, spectrum_format("folder/run.mgf").name
     ('mzML', 'MGF')
     """
-    lowered = name.lower()
+    lowered = bare_name(name)
     for file_format in written_formats():
         if lowered == file_format.name.lower() or lowered.endswith(file_format.suffixes):
             return file_format
     *others, last = (file_format.suffixes[0] for file_format in written_formats())
     names = f"{', '.join(others)} or {last}"
-    note = "; files are not written gzipped" if lowered.endswith(".gz") else ""
-    raise ParameterError(f"'{name:.200}' is not a format for writing spectra; expected a name that ends with {names}{note}")
+    raise ParameterError(f"'{name:.200}' is not a format for writing spectra; expected a name that ends with {names}, also followed by .gz")
 
 
 def write_spectrum_file(

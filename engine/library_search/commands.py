@@ -23,7 +23,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "residue is predicted as the residue without it, with its mass; neutral losses and retention times are not predicted."
     )
     parser.add_argument("proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({format_names('proteins')}), also gzipped")
-    parser.add_argument("--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib")
+    parser.add_argument("--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib; gzipped with .gz")
     parser.add_argument("--format", choices=_FORMATS, default="", help="what to write there (default: by the ending of LIBRARY)")
     parser.add_argument(
         "--set",

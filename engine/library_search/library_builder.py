@@ -17,7 +17,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.prediction import PredictedLibrary
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.peptides.indexes import Databases, build_indexes
-from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.project.outputs import check_outputs, refuse_packed
 from proteoscope.engine.spectra.library_entries import LibraryEntries
 
 __all__ = ["LIMITS", "Prediction", "predict_library"]
@@ -83,6 +83,8 @@ def predict_library(
     parameters, progress, path = parameters or PredictionParameters(), progress or Progress(), Path(out)
     files = [Path(protein) for protein in proteins]
     chosen = library_format(format or path.name)
+    if chosen == "blib":
+        refuse_packed(path, chosen)
     check_outputs([path], files, None)
     compile_kernels(["predict"], progress)
     resources = Resources(threads or available_threads(), progress=progress)

@@ -95,8 +95,6 @@ def check_conversion(request: ConversionRequest) -> None:
         If a file is given twice.
     """
     spectrum_format(request.format or str(request.out))
-    if request.out.name.lower().endswith(".gz"):
-        raise ParameterError(f"'{request.out!s:.200}' would not be gzipped: what is written is not packed; choose a name without .gz")
     check_outputs([request.out], request.spectra)
     check_distinct(request.spectra)
 

@@ -48,7 +48,7 @@ def library_exports(write: Callable[[], WriteExport]) -> tuple[Export, ...]:
     return (
         Export("msp", "Spectral library, MSP", write, (".msp",), is_library=True),
         Export("mzspeclib", "Spectral library, mzSpecLib", write, (".mzspeclib.txt", ".mzlib.txt"), is_library=True),
-        Export("blib", "Spectral library, BiblioSpec", write, (".blib",), is_library=True),
+        Export("blib", "Spectral library, BiblioSpec", write, (".blib",), is_library=True, is_binary=True),
     )
 
 

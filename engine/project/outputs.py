@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.files import is_packed_name
 
-__all__ = ["check_distinct", "check_folder_of_outputs", "check_outputs", "is_on_another_share"]
+__all__ = ["check_distinct", "check_folder_of_outputs", "check_outputs", "is_on_another_share", "refuse_packed"]
 
 _PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
 _PROJECT_FOLDERS = ("results", "index")
@@ -44,6 +45,18 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
                 inside = real.relative_to(folder)
                 if inside.parts[0] in _PROJECT_FOLDERS or str(inside) in _PROJECT_FILES:
                     raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
+
+
+def refuse_packed(path: Path, format: str) -> None:
+    """Reject a name that ends with ``.gz`` for a file in a format that is not text.
+
+    Raises
+    ------
+    ParameterError
+        If the name is rejected; the message names the format.
+    """
+    if is_packed_name(path):
+        raise ParameterError(f"{path}: {format} is not text, and is not written gzipped; choose a name without .gz")
 
 
 def check_folder_of_outputs(folder: Path) -> None:

@@ -37,8 +37,8 @@ Positions count from 1; read positions refer to the read as given, even if its r
 """
 
 
-def _alignments(name: str, title: str, *endings: str) -> Export:
-    return Export(name, title, lambda: read_alignment.export.export_alignments, endings)
+def _alignments(name: str, title: str, *endings: str, is_binary: bool = False) -> Export:
+    return Export(name, title, lambda: read_alignment.export.export_alignments, endings, is_binary=is_binary)
 
 
 READ_ALIGNMENT = Search(
@@ -110,8 +110,8 @@ READ_ALIGNMENT = Search(
         _alignments("tsv", "Table, tab-separated", ".tsv"),
         _alignments("sam", "Alignments as SAM", ".sam"),
         _alignments("sorted-sam", "Alignments as SAM, sorted by place", ".sorted.sam"),
-        _alignments("bam", "Alignments as BAM", ".bam"),
-        _alignments("sorted-bam", "Alignments as BAM, sorted by place, with its index", ".sorted.bam"),
+        _alignments("bam", "Alignments as BAM", ".bam", is_binary=True),
+        _alignments("sorted-bam", "Alignments as BAM, sorted by place, with its index", ".sorted.bam", is_binary=True),
         _alignments("paf", "Alignments as PAF", ".paf"),
     ),
     demo=Demo({"texts": ("lambda_phage.fasta.gz",), "patterns": ("lambda_reads.fastq.gz",)}, "map-to-genome"),

@@ -7,6 +7,7 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.outputs import refuse_packed
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.sequence_search.computing import measure_shares, open_session
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
@@ -88,6 +89,8 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSpec:
     """Return the files that a search reads and writes."""
     matrix = [] if parameters.matrix in matrix_names() else [parameters.matrix]
+    if (scores := request.path("all_scores")) is not None:
+        refuse_packed(scores, "an array for NumPy")
     return RunSpec(
         "align",
         request,

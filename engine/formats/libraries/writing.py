@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.escaped_names import ESCAPES
-from proteoscope.engine.formats.registry import FileFormat, select_formats
+from proteoscope.engine.formats.registry import FileFormat, bare_name, select_formats
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.library_entries import LibraryEntries
@@ -45,7 +45,7 @@ def library_format(name: str) -> str:
     >>> library_format("mine.mzlib.txt"), library_format("BLIB")
     ('mzspeclib', 'blib')
     """
-    lowered = name.lower()
+    lowered = bare_name(name)
     for format_name in LIBRARY_FORMATS:
         if lowered == format_name or lowered.endswith(_format(format_name).suffixes):
             return format_name

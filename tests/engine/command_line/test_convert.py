@@ -118,8 +118,6 @@ def test_convert_writes_only_spectra_to_standard_output(tmp_path: Path) -> None:
     [
         (["--out", "out.txt"], "expected a name that ends with .mzml, .mgf or .ms2"),
         (["--out", "-"], "give --format too"),
-        (["--out", "out.mgf.gz"], "files are not written gzipped"),
-        (["--out", "out.mgf.gz", "--format", "mgf"], "what is written is not packed"),
         (["--out", "out.mgf", "--charge", "two"], "'two' is not a list of charges"),
         (["--out", "out.mgf", "--charge", "32"], "from 1 to 31"),
         (["--out", "out.mgf", "--precursor-mass", "5"], "is not a range of masses"),

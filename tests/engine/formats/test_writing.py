@@ -278,7 +278,7 @@ def test_writing_of_spectra_leaves_no_file_after_cancel_or_full_disk(spectra: Sp
         write_spectrum_file(Path("/dev/full"), spectra, format="mgf")
 
 
-@pytest.mark.parametrize("name", ["out.txt", "out.mgf.gz", "out", "mzxml"])
+@pytest.mark.parametrize("name", ["out.txt", "out.mzxml.gz", "out", "mzxml"])
 def test_writing_of_spectra_rejects_unknown_formats(spectra: Spectra, tmp_path: Path, name: str) -> None:
     with pytest.raises(ParameterError, match=r"expected a name that ends with \.mzml, \.mgf or \.ms2"):
         write_spectrum_file(tmp_path / name, spectra)
