@@ -120,7 +120,7 @@ def test_default_settings_path_is_in_the_user_configuration_folder() -> None:
         json.dumps({"version": 1, "recent_projects": ["/x"] * 1_000_000}),
         '{"version": 1, "theme": "' + "x" * (5 << 20) + '"}',
     ],
-    ids=["deep", "infinite", "negative", "zeros", "digits", "many", "large"],
+    ids=["deep nesting", "infinite", "negative", "null bytes", "many digits", "many projects", "long text"],
 )
 def test_settings_file_with_extreme_values_is_renamed_as_damaged(path: Path, text: str) -> None:
     path.parent.mkdir()

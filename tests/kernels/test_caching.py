@@ -62,7 +62,7 @@ for with_sums in (True, False):
 """
 
 
-def used(script, tmp_path, *arguments, **environment):
+def output_of(script, tmp_path, *arguments, **environment):
     """Return the output of a process that uses a small kernel."""
     (tmp_path / "kernel.py").write_text(KERNEL)
     process = subprocess.run(
@@ -78,7 +78,7 @@ def used(script, tmp_path, *arguments, **environment):
 
 def test_kernel_cache_replaces_files_that_are_damaged_or_have_no_checksum(tmp_path):
     cache = tmp_path / "cache"
-    lines = used(USE + EVERY_DAMAGE, tmp_path, cache, tmp_path / "copy", NUMBA_CACHE_DIR=str(cache))
+    lines = output_of(USE + EVERY_DAMAGE, tmp_path, cache, tmp_path / "copy", NUMBA_CACHE_DIR=str(cache))
     assert len(lines) == 1 + 18 + 14
     # Recompiled, and cached for the next process.
     assert [line for line in lines if not line.startswith("0 1")] == []
@@ -151,7 +151,7 @@ def test_full_disk_prevents_kernel_caching_and_is_reported(tmp_path):
         pytest.skip("a small disk can only be mounted by root")
     try:
         script = USE + "from proteoscope.kernels.cpu.caching import why_not_cached; print(use(), why_not_cached())"
-        (line,) = used(script, tmp_path, NUMBA_CACHE_DIR=str(folder))
+        (line,) = output_of(script, tmp_path, NUMBA_CACHE_DIR=str(folder))
         assert line.startswith("0 ") and str(folder) in line
         assert [path for path in folder.rglob("*") if path.is_file()] == []
     finally:
@@ -202,4 +202,4 @@ for callee in numba.njit(following), numba.njit(callers_of_kernels):
 
 def test_kernels_compile_once_for_different_constant_arguments(tmp_path):
     """Without its settings, Numba compiles a function for 0, for 1 and for their common type."""
-    assert used(CONSTANTS, tmp_path) == ["3", "1"]
+    assert output_of(CONSTANTS, tmp_path) == ["3", "1"]

@@ -192,10 +192,10 @@ def test_decoys_preserve_cleavage_sites_and_peptide_composition(proteins: list[s
         ]
         if method == 1:
             for target, other in zip(target_peptides, decoy_peptides, strict=True):
-                assert other in {turned(target, first, last) for first in (0, 1) for last in (0, 1)}
+                assert other in {reversed_inside(target, first, last) for first in (0, 1) for last in (0, 1)}
 
 
-def turned(peptide: str, first: int, last: int) -> str:
+def reversed_inside(peptide: str, first: int, last: int) -> str:
     """Return the peptide reversed, except for its first and last residue where these must stay."""
     last = max(first, len(peptide) - last)
     return peptide[:first] + peptide[first:last][::-1] + peptide[last:]

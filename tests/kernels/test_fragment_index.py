@@ -39,7 +39,7 @@ ANY_RESIDUE = 0xFFFFFFFF
 Inputs = tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]
 
 
-def built(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -> FragmentIndexArrays:
+def build_index(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -> FragmentIndexArrays:
     _, _, peptides, modifications, settings_ = inputs
     index = postings.empty_index(
         peptides, modifications, settings_, *form_kernels.list_peptidoforms(peptides, modifications, low, high), **options
@@ -50,7 +50,7 @@ def built(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -
     return index
 
 
-def rounded(
+def hits_before_exact_scores(
     inputs: Inputs, cuts: tuple[float, ...] = (), parts: tuple[int, ...] = (), *, n_hits: int = 5, slots: int = 3, **options: Any
 ) -> tuple[HitArrays, BestArrays]:
     """Search by an index in mass ranges that end at `cuts`, with partitions of the queries that end at `parts`; before the exact scores."""
@@ -60,7 +60,7 @@ def rounded(
     tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, n_hits + 3)
     hits = empty_hits(n, n_hits=n_hits, slots=slots, width=WIDTH[settings_.score])
     for low, high in zip((0.0, *cuts), (*cuts, 1e5), strict=True):
-        index = built(inputs, low, high, **options)
+        index = build_index(inputs, low, high, **options)
         for first, last in zip((0, *parts), (*parts, n), strict=True):
             segments = SegmentArrays(*segment_kernels.make_segments(spectra, queries, settings_, tables, first, last))
             windows = segment_kernels.precursor_windows(index.form_mass, queries, settings_, first, last)
@@ -69,14 +69,14 @@ def rounded(
     return hits, best
 
 
-def searched(inputs: Inputs, *where: tuple[Any, ...], **options: Any) -> HitArrays:
+def index_hits(inputs: Inputs, *where: tuple[Any, ...], **options: Any) -> HitArrays:
     """Search by an index, with exact scores."""
-    hits, best = rounded(inputs, *where, **options)
+    hits, best = hits_before_exact_scores(inputs, *where, **options)
     score_candidates(*inputs, form_kernels.peptidoform_code(*inputs[2:4]), best, hits, 0, len(hits.score))
     return hits
 
 
-def exhaustive(inputs: Inputs, *, n_hits: int = 5, slots: int = 3) -> HitArrays:
+def exhaustive_hits(inputs: Inputs, *, n_hits: int = 5, slots: int = 3) -> HitArrays:
     spectra, queries, peptides, modifications, settings_ = inputs
     hits = empty_hits(len(queries.mass), n_hits=n_hits, slots=slots, width=WIDTH[settings_.score])
     search_queries(spectra, queries, peptides, modifications, settings_, hits, 0, len(queries.mass), NOT_STOPPED)
@@ -147,7 +147,7 @@ def test_fragment_index_lists_all_ions_of_all_peptidoforms_in_order(seed: int) -
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
     inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], maximum_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
-    index, code = built(inputs, bin_shift=(16, 12, 7, 16, 8, 13)[seed]), form_kernels.peptidoform_code(peptides, modifications)
+    index, code = build_index(inputs, bin_shift=(16, 12, 7, 16, 8, 13)[seed]), form_kernels.peptidoform_code(peptides, modifications)
     expected = forms(peptides, modifications)
     assert len(expected) > 50
     number = [
@@ -243,9 +243,9 @@ def test_fragment_index_hits_equal_scoring_every_candidate(
     score: int, fragment: tuple[float, float], precursor: tuple[float, float]
 ) -> None:
     inputs = random_search(score + 1, score, fragment=fragment, precursor=precursor, n_peptides=3000, most=1)
-    expected = exhaustive(inputs)
+    expected = exhaustive_hits(inputs)
     assert (expected.peptide[:, 0] >= 0).sum() >= 5
-    assert_same(searched(inputs), expected)
+    assert_same(index_hits(inputs), expected)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -261,16 +261,16 @@ def test_fragment_index_hits_equal_scoring_for_modifications_and_ion_series(seed
         n_peptides=600,
         precursor=(25.0, 0.0),
     )
-    expected = exhaustive(inputs)
+    expected = exhaustive_hits(inputs)
     assert (expected.modification != 255).any()
     assert (expected.isotope_error > 0).any()
-    assert_same(searched(inputs, bin_shift=(16, 13, 9, 4)[seed % 4]), expected)
+    assert_same(index_hits(inputs, bin_shift=(16, 13, 9, 4)[seed % 4]), expected)
 
 
 @pytest.mark.parametrize("n_hits", [1, 5, 20])
 def test_fragment_index_returns_the_requested_number_of_hits(n_hits: int) -> None:
     inputs = random_search(31, HYPERSCORE, n_peptides=500, precursor=(100.0, 0.0))
-    assert_same(searched(inputs, n_hits=n_hits), exhaustive(inputs, n_hits=n_hits))
+    assert_same(index_hits(inputs, n_hits=n_hits), exhaustive_hits(inputs, n_hits=n_hits))
 
 
 @settings(max_examples=25, deadline=None)
@@ -282,7 +282,7 @@ def test_fragment_index_returns_the_requested_number_of_hits(n_hits: int) -> Non
 )
 def test_fragment_index_hits_do_not_depend_on_partitions(cuts: list[float], parts: list[int], half: float, seed: int) -> None:
     inputs = random_search(40 + seed, HYPERSCORE, n_peptides=400, precursor=(half, 0.0), most=1)
-    whole, cut = searched(inputs), searched(inputs, tuple(sorted(cuts)), tuple(sorted(parts)))
+    whole, cut = index_hits(inputs), index_hits(inputs, tuple(sorted(cuts)), tuple(sorted(parts)))
     for name, left, right in zip(HitArrays._fields, whole, cut, strict=True):
         assert np.array_equal(np.asarray(left), np.asarray(right)), name
 
@@ -292,22 +292,22 @@ def test_fragment_index_accepts_mass_ranges_of_a_single_peptidoform() -> None:
     mass, _ = form_kernels.list_peptidoforms(inputs[2], inputs[3], 0.0, 1e5)
     cuts = tuple(np.unique(mass)[1:].tolist())
     assert len(cuts) == 19
-    assert_same(searched(inputs, cuts), exhaustive(inputs))
+    assert_same(index_hits(inputs, cuts), exhaustive_hits(inputs))
 
 
 def test_fragment_index_accepts_a_last_chunk_of_one_peptidoform() -> None:
     inputs = random_search(51, HYPERSCORE, n_peptides=PEPTIDOFORMS_OF_CHUNK + 1, n_queries=8, precursor=(400.0, 0.0), most=0)
-    assert np.diff(built(inputs).chunk_start)[-1] == 2 * (int(inputs[2].length[-1]) - 1)
-    assert_same(searched(inputs), exhaustive(inputs))
+    assert np.diff(build_index(inputs).chunk_start)[-1] == 2 * (int(inputs[2].length[-1]) - 1)
+    assert_same(index_hits(inputs), exhaustive_hits(inputs))
 
 
 @pytest.mark.parametrize("precursor", [(0.4, 0.0), (0.7, 0.0), (5.0, 0.0)])
 def test_overlapping_isotope_error_windows_count_a_peptidoform_once(precursor: tuple[float, float]) -> None:
     inputs = random_search(52, HYPERSCORE, n_peptides=8000, precursor=precursor, most=1)
     assert len(inputs[4].isotope_errors) == 4
-    expected = exhaustive(inputs)
+    expected = exhaustive_hits(inputs)
     assert len(np.unique(expected.isotope_error[expected.peptide >= 0])) > 1
-    assert_same(searched(inputs), expected)
+    assert_same(index_hits(inputs), expected)
 
 
 def test_fragment_index_precursor_window_includes_the_edge() -> None:
@@ -324,7 +324,7 @@ def test_fragment_index_has_no_candidates_for_spectra_without_peaks() -> None:
     inputs = random_search(54, HYPERSCORE, n_peptides=300, precursor=(200.0, 0.0))
     empty = inputs[0].offsets[inputs[1].spectrum] == inputs[0].offsets[inputs[1].spectrum + 1]
     assert empty.sum() == 1
-    actual = searched(inputs)
+    actual = index_hits(inputs)
     assert actual.n_candidates[empty] == 0
     assert np.all(actual.histogram[empty] == 0)
     assert np.all(actual.n_candidates[~empty] > 0)
@@ -333,9 +333,9 @@ def test_fragment_index_has_no_candidates_for_spectra_without_peaks() -> None:
 def test_fragment_index_accepts_no_peptides_and_no_queries() -> None:
     inputs = random_search(55, SDP, n_peptides=30, precursor=(200.0, 0.0))
     none = inputs[1]._replace(**{name: getattr(inputs[1], name)[:0] for name in QueryArrays._fields})
-    assert len(searched((inputs[0], none, *inputs[2:])).score) == 0
+    assert len(index_hits((inputs[0], none, *inputs[2:])).score) == 0
     columns = {name: getattr(inputs[2], name)[:0] for name in ("mass", "position", "length", "flags", "letters")}
-    assert np.all(searched((*inputs[:2], inputs[2]._replace(**columns), *inputs[3:])).peptide == -1)
+    assert np.all(index_hits((*inputs[:2], inputs[2]._replace(**columns), *inputs[3:])).peptide == -1)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
@@ -351,10 +351,10 @@ def test_fragment_index_counter_does_not_overflow_for_the_longest_peptide(score:
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
         queries = QueryArrays(np.zeros(1, np.int64), np.array([3]), peptides.mass[longest : longest + 1].copy())
         single = (spectra, queries, *inputs[2:4], inputs[4]._replace(maximum_mz=float(mz.max()) + 2))
-        actual, expected = searched(single), exhaustive(single)
+        actual, expected = index_hits(single), exhaustive_hits(single)
         assert actual.peptide[0, 0] == expected.peptide[0, 0] == longest
         np.testing.assert_array_equal(actual.score, expected.score)
-        np.testing.assert_allclose(rounded(single)[1].score[0, 0], actual.score[0, 0], rtol=0.01)
+        np.testing.assert_allclose(hits_before_exact_scores(single)[1].score[0, 0], actual.score[0, 0], rtol=0.01)
 
 
 def test_fragment_index_hits_of_equal_score_have_the_order_of_scoring() -> None:
@@ -373,9 +373,9 @@ def test_fragment_index_hits_of_equal_score_have_the_order_of_scoring() -> None:
     )
     queries = inputs[1]._replace(mass=np.full(len(inputs[1].mass), peptides.mass[row] + 20.0))
     every = (inputs[0], queries, same, *inputs[3:])
-    expected = exhaustive(every)
+    expected = exhaustive_hits(every)
     assert (expected.score[:, 0] == expected.score[:, 4]).any()
-    assert_same(searched(every), expected)
+    assert_same(index_hits(every), expected)
 
 
 def test_fragment_index_reports_unsupported_settings() -> None:

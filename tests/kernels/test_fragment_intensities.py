@@ -85,7 +85,7 @@ def entropy(shares: NDArray[np.float64]) -> float:
     return float(-(positive * np.log(positive)).sum())
 
 
-def cleared(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def entropy_weighted(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Raise intensities to 0.25 + 0.25 entropy for an entropy below 3 (Li 2021)."""
     shares = shares / shares.sum()
     raised = shares ** (0.25 + 0.25 * entropy(shares)) if entropy(shares) < 3 else shares
@@ -95,7 +95,7 @@ def cleared(shares: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def plain_measures(answers: NDArray[np.float64], weight: NDArray[np.float64]) -> list[float]:
     expected, share = np.maximum(2.0**answers - FLOOR, 0), weight**2
-    a, b = cleared(expected), cleared(share)
+    a, b = entropy_weighted(expected), entropy_weighted(share)
     return [
         float((np.sqrt(expected) * weight).sum() / np.sqrt(expected.sum() * share.sum())),
         float(np.corrcoef(np.log2(expected + FLOOR), np.log2(share + FLOOR))[0, 1]),

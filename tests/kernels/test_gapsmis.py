@@ -106,7 +106,7 @@ def test_read_alignment_by_published_recurrence_equals_formula_for_long_reads():
     rules = GapRules(DNA, 2, 1, 2, is_published=True)
     actual = align(texts, patterns, rules, range(4), range(4))
     assert actual.score.tolist() == [printed_recurrence(*pair, rules) for pair in zip(texts, patterns, strict=True)]
-    assert [rescored(texts[k], patterns[k], actual, k, rules) for k in range(4)] == actual.score.tolist()
+    assert [score_of_alignment(texts[k], patterns[k], actual, k, rules) for k in range(4)] == actual.score.tolist()
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
@@ -136,7 +136,7 @@ def test_published_recurrence_misses_a_gap_that_returns_to_the_diagonal():
     assert scores[1] < scores[0]
 
 
-def rescored(text, pattern, alignments, k, rules):
+def score_of_alignment(text, pattern, alignments, k, rules):
     """Return the score of a reported alignment."""
     i, j = alignments.text_start[k], alignments.pattern_start[k]
     score, before = 0, ""
@@ -178,7 +178,7 @@ def test_read_alignment_does_not_depend_on_other_pairs_and_threads(mode):
     for k in range(0, len(texts), 17):
         alone = align(texts[k : k + 1], patterns[k : k + 1], rules, [0], [0])
         assert all((single[0] == column[k]).all() for single, column in zip(alone, together, strict=True))
-        assert rescored(texts[k], patterns[k], together, k, rules) == together.score[k]
+        assert score_of_alignment(texts[k], patterns[k], together, k, rules) == together.score[k]
     # Scores a thousand times higher need 32 bits, and select the same alignments.
     wide = GapRules(matrix * 1000, 5000, 2000, 2, mode)
     assert score_bits(wide, 120) == 32
@@ -229,7 +229,7 @@ def test_read_alignment_uses_all_symbols_of_a_matrix():
     rules = GapRules(matrix, 4, 1, 3, WITHIN)
     every = np.arange(40)
     actual = align(texts, patterns, rules, every, every)
-    assert [rescored(texts[k], patterns[k], actual, k, rules) for k in range(40)] == actual.score.tolist()
+    assert [score_of_alignment(texts[k], patterns[k], actual, k, rules) for k in range(40)] == actual.score.tolist()
 
 
 def test_read_alignment_stopped_early_leaves_later_rows_unchanged(monkeypatch):

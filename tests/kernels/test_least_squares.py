@@ -41,7 +41,7 @@ def runs(rng, n, shortest=1):
     return rng.integers(0, n - count), rng.integers(0, n - count), count
 
 
-def apart(x, y, rotation, translation):
+def distances(x, y, rotation, translation):
     return np.sqrt(((rotation @ x + translation[:, None] - y) ** 2).sum(axis=0))
 
 
@@ -69,7 +69,7 @@ def test_batch_superposition_equals_svd(kind):
             p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
             move = moves[k : MOVE * BATCH : BATCH]
             actual, expected = (
-                np.sqrt((apart(p, q, *movement) ** 2).mean()) for movement in ((move[:9].reshape(3, 3), move[9:]), by_svd(p, q))
+                np.sqrt((distances(p, q, *movement) ** 2).mean()) for movement in ((move[:9].reshape(3, 3), move[9:]), by_svd(p, q))
             )
             assert actual == pytest.approx(expected, abs=2e-6)
             assert np.linalg.det(move[:9].reshape(3, 3)) == pytest.approx(1.0)
@@ -89,7 +89,7 @@ def test_near_moments_equal_sums_over_near_pairs():
         p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
         np.testing.assert_allclose(sums[k::BATCH], plain_moments(p, q), atol=1e-9)
         move = moves[k : MOVE * BATCH : BATCH]
-        distance = apart(p, q, move[:9].reshape(3, 3), move[9:])
+        distance = distances(p, q, move[:9].reshape(3, 3), move[9:])
         limit = limits[k]
         while (distance < limit).sum() < 3:
             limit += 0.5
@@ -113,5 +113,5 @@ def test_near_totals_equal_scores_of_near_moments_bit_for_bit(scale):
     for k in np.flatnonzero(count):
         move = moves[k : MOVE * BATCH : BATCH]
         p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
-        shares = 1 / (1 + (apart(p, q, move[:9].reshape(3, 3), move[9:]) / scale) ** 2)
+        shares = 1 / (1 + (distances(p, q, move[:9].reshape(3, 3), move[9:]) / scale) ** 2)
         assert alone[k] == pytest.approx(shares.sum(), abs=1e-7)

@@ -54,7 +54,7 @@ def searched(device, task, matching, kind=None, first=0, last=None):
     return answer
 
 
-def defined(task, matching):
+def best_by_definition(task, matching):
     """Return the best reference of each query, by the heaviest matching of both lists."""
     queries, mass, references, of_references, pools = task
     table = entropy_table().astype(np.int64)
@@ -92,7 +92,7 @@ def test_library_search_best_reference_equals_definition(is_entropy, is_shifted,
     for seed in range(8):
         task = random_task(seed)
         actual, similarity, matched = searched(Processor(2), task, matching)
-        expected = defined(task, matching)
+        expected = best_by_definition(task, matching)
         assert (expected[0] >= 0).sum() > 4
         np.testing.assert_array_equal(actual, expected[0])
         np.testing.assert_allclose(similarity, expected[1], rtol=1e-12)
@@ -175,7 +175,7 @@ def test_library_search_stops_when_closed():
     assert (actual == -7).any()
 
 
-def cleaned(mz, intensity, *, precursor=np.nan, **changed):
+def cleaned_peaks(mz, intensity, *, precursor=np.nan, **changed):
     """Return the list of one spectrum: m/z and weights."""
     rules = PeakRules(1000, 0, 0.0, 5000.0, 0.0, 0.0, 256, 1, 0.5, False)._replace(**changed)
     peaks = PeakArrays(np.array([0, len(mz)]), np.array(mz, np.float64), np.array(intensity, np.float32))
@@ -186,30 +186,30 @@ def cleaned(mz, intensity, *, precursor=np.nan, **changed):
 
 
 def test_peak_cleaning_merges_peaks_nearer_than_two_tolerances():
-    mz, weight = cleaned([100.0, 100.015, 100.03, 200.0], [4.0, 16.0, 5.0, 25.0])
+    mz, weight = cleaned_peaks([100.0, 100.015, 100.03, 200.0], [4.0, 16.0, 5.0, 25.0])
     assert mz == [100.015, 200.0]
     assert weight[0] == weight[1]
-    assert cleaned([100.0, 100.0201], [1.0, 1.0])[0] == [100.0, 100.0201]
+    assert cleaned_peaks([100.0, 100.0201], [1.0, 1.0])[0] == [100.0, 100.0201]
 
 
 def test_peak_cleaning_removes_noise_precursor_and_excess_peaks():
     mz = [100.0, 200.0, 300.0, 400.0, 500.0]
     heights = [1.0, 100.0, 50.0, 70.0, 100.0]
-    assert cleaned(mz, heights, noise=0.01)[0] == mz
-    assert cleaned(mz, heights, noise=0.011)[0] == mz[1:]
-    assert cleaned(mz, heights, maximum_peaks=2)[0] == [200.0, 500.0]
-    assert cleaned(mz, heights, removal=1.5, precursor=301.5)[0] == [100.0, 200.0, 400.0, 500.0]
-    assert cleaned(mz, heights, minimum_peaks=6)[0] == []
-    assert cleaned(mz, heights, lowest=200.0, highest=400.0)[0] == [200.0, 300.0, 400.0]
+    assert cleaned_peaks(mz, heights, noise=0.01)[0] == mz
+    assert cleaned_peaks(mz, heights, noise=0.011)[0] == mz[1:]
+    assert cleaned_peaks(mz, heights, maximum_peaks=2)[0] == [200.0, 500.0]
+    assert cleaned_peaks(mz, heights, removal=1.5, precursor=301.5)[0] == [100.0, 200.0, 400.0, 500.0]
+    assert cleaned_peaks(mz, heights, minimum_peaks=6)[0] == []
+    assert cleaned_peaks(mz, heights, lowest=200.0, highest=400.0)[0] == [200.0, 300.0, 400.0]
 
 
 def test_peak_weights_are_normalised_for_cosine_and_entropy():
     rng = np.random.default_rng(6)
     for n in (1, 7, 100, 200):
         mz, heights = np.sort(rng.uniform(100, 4000, n)), rng.exponential(1.0, n) + 1e-3
-        weight = np.array(cleaned(mz, heights)[1])
+        weight = np.array(cleaned_peaks(mz, heights)[1])
         assert np.sqrt((weight**2).sum()) == pytest.approx(16384, rel=1e-3)
-        assert sum(cleaned(mz, heights, is_entropy=True)[1]) == ENTROPY_TOTAL
+        assert sum(cleaned_peaks(mz, heights, is_entropy=True)[1]) == ENTROPY_TOTAL
 
 
 def test_spectral_entropy_similarity_equals_the_published_formula():
@@ -232,7 +232,7 @@ def test_spectral_entropy_similarity_equals_the_published_formula():
         is_there[:, 0] = True
         lists, shares = [], np.zeros((2, n))
         for k in range(2):
-            at, weight = cleaned(mz[is_there[k]], heights[k, is_there[k]], is_entropy=True)
+            at, weight = cleaned_peaks(mz[is_there[k]], heights[k, is_there[k]], is_entropy=True)
             lists.append(PeakLists(np.array([0, len(at)]), np.rint(np.array(at) * UNITS).astype(np.int32), np.array(weight, np.uint16)))
             shares[k, is_there[k]] = weighted(heights[k, is_there[k]])
         expected = 1 - (2 * entropy_of(shares.mean(axis=0)) - entropy_of(shares[0]) - entropy_of(shares[1])) / np.log(4)
@@ -250,7 +250,7 @@ def test_spectral_entropy_similarity_equals_the_published_formula():
 def test_similarity_of_spectrum_to_itself_is_one(is_entropy):
     rng = np.random.default_rng(8)
     for n in (2, 8, 90):
-        _, weight = cleaned(100.0 + 7.0 * np.arange(n), rng.exponential(1.0, n) + 0.01, is_entropy=is_entropy)
+        _, weight = cleaned_peaks(100.0 + 7.0 * np.arange(n), rng.exponential(1.0, n) + 0.01, is_entropy=is_entropy)
         peaks = PeakLists(np.array([0, len(weight)]), np.arange(len(weight), dtype=np.int32) * 1000, np.array(weight, np.uint16))
         answer, mass = (np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)), np.zeros(1, np.int32)
         pools, matching = Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)), Matching(3, 0, 1, is_entropy, False, -1)

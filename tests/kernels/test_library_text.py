@@ -32,7 +32,7 @@ LINES = (
 )
 
 
-def scanned(text: bytes) -> np.ndarray:
+def scan_lines(text: bytes) -> np.ndarray:
     cpu = kernels.cpu.library_text
     table, mz, intensity = np.empty((len(text) + 1, cpu.LINE_COLUMNS), np.int64), np.empty(len(text) + 1), np.empty(len(text) + 1)
     state = np.zeros(cpu.N_LIBRARY_STATES, np.int64)
@@ -70,7 +70,7 @@ def defined_rows(text: bytes, table: np.ndarray) -> list[int]:
 def test_msp_entry_rows_equals_definition(seed: int) -> None:
     choose = random.Random(seed)
     text = b"\n".join(choose.choices(LINES, k=200))
-    table = scanned(text)
+    table = scan_lines(text)
     rows = np.empty(len(table), np.int64)
     n_entries = kernels.cpu.library_text.msp_entry_rows(np.frombuffer(text, np.uint8), table, rows)
     expected = defined_rows(text, table)
@@ -87,7 +87,7 @@ def test_msp_entry_rows_accepts_text_without_lines() -> None:
 def test_msp_entry_rows_ignores_blanks_of_latin_1(blank: int) -> None:
     """A second name begins another entry only if its key is `Name`."""
     text = b"Name: a\nNa" + bytes([blank]) + b"me: b"
-    table = scanned(text)
+    table = scan_lines(text)
     n_entries = kernels.cpu.library_text.msp_entry_rows(np.frombuffer(text, np.uint8), table, np.empty(len(table), np.int64))
     assert n_entries == 1 + (chr(blank).isspace() or chr(blank) == "_")
 

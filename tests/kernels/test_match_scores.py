@@ -23,7 +23,7 @@ from tests.shim.tuning import limited, tuned
 ALWAYS = {"looks_of_placed": -1.0}
 INDEX, VECTOR, FINE = {**ALWAYS, "maximum_starts": 1e9}, {"looks_of_placed": 1e9}, {**ALWAYS, "maximum_starts": 0.0}
 SMALL = {**INDEX, "candidates_of_chunk": 7}
-FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, FINE, SMALL], ids=["index", "vector", "too fine", "small chunks"])
+FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, FINE, SMALL], ids=["index", "vector", "no index", "small chunks"])
 POSTINGS, BITS = {"share_for_bits": 2.0}, {"share_for_bits": -1.0}
 BOTH_ROWS = pytest.mark.parametrize("rows", [POSTINGS, BITS], ids=["postings", "bits"])
 EMPTY = lists_of([], [])
@@ -176,7 +176,9 @@ def test_match_scores_stop_immediately_when_closed(options):
 
 @NEEDS_COMPILER
 @BOTH_ROWS
-@pytest.mark.parametrize("options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["one", "parts"])
+@pytest.mark.parametrize(
+    "options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["in one chunk", "in chunks"]
+)
 @pytest.mark.parametrize("longest", [30, 200], ids=["8 bits", "16 bits"])
 def test_gpu_match_score_best_candidates_equal_definition(rows, options, longest):
     options = rows | options

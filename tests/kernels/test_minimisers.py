@@ -20,7 +20,7 @@ BASES = np.array([0, 1, 2, 3, 4], np.uint8)
 STOP = np.zeros(1, np.uint8)
 
 
-def found_in(codes, k, w, first=0, last=None, place=0):
+def minimisers_in(codes, k, w, first=0, last=None, place=0):
     """Return the hashes and entries of a text."""
     codes = np.asarray(codes, np.int8)
     last = max(0, len(codes) - k + 1) if last is None else last
@@ -29,7 +29,7 @@ def found_in(codes, k, w, first=0, last=None, place=0):
     return hashes[:n].copy(), entries[:n].copy()
 
 
-def defined(codes, k, w):
+def minimisers_by_definition(codes, k, w):
     """Return positions and strands of the minimisers, by plain loops over all windows, and the hash of each word."""
 
     def hash_of(word):
@@ -59,9 +59,9 @@ def test_minimisers_equal_definition(k, w):
         for length in (*range(k + w + 3), 60, 200):
             codes = random.integers(0, 4, length)
             codes[random.random(length) < 0.02] = 4
-            hashes, entries = found_in(codes, k, w)
+            hashes, entries = minimisers_in(codes, k, w)
             reported = [(int(entry) >> 1, (int(value), int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)]
-            assert reported == defined(codes, k, w), (length, codes)
+            assert reported == minimisers_by_definition(codes, k, w), (length, codes)
 
 
 def test_minimiser_hashes_of_different_words_differ():
@@ -74,8 +74,8 @@ def test_minimisers_of_repeats_are_the_same_on_both_strands():
     random = np.random.default_rng(2)
     k, w = 7, 6
     for unit in (random.integers(0, 4, 300), np.tile([0, 0, 1], 40), np.zeros(50, np.int64)):
-        hashes, entries = found_in(unit, k, w)
-        other_hashes, other_entries = found_in(3 - unit[::-1], k, w)
+        hashes, entries = minimisers_in(unit, k, w)
+        other_hashes, other_entries = minimisers_in(3 - unit[::-1], k, w)
         turned = sorted(
             (int(value), len(unit) - k - (int(entry) >> 1), 1 - (int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)
         )
@@ -85,9 +85,9 @@ def test_minimisers_of_repeats_are_the_same_on_both_strands():
 
 def test_minimisers_do_not_depend_on_chunks_of_the_reference():
     codes = np.random.default_rng(4).integers(0, 5, 500)
-    whole = found_in(codes, 5, 9)
+    whole = minimisers_in(codes, 5, 9)
     for size in (1, 3, 70):
-        parts = [found_in(codes, 5, 9, first, min(496, first + size)) for first in range(0, 496, size)]
+        parts = [minimisers_in(codes, 5, 9, first, min(496, first + size)) for first in range(0, 496, size)]
         for column, columns in zip(whole, zip(*parts, strict=True), strict=True):
             np.testing.assert_array_equal(np.concatenate(columns), column)
 
@@ -97,7 +97,7 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
     begins, parts, begin = [], [], 0
     for text in texts:
         begins.append(begin)
-        parts.append(found_in(text, k, w, place=begin))
+        parts.append(minimisers_in(text, k, w, place=begin))
         begin += len(text) + SPACING
     index = index_of(*(np.concatenate(columns) for columns in zip(*parts, strict=True)), np.array([len(text) for text in texts]), k, w)
     assert index.begins.tolist() == begins
@@ -149,7 +149,7 @@ def test_minimisers_find_candidates_in_repeats_up_to_the_limit():
 
 def test_minimiser_search_stops_when_requested():
     text = np.random.default_rng(8).integers(0, 4, 500)
-    index = index_of(*found_in(text, 11, 5), np.array([500]), 11, 5)
+    index = index_of(*minimisers_in(text, 11, 5), np.array([500]), 11, 5)
     counts = np.full(1, 7)
     rules, workspace = np.array([8, 16, 5, 5, 2]), np.zeros((1, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64)
     find_candidates(text.astype(np.int8), np.array([0, 100]), 0, 1, BASES, index, rules, workspace, counts, np.ones(1, np.uint8))

@@ -238,7 +238,7 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
     return Matched(mz, np.where(within.any(axis=2), best, -1), is_n)
 
 
-def subtracted(case: Case, peaks: list[tuple[float, float, float]], n: int) -> NDArray[np.float64]:
+def background_subtracted(case: Case, peaks: list[tuple[float, float, float]], n: int) -> NDArray[np.float64]:
     """Apply equation 6 of Eng 2008: each bin minus the mean of the 75 on either side."""
     raw = np.zeros(n + 300)
     for mz, _, height in peaks:
@@ -291,7 +291,7 @@ def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
     if not peaks:
         return [], 0, []
     minimum = dict(zip(case.isotope_errors, case.isotope_minimum or (0.0,) * len(case.isotope_errors), strict=True))
-    vector = subtracted(case, peaks, int(9000 / case.correlation_bin)) if case.score == XCORR else np.zeros(1)
+    vector = background_subtracted(case, peaks, int(9000 / case.correlation_bin)) if case.score == XCORR else np.zeros(1)
     for counts in case.combinations:
         added = sum(count * modification.mass for count, modification in zip(counts, case.modifications, strict=True))
         done = set()
@@ -492,7 +492,7 @@ def test_spectrum_search_accepts_no_spectra_and_no_peptides() -> None:
     assert np.all(search(replace(random_case(12), peptides=[])).peptide == -1)
 
 
-def single(sequence: str, spectrum: list[tuple[float, float, float]], mass_shift: float = 0.0, **changes: Any) -> Case:
+def single_peptide_case(sequence: str, spectrum: list[tuple[float, float, float]], mass_shift: float = 0.0, **changes: Any) -> Case:
     peptides = dictionary([sequence])
     return Case(peptides, [spectrum], [(0, 2, peptides[0].mass + mass_shift)], **changes)
 
@@ -503,7 +503,7 @@ def test_precursor_tolerance_includes_the_edge() -> None:
     mass = dictionary(["PEPTIDE"])[0].mass
     assert mass + half - half == mass
     for shift, n in ((half, 1), (-half, 1), (half * (1 + 1e-9), 0), (-half * (1 + 1e-9), 0)):
-        assert search(single("PEPTIDE", peak, shift, precursor=(half, 0.0))).n_candidates[0] == n
+        assert search(single_peptide_case("PEPTIDE", peak, shift, precursor=(half, 0.0))).n_candidates[0] == n
 
 
 @pytest.mark.parametrize("fragment", [(0.5, 0.0), (0.03, 0.0), (20.0, 0.0), (0.0, 2e-5), (0.0, 4e-4), (0.0, 0.02), (0.0, 0.1)])
@@ -512,7 +512,9 @@ def test_fragment_tolerance_excludes_peaks_just_outside(fragment: tuple[float, f
     half = fragment[0] + fragment[1] * b3
     for offset, n in ((1 - 1e-6, 1), (1 + 1e-6, 0), (-1 + 1e-6, 1), (-1 - 1e-6, 0)):
         hits = search(
-            single("PEPTIDE", [(b3 + offset * half, 0.5, 1.0)], fragment=fragment, maximum_charge=1, series="b", minimum_matched=1)
+            single_peptide_case(
+                "PEPTIDE", [(b3 + offset * half, 0.5, 1.0)], fragment=fragment, maximum_charge=1, series="b", minimum_matched=1
+            )
         )
         assert int((hits.peptide[0] >= 0).sum()) == n, (offset, fragment)
 
@@ -520,7 +522,7 @@ def test_fragment_tolerance_excludes_peaks_just_outside(fragment: tuple[float, f
 def test_spectrum_search_matches_the_highest_peak_within_tolerance() -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     peaks = [(b3 - 0.019, 0.25, 1.0), (b3, 0.125, 1.0), (b3 + 0.018, 0.5, 1.0), (b3 + 0.021, 0.9, 1.0)]
-    assert search(single("PEPTIDE", peaks, series="b", maximum_charge=1)).score[0, 0] == 0.5
+    assert search(single_peptide_case("PEPTIDE", peaks, series="b", maximum_charge=1)).score[0, 0] == 0.5
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, KSDP, XCORR])
@@ -578,7 +580,7 @@ def test_spectrum_search_stops_inside_a_query_when_requested(sequences: list[str
 
 
 def test_match_features_are_not_measured_after_a_stop() -> None:
-    case = single("PEPTIDE", [(300.0, 0.5, 1.0)])
+    case = single_peptide_case("PEPTIDE", [(300.0, 0.5, 1.0)])
     spectra, _, peptides, modifications = arrays_of(case)
     out, nothing = np.full((1, len(feature_names())), -1.0), np.full((1, 1), NOTHING, np.uint8)
     matches = MatchArrays(column([0]), column([2]), column([0]), nothing, nothing)
@@ -611,7 +613,7 @@ def column(values: list[int]) -> NDArray[np.int64]:
     return np.array(values, np.int64)
 
 
-def measured(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, float]]:
+def measure_features(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, float]]:
     """Measure features of `rows`: query, peptide and form."""
     spectra, _, peptides, modifications = arrays_of(case)
     slots = max(1, case.most)
@@ -640,7 +642,9 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
     weight = np.array([peak[1] for peak in peaks], np.float32).astype(np.float64)
     mz = np.array([peak[0] for peak in peaks])
     both = {
-        kind: scores(replace(case, score=kind), matching, peaks, subtracted(case, peaks, int(9000 / case.correlation_bin)))[0][kind]
+        kind: scores(replace(case, score=kind), matching, peaks, background_subtracted(case, peaks, int(9000 / case.correlation_bin)))[0][
+            kind
+        ]
         for kind in WIDTHS
     }
     errors = [(mz[peak] - ion) / ion * 1e6 for ion, peak in zip(matching.mz.ravel(), matching.peak.ravel(), strict=True) if peak >= 0]
@@ -684,7 +688,7 @@ def test_match_features_equal_their_definitions(changes: dict[str, Any]) -> None
     case = random_case(15, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
     assert len(rows) > 10
-    for row, features in zip(rows, measured(case, rows), strict=True):
+    for row, features in zip(rows, measure_features(case, rows), strict=True):
         assert features == pytest.approx(expected_features(case, *row), rel=1e-4, abs=2e-4), row
 
 
@@ -712,19 +716,19 @@ def test_match_feature_score_equals_the_search_score(score: int, low_resolution:
         if hits.peptide[q, k] >= 0
     ]
     name = {SDP: "spectral_dot_product", KSDP: "ksdp", HYPERSCORE: "hyperscore", XCORR: "xcorr"}[score]
-    values = [features[name] for features in measured(case, rows)]
+    values = [features[name] for features in measure_features(case, rows)]
     assert values == pytest.approx([float(score) for score in hits.score[hits.peptide >= 0]], rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("n_peaks", [0, 1])
 def test_match_features_of_a_spectrum_with_few_peaks_are_finite(n_peaks: int) -> None:
-    case = single("PEPTIDEK", [(300.0, 1.0, 50.0)][:n_peaks])
-    assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
+    case = single_peptide_case("PEPTIDEK", [(300.0, 1.0, 50.0)][:n_peaks])
+    assert np.all(np.isfinite(list(measure_features(case, [(0, 0, ())])[0].values())))
 
 
 def test_match_features_with_zero_tolerance_are_finite() -> None:
-    case = single("PEPTIDEK", [(200.0, 1.0, 50.0), (300.0, 1.0, 50.0)], fragment=(0.0, 0.0))
-    assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
+    case = single_peptide_case("PEPTIDEK", [(200.0, 1.0, 50.0), (300.0, 1.0, 50.0)], fragment=(0.0, 0.0))
+    assert np.all(np.isfinite(list(measure_features(case, [(0, 0, ())])[0].values())))
 
 
 @pytest.mark.parametrize("charge", [3, 6])
@@ -732,9 +736,9 @@ def test_match_features_equal_definitions_for_1860_ions(charge: int) -> None:
     """62 bonds, six series and up to five charges: 1,860 ions; about half of the singly charged ones match here."""
     sequence = "ACDEFGHIKLMNPQRSTVWY" * 3 + "AAK"
     peaks = [(100.3 + 1.7 * i, 0.1, 1.0) for i in range(2500)]
-    case = single(sequence, peaks, series="abcxyz", maximum_charge=5, fragment=(0.3, 0.0))
+    case = single_peptide_case(sequence, peaks, series="abcxyz", maximum_charge=5, fragment=(0.3, 0.0))
     case = replace(case, queries=[(0, charge, case.queries[0][2])])
-    actual, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
+    actual, expected = measure_features(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
     assert actual["total_ions"] == 62 * 6 * (charge - 1)
     assert actual == pytest.approx(expected, rel=1e-4, abs=2e-4)
 

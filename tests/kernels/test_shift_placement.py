@@ -51,7 +51,7 @@ def peaks_of(sequence, site, shift, random, charge=1):
 
 
 @pytest.fixture(scope="module")
-def synthetic():
+def synthetic_search():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
     peaks = [peaks_of(sequence, 1 + i % len(sequence), SHIFT, random) for i, sequence in enumerate(sequences)]
@@ -63,9 +63,9 @@ def synthetic():
     return sequences, peptides, spectra, queries, ion_settings(parameters, "by", 1300.0, "hyperscore")
 
 
-def scores_by_modification(synthetic, row, peptide, shift):
+def scores_by_modification(synthetic_search, row, peptide, shift):
     """Return hyperscore and matched ions with a modification on each residue in turn, by the identification kernels."""
-    sequences, peptides, spectra, queries, settings = synthetic
+    sequences, peptides, spectra, queries, settings = synthetic_search
     length = len(sequences[peptide])
     sites = np.arange(1, length + 1, dtype=np.uint8)[:, None]
     given = (np.full(length, value) for value in (queries.spectrum[row], queries.charge[row], peptide))
@@ -76,8 +76,8 @@ def scores_by_modification(synthetic, row, peptide, shift):
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
 
-def test_mass_shift_at_any_residue_scores_as_a_modification_there(synthetic):
-    sequences, peptides, spectra, queries, settings = synthetic
+def test_mass_shift_at_any_residue_scores_as_a_modification_there(synthetic_search):
+    sequences, peptides, spectra, queries, settings = synthetic_search
     rows = [(row, peptide) for row in range(len(sequences)) for peptide in range(len(sequences))]
     spectrum, charge, peptide = (
         np.array([queries.spectrum[row] for row, _ in rows]),
@@ -89,7 +89,7 @@ def test_mass_shift_at_any_residue_scores_as_a_modification_there(synthetic):
     matches = ShiftsToPlace(spectrum, charge, peptide, shift)
     score_places(spectra, matches, peptides, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
     for number, (row, column) in enumerate(rows):
-        expected, counts = scores_by_modification(synthetic, row, column, shift[number])
+        expected, counts = scores_by_modification(synthetic_search, row, column, shift[number])
         length = len(sequences[column])
         assert score[number, :length] == pytest.approx(np.where(counts > 0, expected, 0.0), abs=1e-4)
         assert np.isneginf(score[number, length:]).all()
@@ -99,8 +99,8 @@ def test_mass_shift_at_any_residue_scores_as_a_modification_there(synthetic):
         assert (np.diff(probability[number, :length][order]) >= -1e-6).all()
 
 
-def test_mass_shift_is_placed_at_the_true_site(synthetic):
-    sequences, peptides, spectra, queries, settings = synthetic
+def test_mass_shift_is_placed_at_the_true_site(synthetic_search):
+    sequences, peptides, spectra, queries, settings = synthetic_search
     n = len(sequences)
     candidate = np.tile(np.arange(n), (n, 1))
     placed = PlacedArrays(*(np.zeros((n, n), kind) for kind in (np.float32, np.int8, np.float32, np.int8, np.uint8)))
@@ -109,7 +109,7 @@ def test_mass_shift_is_placed_at_the_true_site(synthetic):
     assert np.isneginf(placed.plain).sum() >= n * n - n  # no unmodified peptide has the precursor mass
     for row in range(n):
         assert placed.shifted[row].argmax() == row
-        expected, _ = scores_by_modification(synthetic, row, row, queries.mass[row] - peptides.mass[row])
+        expected, _ = scores_by_modification(synthetic_search, row, row, queries.mass[row] - peptides.mass[row])
         assert placed.shifted[row, row] == pytest.approx(expected.max(), abs=1e-4)
         assert expected[placed.place[row, row] - 1] == pytest.approx(expected.max(), abs=1e-4)
         assert placed.shifted_isotope[row, row] == 0
@@ -135,8 +135,8 @@ def test_mass_shift_site_in_random_spectra_is_mostly_correct():
     assert right >= 51
 
 
-def test_list_peptide_masses_returns_the_mass_before_each_bond(synthetic):
-    sequences, peptides = synthetic[:2]
+def test_list_peptide_masses_returns_the_mass_before_each_bond(synthetic_search):
+    sequences, peptides = synthetic_search[:2]
     lengths = peptides.length.astype(np.int64) - 1
     offsets = run_offsets(lengths)
     masses = np.empty(offsets[-1], np.int32)
@@ -146,8 +146,8 @@ def test_list_peptide_masses_returns_the_mass_before_each_bond(synthetic):
         assert masses[offsets[i] : offsets[i + 1]].tolist() == expected
 
 
-def test_query_lists_have_peak_masses_from_both_termini(synthetic):
-    _, _, spectra, queries, settings = synthetic
+def test_query_lists_have_peak_masses_from_both_termini(synthetic_search):
+    _, _, spectra, queries, settings = synthetic_search
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
     actual = query_lists(spectra, queries, settings, lists)
     for q in range(len(queries.mass)):

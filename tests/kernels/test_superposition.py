@@ -19,7 +19,7 @@ with_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_comp
 SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
 
 
-def superposed(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
+def superpose_pairs(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
     actual = FoundSuperpositions.empty(pairs)
     ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, actual, first, last))
     assert ends == sorted(ends)
@@ -37,14 +37,14 @@ def assert_same(actual: FoundSuperpositions, expected: FoundSuperpositions) -> N
 @pytest.mark.parametrize("lengths", [(1, 30), (30, 60)], ids=str)
 def test_superposition_on_gpu_equals_cpu(lengths, effort):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 5 if lengths[1] == 30 else 3, *lengths)
-    assert_same(superposed(ShimGpu(descending=True), pairs, EFFORTS[effort]), superposed(Processor(2), pairs, EFFORTS[effort]))
+    assert_same(superpose_pairs(ShimGpu(descending=True), pairs, EFFORTS[effort]), superpose_pairs(Processor(2), pairs, EFFORTS[effort]))
 
 
 @with_compiler
 def test_superposition_does_not_depend_on_launch_order_and_threads():
     pairs, gpu = random_pairs(np.random.default_rng(3), 3, 66, 90), ShimGpu()
-    expected = superposed(Processor(1), pairs, SHORT)
-    assert_same(superposed(gpu, pairs, SHORT), expected)
+    expected = superpose_pairs(Processor(1), pairs, SHORT)
+    assert_same(superpose_pairs(gpu, pairs, SHORT), expected)
     for threads in (64, 256):
         actual = FoundSuperpositions.empty(pairs)
         list(tuned(backend_module(gpu, "superposition").ChainSuperposition, threads=threads)(gpu, SHORT).superpose(pairs, actual))
@@ -61,7 +61,7 @@ def test_gpu_superposition_equals_cpu_for_chains_beyond_shared_memory(monkeypatc
         start = np.stack([np.arange(40)] * 2, axis=1).astype(np.int32)
         offsets = np.cumsum([0, *map(len, chains)])
         pairs = ChainPairs(np.concatenate(chains), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, 40]))
-        assert_same(superposed(ShimGpu(), pairs, SHORT), superposed(Processor(1), pairs, SHORT))
+        assert_same(superpose_pairs(ShimGpu(), pairs, SHORT), superpose_pairs(Processor(1), pairs, SHORT))
 
 
 @pytest.mark.parametrize("kernels", ["processor", pytest.param("gpu", marks=with_compiler)])
@@ -76,13 +76,13 @@ def test_superposition_search_ends_after_the_maximum_number_of_rounds(seed, kern
         np.concatenate([bent, longer]), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, len(start)])
     )
     device = Processor(1) if kernels == "processor" else ShimGpu()
-    actual = superposed(device, pairs, SHORT._replace(last_step=1000))
+    actual = superpose_pairs(device, pairs, SHORT._replace(last_step=1000))
     np.testing.assert_allclose(actual.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
 
 
 def test_superposition_does_not_depend_on_other_pairs():
     pairs = random_pairs(np.random.default_rng(5), 6, 20, 60)
-    every, some = superposed(Processor(2), pairs, SHORT), superposed(Processor(1), pairs, SHORT, 2, 4)
+    every, some = superpose_pairs(Processor(2), pairs, SHORT), superpose_pairs(Processor(1), pairs, SHORT, 2, 4)
     np.testing.assert_array_equal(some.moves[2:4], every.moves[2:4])
     assert not some.moves[4:].any()
     assert not some.moves[:2].any()
@@ -91,7 +91,7 @@ def test_superposition_does_not_depend_on_other_pairs():
 @with_compiler
 def test_gpu_superposition_of_some_pairs_leaves_other_pairs_unchanged():
     pairs = random_pairs(np.random.default_rng(6), 5, 20, 40)
-    actual, every = superposed(ShimGpu(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
+    actual, every = superpose_pairs(ShimGpu(), pairs, SHORT, 2, 4), superpose_pairs(Processor(1), pairs, SHORT)
     for name in ("moves", "scores", "rmsd", "counts"):
         np.testing.assert_array_equal(getattr(actual, name)[2:4], getattr(every, name)[2:4])
         assert not getattr(actual, name)[4:].any()
@@ -101,7 +101,7 @@ def test_gpu_superposition_of_some_pairs_leaves_other_pairs_unchanged():
 def test_superposition_analysis_bounds_the_work_of_the_gpu():
     for lengths in ((10, 40), (80, 120)):
         pairs, gpu = random_pairs(np.random.default_rng(7), 3, *lengths), ShimGpu()
-        superposed(gpu, pairs, SHORT)
+        superpose_pairs(gpu, pairs, SHORT)
         counted = analysis(pairs, SHORT)
         assert gpu.bytes_in == 4 * counted.words_in or gpu.bytes_in == 4 * counted.words_in - gpu.bytes_in % 4
         assert gpu.bytes_out == 4 * counted.words_out
@@ -113,11 +113,11 @@ def test_superposition_analysis_bounds_the_work_of_the_gpu():
 def test_superposition_reports_a_lost_or_full_gpu():
     pairs = random_pairs(np.random.default_rng(8), 2, 10, 30)
     with pytest.raises(DeviceError, match="lost"):
-        superposed(ShimGpu(failing_launch=0), pairs, SHORT)
+        superpose_pairs(ShimGpu(failing_launch=0), pairs, SHORT)
     gpu = ShimGpu()
     gpu.free_bytes = lambda: 1000
     with pytest.raises(DeviceMemoryError, match="for a pair of chains"):
-        superposed(gpu, pairs, SHORT)
+        superpose_pairs(gpu, pairs, SHORT)
 
 
 def test_sums_of_coordinates_on_the_grid_do_not_depend_on_order():

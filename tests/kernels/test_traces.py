@@ -55,7 +55,7 @@ def test_extract_traces_on_a_lost_gpu_changes_nothing():
     assert (cells == 2.0).all()
 
 
-def measured(rows, pattern, times, anchors, *, reach=0.0, gap=2):
+def measure_ion(rows, pattern, times, anchors, *, reach=0.0, gap=2):
     """Measure one ion with these isotopes."""
     cells = np.array(rows, np.float32)
     traces = Traces(cells.ravel(), np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([cells.shape[1]]), times, np.array([pattern]))
@@ -71,7 +71,7 @@ def gaussian(times, apex, deviation=5.0, area=1000.0):
 
 def test_measured_gaussian_trace_has_the_true_area_time_and_width():
     times, pattern = np.arange(0.0, 100.0, 1.3), np.array([0.6, 0.3, 0.1])
-    actual = measured(pattern[:, None] * gaussian(times, 50.4), pattern, times, [45.0])
+    actual = measure_ion(pattern[:, None] * gaussian(times, 50.4), pattern, times, [45.0])
     assert actual[AREA] == pytest.approx(1000.0, rel=0.01)
     assert actual[TIME] == pytest.approx(50.4, abs=0.3)
     assert actual[WIDTH] == pytest.approx(2.3548 * 5, rel=0.1)
@@ -82,22 +82,22 @@ def test_measured_trace_bridges_gaps_up_to_the_limit():
     times, pattern = np.arange(0.0, 100.0), np.array([0.7, 0.3])
     rows = pattern[:, None] * gaussian(times, 50.0)
     rows[:, 53:55] = 0
-    assert measured(rows, pattern, times, [48.0], gap=2)[AREA] == pytest.approx(1000.0, rel=0.02)
-    assert measured(rows, pattern, times, [48.0], gap=1)[AREA] < 800
+    assert measure_ion(rows, pattern, times, [48.0], gap=2)[AREA] == pytest.approx(1000.0, rel=0.02)
+    assert measure_ion(rows, pattern, times, [48.0], gap=1)[AREA] < 800
 
 
 def test_measured_trace_excludes_a_neighbouring_peak():
     times, pattern = np.arange(0.0, 150.0), np.array([0.7, 0.3])
     rows = pattern[:, None] * (gaussian(times, 50.0) + gaussian(times, 80.0, area=5000.0))
-    assert measured(rows, pattern, times, [47.0])[AREA] == pytest.approx(1000.0, rel=0.05)
-    assert measured(rows, pattern, times, [85.0])[AREA] == pytest.approx(5000.0, rel=0.02)
-    assert measured(rows, pattern, times, [60.0], reach=40.0)[TIME] == pytest.approx(80.0, abs=1.0)
+    assert measure_ion(rows, pattern, times, [47.0])[AREA] == pytest.approx(1000.0, rel=0.05)
+    assert measure_ion(rows, pattern, times, [85.0])[AREA] == pytest.approx(5000.0, rel=0.02)
+    assert measure_ion(rows, pattern, times, [60.0], reach=40.0)[TIME] == pytest.approx(80.0, abs=1.0)
 
 
 def test_measured_agreement_is_low_for_another_isotope_pattern():
     times = np.arange(0.0, 60.0)
     rows = np.array([0.1, 0.9])[:, None] * gaussian(times, 30.0)
-    actual = measured(rows, np.array([0.7, 0.3]), times, [30.0])
+    actual = measure_ion(rows, np.array([0.7, 0.3]), times, [30.0])
     assert actual[AGREEMENT] == pytest.approx((0.1 * 0.7 + 0.9 * 0.3) / np.hypot(0.1, 0.9) / np.hypot(0.7, 0.3), abs=1e-3)
     assert actual[POINTS] > 10
-    assert not measured(np.zeros((2, 60)), np.array([0.7, 0.3]), times, [30.0]).any()
+    assert not measure_ion(np.zeros((2, 60)), np.array([0.7, 0.3]), times, [30.0]).any()

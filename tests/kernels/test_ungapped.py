@@ -14,7 +14,7 @@ from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignment
 from tests.kernels.test_gapsmis import COSTS, DNA, sequences, words
 
 
-def both(texts, patterns, rules, text_of, pattern_of):
+def align_both_ways(texts, patterns, rules, text_of, pattern_of):
     """Return alignments with gap layers, alignments without, and which of the latter are reported as sure."""
     some = sequences(texts), sequences(patterns)
     whole = Alignments.none(len(text_of), rules.maximum_gaps)
@@ -24,7 +24,7 @@ def both(texts, patterns, rules, text_of, pattern_of):
 
 
 def assert_the_same(texts, patterns, rules, text_of, pattern_of):
-    whole, actual, is_sure = both(texts, patterns, rules, text_of, pattern_of)
+    whole, actual, is_sure = align_both_ways(texts, patterns, rules, text_of, pattern_of)
     for left, right in zip(whole, actual, strict=True):
         np.testing.assert_array_equal(left[is_sure], right[is_sure])
     return is_sure
@@ -57,7 +57,7 @@ def test_ungapped_alignment_equals_gapped_alignment_in_longer_cases():
 def test_ungapped_alignment_reports_the_first_end_of_equal_repeats():
     texts, patterns = [np.tile([0, 1], 10)], [np.tile([0, 1], 4)]
     for mode in (WITHIN, LOCAL):
-        _, actual, is_sure = both(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
+        _, actual, is_sure = align_both_ways(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
         assert is_sure.all() and actual.text_start.tolist() == [0]
         assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
@@ -66,4 +66,4 @@ def test_ungapped_alignment_reports_prefix_mode_and_seeds_as_unsure():
     texts = patterns = [np.array([0, 1, 2, 0])]
     none = np.zeros(1, np.int64)
     for rules in (GapRules(DNA, 5, 2, 1, PREFIX), GapRules(DNA, 5, 2, 1, WITHIN, 2), GapRules(DNA, 5, 2, 1, LOCAL, 1)):
-        assert not both(texts, patterns, rules, none, none)[2].any()
+        assert not align_both_ways(texts, patterns, rules, none, none)[2].any()

@@ -22,7 +22,7 @@ from tests.shim.vector_inputs import clustered, random_vectors, windows
 @pytest.mark.parametrize(
     "gpus",
     [[], pytest.param([ShimGpu()], marks=pytest.mark.skipif(bool(missing_compiler()), reason="g++ is not installed"))],
-    ids=["cpu", "both"],
+    ids=["cpu", "cpu and gpu"],
 )
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
 def test_executor_clusters_equal_kernel_clusters(linkage: Linkage, gpus: list[Any]) -> None:

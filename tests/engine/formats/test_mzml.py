@@ -256,7 +256,7 @@ def profile(centers: tuple[float, ...], heights: tuple[float, ...], width: float
 
 
 @pytest.mark.parametrize(("width", "step"), [(0.004, 0.002), (0.02, 0.008), (0.25, 0.1)], ids=["orbitrap", "time of flight", "ion trap"])
-@pytest.mark.parametrize("mode", ["MS:1000128", ""], ids=["said", "silent"])
+@pytest.mark.parametrize("mode", ["MS:1000128", ""], ids=["labelled as profile", "not labelled"])
 def test_centroided_profiles_have_the_original_peaks(make: Any, written: Callable[..., Path], mode: str, width: float, step: float) -> None:
     centers, heights = (200.0113, 350.5021, 355.2507, 800.7303), (100.0, 2000.0, 500.0, 900.0)
     mz, intensity = profile(centers, heights, width, step)

@@ -205,7 +205,9 @@ def test_fragment_index_hits_do_not_depend_on_memory_and_threads(shewanella: Dat
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-@pytest.mark.parametrize("full", [(False,), (False, False), (True, False), (True,)], ids=["one", "two", "one full, one not", "a full one"])
+@pytest.mark.parametrize(
+    "full", [(False,), (False, False), (True, False), (True,)], ids=["one GPU", "two GPUs", "one full GPU of two", "one full GPU"]
+)
 def test_fragment_index_hits_are_equal_on_gpu_and_cpu(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
     """Parts that exceed the memory of a GPU are searched by the others, or by threads."""
     spectra, parameters = real.only(np.arange(0, 300, 60)), OPEN.changed(precursor_tolerance="1 Da")
