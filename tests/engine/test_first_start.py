@@ -52,7 +52,7 @@ def test_time_of_a_run_excludes_compilation(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.usefixtures("first_start")
-def test_output_names_compilation_apart_from_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_shows_compilation_separately_from_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*ALIGN, str(tmp_path / "hits.tsv")]) == 0
     lines = capsys.readouterr().out.splitlines()
     (seconds,) = (line for line in lines if " s on cpu (" in line)
@@ -60,7 +60,7 @@ def test_output_names_compilation_apart_from_the_steps(tmp_path: Path, capsys: p
     assert "Before, kernels were compiled once for this CPU: 1000 s" in lines
 
 
-def test_compilation_announces_its_kernels_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilation_message_has_number_of_kernels_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
     events = list[ProgressEvent]()
     monkeypatch.setattr(signatures, "is_compiled", lambda group: False)
     monkeypatch.setattr(signatures, "mark_compiled", lambda groups: None)

@@ -108,7 +108,7 @@ def lowest_parsers(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple
         yield name, parser
 
 
-def test_every_command_has_a_schema_and_the_options_of_output() -> None:
+def test_every_command_has_a_json_schema_and_output_options() -> None:
     parsers = dict(pair for name, parser in command_parsers().items() for pair in lowest_parsers(name, parser))
     for name, parser in parsers.items():
         flags = {flag for action in parser._actions for flag in action.option_strings}
@@ -117,7 +117,7 @@ def test_every_command_has_a_schema_and_the_options_of_output() -> None:
     assert parsers.keys() == COMMANDS.keys() | LASTING | ELSEWHERE
 
 
-def test_schema_is_a_schema_and_refuses_other_output() -> None:
+def test_json_schema_is_valid_and_rejects_other_output() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     check_output("convert", {"out": "a", "n_written": 1, "n_spectra": 1, "messages": []})
     wrong: list[Any] = [{}, {"out": "a", "n_written": 1, "n_spectra": 1, "messages": [], "more": 1}, {"out": "a", "n_written": "1"}]
@@ -143,7 +143,7 @@ def test_error_is_a_json_line_with_the_exit_code(tmp_path: Path, capsys: pytest.
         (("--no-such-option",), "proteoscope"),
     ],
 )
-def test_rejected_option_names_the_help_of_the_command(
+def test_error_for_a_rejected_option_refers_to_the_help_of_the_command(
     arguments: tuple[str, ...], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
