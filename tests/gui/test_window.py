@@ -766,7 +766,7 @@ def test_first_window_fits_the_screen(
     assert window.jobs.height() < 50, "no jobs run, and the dock is one line"
 
 
-def test_export_runs_during_a_search(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_is_written_during_a_search(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     project, _ = project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
     qtbot.waitUntil(lambda: not filled.results.is_busy)

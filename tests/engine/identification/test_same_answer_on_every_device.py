@@ -161,7 +161,7 @@ def assert_same(actual: tuple[HitArrays, Matches], expected: tuple[HitArrays, Ma
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_identify_is_equal_on_any_threads_gpus_and_both(preset, score, prepared, monkeypatch):
+def test_identify_tables_are_equal_on_any_threads_gpus_and_both(preset, score, prepared, monkeypatch):
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     assert expected[0].n_candidates.sum() > 80
     assert len(expected[1]) >= 10
@@ -177,7 +177,7 @@ def test_identify_is_equal_on_any_threads_gpus_and_both(preset, score, prepared,
 
 @pytest.mark.parametrize("score", DENSE)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_identify_with_dense_precursor_windows_is_equal_on_gpu(preset, score, prepared, monkeypatch):
+def test_identify_tables_with_dense_precursor_windows_are_equal_on_gpu(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(SpectrumSearch, "minimum_sharing", 0.0)
     expected, gpus = answer(preset, score, prepared, monkeypatch, 2, []), shim_gpus(1)
     assert_same(answer(preset, score, prepared, monkeypatch, 2, gpus), expected)
@@ -197,7 +197,7 @@ def test_spectra_too_large_for_a_gpu_are_searched_on_the_cpu(score, prepared, mo
 
 @pytest.mark.parametrize("preset", ["open", "high-resolution", "ion-trap"])
 @pytest.mark.parametrize("score", DENSE)
-def test_identify_with_fragment_index_is_equal_on_gpus(preset, score, prepared, monkeypatch):
+def test_identify_tables_with_fragment_index_are_equal_on_gpus(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(FragmentIndexSearch, "is_worthwhile", lambda *_: True)
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     for threads in (2, 16):

@@ -266,7 +266,7 @@ REVERSED = [(f"rev_{name}", sequence[::-1]) for name, sequence in TARGETS]
 UNNAMED = [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(TARGETS)]
 
 
-def test_error_on_decoys_names_file_example_and_remedies(tmp_path: Path) -> None:
+def test_error_for_decoys_in_a_database_has_file_example_and_remedies(tmp_path: Path) -> None:
     targets, decoys = written(tmp_path / "targets.fasta", TARGETS), written(tmp_path / "decoys.fasta", REVERSED)
     with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as error:
         built(tmp_path / "index", [targets, decoys])

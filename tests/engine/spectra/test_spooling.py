@@ -50,7 +50,7 @@ def test_large_spooled_column_is_readable_after_release_of_pages(tmp_path: Path)
     np.testing.assert_array_equal(values, np.arange(4096.0))
 
 
-def test_release_pages_ignores_arrays_in_memory() -> None:
+def test_release_of_memory_mapped_pages_ignores_arrays_in_memory() -> None:
     values = np.arange(10)
     release_pages(values)
     assert values.sum() == 45
