@@ -43,6 +43,6 @@ def test_python_page_examples_print_the_output_on_the_page(tmp_path: Path) -> No
 
 def test_python_page_uses_every_function() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    called = set(re.findall(r"proteoscope\.(\w+)\(", script_of(page)))
+    called = set(re.findall(r"proteoscope\.(\w+)\(", code_of(page)))
     assert {name for name in proteoscope.__all__ if inspect.isfunction(getattr(proteoscope, name, None))} <= called
     assert page.count("\n```python\n") >= 30
