@@ -14,6 +14,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.chromatograms import Chromatogram, base_peaks, extracted, total_ions
 from proteoscope.engine.views.spectrum_list import spectrum_chromatogram
 from proteoscope.engine.views.tables import TableSource
@@ -97,8 +98,9 @@ class ChromatogramPage(QWidget):
         self.close_run()
         self._source, self._check = source, check
         self.file.clear()
-        for path in files:
-            self.file.addItem(path.name, path)
+        # The list of spectra has these names.
+        for name, path in zip(distinct_names(files), files, strict=True):
+            self.file.addItem(name, path)
         self.file.setVisible(len(files) > 1)
         self._draw()
 
@@ -120,13 +122,13 @@ class ChromatogramPage(QWidget):
         Parameters
         ----------
         file : str or None
-            Path of the spectrum's file; if it is one of the files of the page, it is selected.
+            Name or path of the spectrum's file; if it is one of the files of the page, it is selected.
         seconds : float or None
             Retention time in seconds. None removes the mark.
         mz : float or None
             Precursor m/z in Th.
         """
-        at = next((at for at in range(self.file.count()) if file and self.file.itemText(at) == PurePath(file).name), None)
+        at = next((at for at in range(self.file.count()) if file and self.file.itemText(at) in (file, PurePath(file).name)), None)
         is_other = at is not None and at != self.file.currentIndex()
         if is_other and at is not None:
             self.file.setCurrentIndex(at)
@@ -153,7 +155,7 @@ class ChromatogramPage(QWidget):
             return
         make: Callable[[], Chromatogram]
         if kind in ("total_ion_current", "base_peak_intensity"):
-            named = str(path) if self.file.count() > 1 else None
+            named = self.file.currentText() if self.file.count() > 1 else None
             make = partial(spectrum_chromatogram, source, kind, named)
         else:
             try:

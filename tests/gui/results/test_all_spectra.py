@@ -48,6 +48,31 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[Identificatio
     view.clear()
 
 
+def test_chromatogram_of_each_file_has_its_spectra(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+    files = [tmp_path / name / "run.mzML" for name in ("BSA1", "BSA2")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_bytes(gzip.decompress(resources.path("samples", f"{file.parent.name}.mzML.gz").read_bytes()))
+    results, spectra = identification(n_spectra=60), read_spectra(files)
+    project = Project.create_or_open(tmp_path / "p")
+    with project.run("identify", PARAMETERS, [RunInput(file, "spectra") for file in files]) as run:
+        for name in ("psms", "peptides", "proteins"):
+            run.write_table(name, getattr(results, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
+        write_spectra(run, spectra, Progress())
+    view = IdentificationView()
+    opened(view, project, qtbot)
+    page = view.spectra.chromatogram
+    view.tabs.setCurrentWidget(page)
+    settle(view, qtbot)
+    for at, name in enumerate(("BSA1/run.mzML", "BSA2/run.mzML")):
+        page.file.setCurrentIndex(at)
+        page.file.activated.emit(at)
+        settle(view, qtbot)
+        assert page.file.currentText() == name
+        assert page.plot.chromatogram is not None and len(page.plot.chromatogram) == np.count_nonzero(spectra.file == at)
+    view.clear()
+
+
 def test_list_of_all_spectra_has_every_spectrum_of_the_run(view: IdentificationView, project: Project, qtbot: QtBot) -> None:
     table = view.spectra.panel.table
     assert table.total == 0, "nothing is read before it is visible"
