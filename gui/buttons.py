@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QMenu, QPushButton, QStyle, QStyleOptionButton, QToolButton
+from PySide6.QtWidgets import QMenu, QPushButton, QStyle, QStyleOptionButton, QStylePainter, QToolButton
 
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import described
 from proteoscope.gui.theme import colours
 
-__all__ = ["PrimaryButton", "action_button", "menu_button", "push_button", "text_button", "tool_button"]
+__all__ = ["ElidingButton", "PrimaryButton", "action_button", "menu_button", "push_button", "text_button", "tool_button"]
 
 _ICON_SIZE = QSize(16, 16)
 _HOVERED, _PRESSED = 112, 130
@@ -72,6 +72,25 @@ def push_button(text: str, clicked: Callable[[], object] | None = None, icon: st
     if clicked is not None:
         button.clicked.connect(lambda: clicked())
     return button
+
+
+class ElidingButton(QPushButton):
+    """A flat button whose text is shortened with an ellipsis if space is short. Its tooltip should contain the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFlat(True)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+        return QSize(4 * self.iconSize().width(), super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
+        option, painter = QStyleOptionButton(), QStylePainter(self)
+        self.initStyleOption(option)
+        space = self.width() - (self.sizeHint().width() - self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text()).width())
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, space, Qt.TextFlag.TextShowMnemonic)
+        painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
+        painter.end()
 
 
 class PrimaryButton(QPushButton):

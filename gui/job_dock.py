@@ -6,15 +6,15 @@ from functools import partial
 from typing import Protocol
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
+from PySide6.QtGui import QColor, QMouseEvent, QPalette, QResizeEvent
+from PySide6.QtWidgets import QLabel, QProgressBar, QSizePolicy, QWidget
 
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.gui.actions import repeated
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.buttons import push_button, tool_button
 from proteoscope.gui.icons import pixmap
-from proteoscope.gui.labels import set_bold, tip_text, toned_label
+from proteoscope.gui.labels import set_bold, tip_text
 from proteoscope.gui.layouts import in_column, in_row, page_of, scroll_of
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
@@ -188,19 +188,21 @@ class JobRow(Card):
         self._icon = QLabel()
         self.title = _Elided(job.title)
         set_bold(self.title)
-        self.title.setFixedWidth(self.fontMetrics().horizontalAdvance("n") * 36)
+        self.title.setMaximumWidth(self.fontMetrics().horizontalAdvance("n") * 36)
         self.stage = _Elided("")
         self.bar = QProgressBar()
-        self.bar.setFixedWidth(220)
-        self.time_left = toned_label(wrap=False)
-        self.time_left.setMinimumWidth(self.fontMetrics().horizontalAdvance("00 min 00 s, 00 min 00 s left in this stage"))
+        self.bar.setMinimumWidth(60)
+        self.bar.setMaximumWidth(220)
+        self.time_left = _Elided("")
+        self.time_left.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self.time_left.setMaximumWidth(self.fontMetrics().horizontalAdvance("00 min 00 s, 00 min 00 s left in this stage"))
         self.cancel_button = tool_button("cancel", "Cancel this job", lambda: None)
         in_row(
             self._icon,
-            self.title,
-            (self.stage, 1),
-            self.bar,
-            self.time_left,
+            (self.title, 4),
+            (self.stage, 3),
+            (self.bar, 2),
+            (self.time_left, 3),
             self.cancel_button,
             on=self,
             margins=(10, 5, 8, 5),
@@ -268,6 +270,8 @@ class _Elided(QLabel):
         self._whole = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setMinimumWidth(60)
+        # Its text depends on its width, so its width must not depend on its text.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.setText(text)
 
     def setText(self, text: str) -> None:  # noqa: N802 - Qt's name

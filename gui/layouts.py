@@ -7,6 +7,8 @@ from typing import TypeVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
+from proteoscope.gui.tabs import PageTabs
+
 __all__ = ["STRETCH", "Item", "add_tabs", "bar_of", "hide_in_place", "in_column", "in_row", "page_of", "scroll_of", "tabs_of"]
 
 STRETCH = 1
@@ -71,12 +73,14 @@ def scroll_of(content: QWidget, *, is_vertical: bool = False) -> QScrollArea:
 def add_tabs(tabs: QTabWidget, *pages: tuple[QWidget, str, str]) -> None:
     """Add pages, each with its title and tooltip."""
     for page, title, tip in pages:
-        tabs.setTabToolTip(tabs.addTab(page, title), tip)
+        at = tabs.addTab(page, title)
+        if tip:
+            tabs.setTabToolTip(at, tip)
 
 
-def tabs_of(*pages: tuple[QWidget, str, str]) -> QTabWidget:
+def tabs_of(*pages: tuple[QWidget, str, str]) -> PageTabs:
     """Return tabs without a frame, each with its page, title and tooltip."""
-    tabs = QTabWidget(documentMode=True)
+    tabs = PageTabs(has_frame=False)
     add_tabs(tabs, *pages)
     return tabs
 

@@ -229,6 +229,6 @@ class WindowFrame(QMainWindow):
         self.setStatusBar(StatusBar(self))
         self.statusBar().addPermanentWidget(self.message_bar, 1)
         # Its space is reserved, so that nothing moves when a message appears.
-        self.statusBar().setMinimumHeight(self.message_bar.height() + 2)
+        self.statusBar().setMinimumHeight(self.message_bar.height() + 3)
         self.statusBar().addPermanentWidget(self.progress_text)
         self.statusBar().addPermanentWidget(self.device_button)

@@ -377,8 +377,10 @@ class IonSeriesEditor(Editor):
             box.setAccessibleName(f"{series} ions")
             box.setToolTip(f"Compare {series} ions")
             box.toggled.connect(self.changed)
-        self._hold(self._by_activation, *self._boxes.values())
-        self.setMinimumHeight(self.fontMetrics().height() + 10)
+        # Two lines: one would be wider than a column of the form.
+        in_column(self._by_activation, in_row(*self._boxes.values(), STRETCH, spacing=6), on=self, margins=(0, 4, 0, 4))
+        self.setFocusProxy(self._by_activation)
+        self.takes_full_width = False
 
     def value(self) -> str:
         """Return the names of the ticked series as one string, or the keyword for the automatic choice."""

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 from proteoscope.engine.entry import Input, Option, SampleData, Search, SearchRequest, identifying_kinds
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.sequence_type import InputContent
-from proteoscope.gui.buttons import PrimaryButton
+from proteoscope.gui.buttons import ElidingButton, PrimaryButton
 from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.advice_line import AdviceLine
 from proteoscope.gui.forms.design_editor import DesignEditor
@@ -30,7 +30,7 @@ from proteoscope.gui.forms.problems import find_problems
 from proteoscope.gui.forms.project_choice import ProjectChoice
 from proteoscope.gui.forms.sections import Columns, Section
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import heading, label_of
+from proteoscope.gui.labels import heading, label_of, tip_text
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
 from proteoscope.gui.settings import SearchSettings, sample_project
 from proteoscope.gui.tasks import SearchTask
@@ -124,7 +124,7 @@ class SearchForm(QWidget):
         """Advice on a preset that suits the files better."""
         self.estimate = EstimateLine(self.task)
         """Estimated run time and memory."""
-        self.reason = QPushButton(flat=True)
+        self.reason = ElidingButton()
         self.last_button = QPushButton("Use last settings")
         """Button that fills in the files and settings of the previous search."""
         self._last: FormPrefill | None = None
@@ -450,6 +450,7 @@ class SearchForm(QWidget):
         self.advice.show_advice(None if parameters is None else self.search.advice(contents, parameters))
         missing = self.validation_error()
         self.reason.setText(missing.replace("&", "&&"))
+        self.reason.setToolTip(tip_text(f"{missing}\nClick to go to the first field with a problem"))
         self.reason.setVisible(bool(missing))
         self.run_button.setEnabled(not missing)
         if self.isVisible():
@@ -632,7 +633,6 @@ class SearchForm(QWidget):
         self.last_button.setToolTip("Fill in the files and settings of the last search")
         set_icon(self.last_button, "reset")
         self.last_button.hide()
-        self.reason.setToolTip("Go to the first field with a problem")
         set_icon(self.reason, "information")
         self.run_button.setMinimumWidth(120)
         self.run_button.setToolTip("Queue this search (Ctrl+R)")

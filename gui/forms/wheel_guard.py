@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QWidget
+
+from proteoscope.gui.labels import answer_tooltip
 
 if TYPE_CHECKING:
     _Widget = QWidget
@@ -59,7 +61,7 @@ class WheelAfterFocus(_Widget):
 
 
 class ChoiceBox(WheelAfterFocus, QComboBox):
-    """Combo box that is protected from accidental use of the wheel.
+    """Combo box that is protected from accidental use of the wheel. Without another tooltip, a text that is cut has itself as tooltip.
 
     Parameters
     ----------
@@ -78,3 +80,11 @@ class ChoiceBox(WheelAfterFocus, QComboBox):
             self.setMinimumContentsLength(n_characters)
         for text, value in choices:
             self.addItem(text, value)
+
+    def event(self, event: QEvent) -> bool:
+        """Answer a request for a tooltip if the text is cut."""
+        if event.type() == QEvent.Type.ToolTip and not self.toolTip():
+            # The arrow and the frame take about the height of the box.
+            is_cut = self.fontMetrics().horizontalAdvance(self.currentText()) > self.width() - self.height()
+            return (is_cut and answer_tooltip(event, self, lambda _: self.currentText())) or super().event(event)
+        return super().event(event)

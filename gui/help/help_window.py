@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QSplitter,
     QTableWidget,
     QTableWidgetItem,
-    QTabWidget,
     QTextBrowser,
     QWidget,
 )
@@ -26,6 +25,7 @@ from proteoscope.gui.help.help_targets import BEGINNING, HelpTarget, manual_fold
 from proteoscope.gui.help.shortcuts import Shortcut
 from proteoscope.gui.labels import described, tip_text, toned_label
 from proteoscope.gui.layouts import in_column
+from proteoscope.gui.tabs import PageTabs
 
 __all__ = ["HelpWindow"]
 
@@ -53,7 +53,7 @@ class HelpWindow(QDialog):
         self.setWindowTitle("Help")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(900, 600)
-        self.tabs = QTabWidget()
+        self.tabs = PageTabs()
         self.wanted_pages, self.contents, self.page = _search("Find in the manual"), _list("Pages of the manual"), _ManualPage()
         self.wanted_word, self.words, self.meaning = _search("Find a term"), _list("Terms"), _browser("Meaning")
         self.wanted_keys, self.keys = _search("Find keys"), QTableWidget(0, 3)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QLabel,
     QStackedWidget,
-    QTabWidget,
     QWidget,
 )
 
@@ -37,6 +36,7 @@ from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
+from proteoscope.gui.tabs import PageTabs
 
 __all__ = ["ComparisonView"]
 
@@ -162,7 +162,7 @@ class ComparisonView(PaneView):
             spacing=8,
         )
         scores = page_of(in_column(self.pair_box, (self.scores, 1)))
-        self.tabs = QTabWidget()
+        self.tabs = PageTabs()
         self.tabs.addTab(self.curves, "By q-value")
         self.tabs.addTab(scores, "Scores")
         self._tables = QStackedWidget()
