@@ -38,7 +38,8 @@ def text_button(
     is_checkable: bool = False,
 ) -> QToolButton:
     """Return a button with a text and an optional accessible name."""
-    button = described(QToolButton(autoRaise=is_flat, checkable=is_checkable), name, tip)
+    button = described(QToolButton(autoRaise=is_flat), name, tip)
+    button.setCheckable(is_checkable)
     button.setText(text)
     if clicked is not None:
         button.clicked.connect(lambda: clicked())

@@ -60,7 +60,8 @@ class _Question(QMessageBox):
     """Message box with a warning sign, whose buttons derived classes add."""
 
     def __init__(self, parent: QWidget, title: str, text: str, details: str) -> None:
-        super().__init__(parent, windowTitle=title, textFormat=Qt.TextFormat.PlainText, text=text, informativeText=details)
+        super().__init__(parent, textFormat=Qt.TextFormat.PlainText, text=text, informativeText=details)
+        self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
 

@@ -65,9 +65,9 @@ class Editor(QWidget):
 
     def _hold(self, *widgets: QWidget, stretch: int = -1) -> None:
         """Place widgets in a row. The widget at index `stretch` takes the free space."""
-        row = in_row(on=self, spacing=6)
+        self._row = in_row(on=self, spacing=6)
         for i, widget in enumerate(widgets):
-            row.addWidget(widget, 1 if i == stretch else 0)
+            self._row.addWidget(widget, 1 if i == stretch else 0)
         self.takes_full_width = stretch >= 0
         self.setFocusProxy(widgets[0])
 
@@ -127,7 +127,7 @@ class MatrixEditor(ChoiceEditor):
         self._title = description.title
         self._inspected: tuple[object, ...] = ()
         self._problem = ""
-        self.layout().addWidget(tool_button("open", "Choose a matrix file in NCBI's format", self.prompt_for_file))
+        self._row.addWidget(tool_button("open", "Choose a matrix file in NCBI's format", self.prompt_for_file))
 
     def set_value(self, value: Any) -> None:
         """Choose a matrix by name or path. A path is added to the choices."""

@@ -19,7 +19,9 @@ __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
 def log_counts_box(counted: str) -> QCheckBox:
     """Return a checkbox, initially checked, for logarithmic counts. `counted` names the counted items, such as ``sequences``."""
     tip = f"Draw the numbers of {counted} on a logarithmic axis, which makes small numbers visible"
-    return described(QCheckBox("&Logarithmic counts", checked=True), tip=tip)
+    box = described(QCheckBox("&Logarithmic counts"), tip=tip)
+    box.setChecked(True)
+    return box
 
 
 def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:

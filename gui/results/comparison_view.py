@@ -143,10 +143,11 @@ class ComparisonView(PaneView):
         levels = ((f"{level.plural[0].upper()}{level.plural[1:]}", level) for level in LEVELS)
         self.level_box = described(ChoiceBox(levels), "Compared items")
         self.threshold_box = described(
-            _ThresholdBox(minimum=0.0, maximum=100.0, decimals=2, singleStep=0.5, suffix=" %", value=1.0, keyboardTracking=False),
+            _ThresholdBox(minimum=0.0, maximum=100.0, decimals=2, singleStep=0.5, suffix=" %", value=1.0),
             "False discovery rate",
             "Items are counted if the q-value of their best match is at most this false discovery rate",
         )
+        self.threshold_box.setKeyboardTracking(False)
         self.differing_box = described(
             QCheckBox("Conflicting matches"), tip="Show only spectra for which two runs accept different peptides"
         )
