@@ -300,9 +300,11 @@ class Command(NamedTuple):
     add
         Function that declares its arguments.
     run
-        Function that executes it and returns the result for ``--json``.
+        Function that executes it and returns the result for ``--json``, without the written files.
     parameters
         Callable that returns its `SearchParameters` class, or None.
+    inputs, outputs
+        Names of the arguments that are files which it reads and writes, or ``-``.
     """
 
     name: str
@@ -310,6 +312,8 @@ class Command(NamedTuple):
     add: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Progress], dict[str, Any]]
     parameters: Callable[[], type[SearchParameters]] | None = None
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     @property
     def model(self) -> type[SearchParameters]:

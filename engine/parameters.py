@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 from proteoscope import resources
 from proteoscope.engine.errors import InputError, ParameterError, shortened
-from proteoscope.engine.files import is_there, open_regular
+from proteoscope.engine.files import is_there, read_beginning
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
@@ -331,8 +331,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     """
     remedy = "A preset is TOML, a line field = value for each parameter"
     try:
-        with open_regular(path) as file:
-            data = file.read(_MAXIMUM_PRESET_BYTES + 1)
+        data = read_beginning(path, _MAXIMUM_PRESET_BYTES + 1)
         if len(data) > _MAXIMUM_PRESET_BYTES:
             raise InputError(path, f"is longer than the {_MAXIMUM_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
         for number, line in enumerate(data.split(b"\n"), 1):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from proteoscope.engine import matches, spectra
+from proteoscope.engine.command_line.input import read_standard_input
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
 from proteoscope.engine.command_line.search import thread_count
 from proteoscope.engine.command_line.terminal import command_progress, show_result
@@ -36,7 +37,7 @@ def add_convert(commands: Any) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("spectra", nargs="+", metavar="SPECTRA", help=f"{format_names('spectra')} files, also gzipped")
+    parser.add_argument("spectra", nargs="+", metavar="SPECTRA", help=f"{format_names('spectra')} files, also gzipped; or -")
     parser.add_argument(
         "--out",
         required=True,
@@ -73,11 +74,12 @@ def _convert(options: argparse.Namespace) -> None:
         q_value = 0.01 if options.q_value is None else options.q_value
         identified = matches.conversion.IdentifiedIn(Path(folder), options.identified is not None, options.run or "", q_value)
     with (
+        read_standard_input(options, "spectra") as given,
         output_file(options.out) as out,
         command_progress(options) as progress,
     ):
         request = matches.conversion.ConversionRequest(
-            tuple(map(Path, options.spectra)), out, options.format or "", selection, identified, options.strict, options.threads
+            tuple(map(Path, given.spectra)), out, options.format or "", selection, identified, options.strict, options.threads
         )
         done = matches.conversion.convert_spectra(request, progress)
     record = {"out": options.out, "n_written": done.n_written, "n_spectra": done.n_spectra, "messages": progress.messages}

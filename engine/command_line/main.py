@@ -29,6 +29,7 @@ from proteoscope.engine.command_line.convert import add_convert
 from proteoscope.engine.command_line.devices import add_compile, add_cost_model, add_devices
 from proteoscope.engine.command_line.estimate import add_estimate
 from proteoscope.engine.command_line.export import add_export
+from proteoscope.engine.command_line.input import read_standard_input
 from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status
 from proteoscope.engine.command_line.report import add_report
 from proteoscope.engine.command_line.resume import add_resume, add_runs
@@ -269,7 +270,7 @@ def _add_parameters(commands: Any) -> None:
     parser = commands.add_parser("parameters", help="list the parameters of a search, with bounds and defaults")
     others = [command.name for search in searches.SEARCHES for command in search.commands if command.parameters]
     parser.add_argument("search", choices=[*(search.kind for search in searches.SEARCHES), *others])
-    parser.add_argument("--preset", metavar="NAME|FILE.toml", help="show the values of this preset")
+    parser.add_argument("--preset", metavar="NAME|FILE.toml", help="show the values of this preset; - reads it from standard input")
     parser.set_defaults(command=_parameters)
 
 
@@ -287,7 +288,8 @@ def _parameters(options: argparse.Namespace) -> None:
     if command is not None and options.preset:
         raise ParameterError(f"{command.name} has no presets; leave --preset out")
     model = searches.search_of_kind(options.search).model if command is None else command.model
-    chosen = model() if command is not None else searches.search_of_kind(options.search).parameters_of(options.preset or "")
+    with read_standard_input(options, "preset") as given:
+        chosen = model() if command is not None else searches.search_of_kind(options.search).parameters_of(given.preset or "")
     values, descriptions = chosen.model_dump(), model.describe()
     record = [{**asdict(description), "value": values[description.name]} for description in descriptions]
     show_result(options, record, _parameter_lines(descriptions, values))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import open_regular, scratch_folder
 
-__all__ = ["STANDARD_OUTPUT", "check_printed", "output_file", "output_name"]
+__all__ = ["STANDARD_OUTPUT", "check_printed", "output_file", "output_files", "output_name"]
 
 STANDARD_OUTPUT = "-"
 _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -35,6 +35,13 @@ def check_printed(options: argparse.Namespace) -> None:
         raise ParameterError("standard output has no ending that names a format; give --format too")
     if options.json:
         raise ParameterError("standard output takes only the results; leave out --json with --out -")
+
+
+@contextmanager
+def output_files(options: argparse.Namespace, written: Mapping[str, str]) -> Iterator[argparse.Namespace]:
+    """Yield the options with the files to write, `written` by option, replaced by their paths; see `output_file`."""
+    with ExitStack() as stack:
+        yield argparse.Namespace(**{**vars(options), **{name: stack.enter_context(output_file(path)) for name, path in written.items()}})
 
 
 @contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from proteoscope import resources
 from proteoscope.engine import execution
-from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
+from proteoscope.engine.command_line.input import STANDARD_INPUT, listed, read_standard_input
+from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_files, output_name
 from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
@@ -70,9 +71,16 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
 
 
 def _run_command(command: Command, options: argparse.Namespace) -> None:
-    with command_progress(options) as progress:
-        record = command.run(options, progress)
-    show_result(options, {**record, "messages": progress.messages})
+    written = {name: getattr(options, name) for name in command.outputs}
+    if STANDARD_OUTPUT in written.values():
+        check_printed(options)
+    with (
+        read_standard_input(options, *command.inputs) as given,
+        output_files(given, written) as given,
+        command_progress(options) as progress,
+    ):
+        record = command.run(given, progress)
+    show_result(options, {**record, **written, "messages": progress.messages})
 
 
 def _add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_several: bool) -> None:
@@ -101,7 +109,8 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         "--preset",
         default=None if search.fitting else usual or None,
         metavar="NAME|FILE.toml",
-        help="parameters to begin with" + (f" (default: {usual}{', or what suits the files' if search.fitting else ''})" if usual else ""),
+        help="parameters to begin with; - reads them from standard input"
+        + (f" (default: {usual}{', or what suits the files' if search.fitting else ''})" if usual else ""),
     )
     if resources.path("presets", search.kind, f"{PUBLISHED}.toml").is_file():
         parser.add_argument(
@@ -136,7 +145,8 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     for option in search.options:
         if option.metavar:
             choices = option.choices or None
-            parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help, choices=choices)
+            kind = output_name if option.is_output_file else str
+            parser.add_argument(option.flag, dest=option.name, type=kind, metavar=option.metavar, help=option.help, choices=choices)
         else:
             parser.add_argument(option.flag, dest=option.name, action="store_true", help=option.help)
 
@@ -223,22 +233,36 @@ def thread_count(text: str) -> int:
 
 def run_search(search: Search, options: argparse.Namespace) -> Summary:
     """Run a search with the parsed arguments, print its results, and return the summary."""
+    written = _written_files(search, options)
+    is_printed = STANDARD_OUTPUT in written.values()
+    if list(written.values()).count(STANDARD_OUTPUT) > 1 or (is_printed and options.json):
+        raise ParameterError("standard output takes only one file of results; give other files a name, and leave out --json with -")
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
-    parameters, preset = _read_parameters(search, options)
-    writes_file = search.writes != "project" and options.out is not None
-    others = [getattr(options, option.name) for option in search.options if option.metavar]
-    is_printed = writes_file and options.out == STANDARD_OUTPUT
-    if writes_file and (STANDARD_OUTPUT in others or (is_printed and options.json)):
-        raise ParameterError("standard output takes only the results; give other files a name, and leave out --json with --out -")
-    output = output_file(options.out) if writes_file else nullcontext()
-    with output as out, command_progress(options) as progress:
+    with (
+        read_standard_input(options, *_read_files(search)) as given,
+        output_files(given, written) as given,
+        command_progress(options) as progress,
+    ):
+        parameters, preset = _read_parameters(search, given)
         if not options.preset and preset != search.preset:
             progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
-        summary = search.run(_request(search, options, parameters, out), progress)
+        summary = search.run(_request(search, given, parameters), progress)
     if getattr(options, "shows_result", True) or not options.json:
         show_result(options, summary.record(), () if is_printed else summary_lines(search, summary, options.out))
     return summary
+
+
+def _read_files(search: Search) -> list[str]:
+    """Return the names of the options that are files which a search reads."""
+    inputs = [search_input.name for search_input in search.inputs if search_input.content != "project"]
+    return [*inputs, *(option.name for option in search.options if option.is_file and not option.is_output), "preset"]
+
+
+def _written_files(search: Search, options: argparse.Namespace) -> dict[str, str]:
+    """Return the files that a search writes in addition to a project, by the names of their options."""
+    names = [*(["out"] if search.writes != "project" else []), *(option.name for option in search.options if option.is_output_file)]
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
 def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
@@ -251,7 +275,9 @@ def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
     InputError
         If there is no such preset.
     """
-    return _request(search, options, _read_parameters(search, options)[0], getattr(options, "out", None))
+    if any(STANDARD_INPUT in listed(getattr(options, name, None)) for name in _read_files(search)):
+        raise ParameterError("standard input has no size before it is read; give the name of a file")
+    return _request(search, options, _read_parameters(search, options)[0])
 
 
 def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
@@ -266,15 +292,14 @@ def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[Searc
     return search.parameters_of(preset).changed(options.set, **changes), preset
 
 
-def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters, out: Any) -> SearchRequest:
-    """Return the search request; `out` is the file to which the results are written, or None."""
+def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters) -> SearchRequest:
     search.check_workers(options.workers)
     project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
     return SearchRequest(
         {search_input.name: _paths(getattr(options, search_input.name)) for search_input in search.inputs},
         parameters,
         None if project is None else Path(project),
-        out,
+        None if search.writes == "project" else options.out,
         search.format_of(str(options.out), options.format or "") if search.writes == "file" and options.out is not None else "",
         {option.name: getattr(options, option.name) for option in search.options},
         options.device,

@@ -22,8 +22,12 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "or by other programs. Intensities are those of b and y ions in beam-type collisions (HCD) of tryptic peptides; a modified "
         "residue is predicted as the residue without it, with its mass; neutral losses and retention times are not predicted."
     )
-    parser.add_argument("proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({format_names('proteins')}), also gzipped")
-    parser.add_argument("--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib; gzipped with .gz")
+    parser.add_argument(
+        "proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({format_names('proteins')}), also gzipped; or -"
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib; gzipped with .gz; or -"
+    )
     parser.add_argument("--format", choices=_FORMATS, default="", help="what to write there (default: by the ending of LIBRARY)")
     parser.add_argument(
         "--set",
@@ -45,7 +49,7 @@ def _predict(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
         options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads
     )
     progress.message(f"{made.n_entries:,} entries of {made.n_peptides:,} peptides written: {made.out}")
-    return {"n_peptides": made.n_peptides, "n_entries": made.n_entries, "out": options.out}
+    return {"n_peptides": made.n_peptides, "n_entries": made.n_entries}
 
 
 COMMANDS = (
@@ -55,5 +59,7 @@ COMMANDS = (
         _add_predict,
         _predict,
         lambda: library_search.prediction_parameters.PredictionParameters,
+        ("proteins",),
+        ("out",),
     ),
 )

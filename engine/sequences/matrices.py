@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope import resources
 from proteoscope.engine.errors import InputError, ParameterError, shortened
-from proteoscope.engine.files import is_there, open_regular
+from proteoscope.engine.files import is_there, read_beginning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,8 +122,7 @@ def read_matrix(requested: str) -> Matrix:
 
 def _parse(path: Path) -> tuple[str, list[list[int]]]:
     try:
-        with open_regular(path) as file:
-            data = file.read(_MAXIMUM_BYTES + 1)
+        data = read_beginning(path, _MAXIMUM_BYTES + 1)
         if len(data) > _MAXIMUM_BYTES:
             raise InputError(path, "is too large for a matrix", remedy=_REMEDY)
         lines = data.decode("utf-8-sig").splitlines()  # Windows editors add a byte order mark

@@ -123,6 +123,12 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> dict[st
 
 
 COMMANDS = (
-    Command("superpose", "superpose one protein chain onto another", _add_superpose, _superpose),
-    Command("structure-database", "build a database of protein structures, add to it, remove from it", _add_database, _change_database),
+    Command("superpose", "superpose one protein chain onto another", _add_superpose, _superpose, inputs=("query", "target")),
+    Command(
+        "structure-database",
+        "build a database of protein structures, add to it, remove from it",
+        _add_database,
+        _change_database,
+        inputs=("items",),
+    ),
 )

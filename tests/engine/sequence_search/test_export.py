@@ -129,10 +129,10 @@ def test_export_to_dash_writes_only_the_export_to_standard_output(project, files
     assert main([*arguments, "--out", "-"]) == 0
     assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
     assert not (tmp_path / "-").exists()
-    for wrong in (["--out", "-", "--json"], ["--out", "o", "--all-scores", "-"]):
+    for wrong in (["--out", "-", "--json"], ["--out", "-", "--all-scores", "-"]):
         assert main([*arguments, *wrong]) == 2
         captured = capsysbinary.readouterr()
-        assert b"standard output takes only the results" in captured.err and captured.out == b""
+        assert b"standard output takes only one file of results" in captured.err and captured.out == b""
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 2
