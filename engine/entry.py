@@ -395,6 +395,12 @@ class SearchRequest:
         Folder of the certificates for `workers` that name the address of a scheduler.
     command
         Command line of the request, for the record; empty if it comes from elsewhere.
+    run_name
+        Id of the new run in the project; '' for the next id of its kind.
+    overwrite
+        True to replace a finished run with the name `run_name`, which is removed when the new run starts.
+    waits
+        True to wait while another process writes the project; otherwise this is an error.
     """
 
     inputs: Mapping[str, Sequence[str | Path]]
@@ -409,6 +415,9 @@ class SearchRequest:
     workers: str = ""
     certificates: str | Path | None = None
     command: tuple[str, ...] = ()
+    run_name: str = ""
+    overwrite: bool = False
+    waits: bool = False
 
     def files(self, name: str) -> list[Path]:
         """Return the files of an input; an empty list if none were given."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InputError", "ParameterError", "ProteoscopeError", "StorageError", "WorkersError", "shortened"]
+__all__ = ["InputError", "ParameterError", "ProteoscopeError", "RunExistsError", "StorageError", "WorkersError", "shortened"]
 
 _SHOWN_CHARACTERS = 100
 
@@ -40,6 +40,30 @@ class InputError(ProteoscopeError):
 
 def _rebuild_input_error(path: str, reason: str, place: str, remedy: str) -> InputError:
     return InputError(path, reason, place=place, remedy=remedy)
+
+
+class RunExistsError(InputError):
+    """Error about a project that has a finished run with the requested name.
+
+    Parameters
+    ----------
+    project : str or Path
+        Folder of the project.
+    run : str
+        Name of the run.
+    differences : tuple of str
+        Differences between the finished run and the requested one, such as the name of a parameter.
+    """
+
+    def __init__(self, project: str | Path, run: str, differences: tuple[str, ...] = ()) -> None:
+        self.run, self.differences = run, differences
+        others = f", which differs in {', '.join(differences)}" if differences else ""
+        keeps = "" if differences else ", --skip-existing keeps it"
+        super().__init__(project, f"holds a finished run {run}{others}", remedy=f"--overwrite replaces it{keeps}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return the constructor and its arguments for pickling."""
+        return (RunExistsError, (self.path, self.run, self.differences))
 
 
 class ParameterError(ProteoscopeError):

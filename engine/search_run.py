@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from proteoscope import kernels
 from proteoscope.engine.creation_time import creation_time
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.errors import InputError, ParameterError, RunExistsError, StorageError
 from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
 from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
@@ -32,9 +34,10 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgr
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project, RunInput
 from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader
-from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
+from proteoscope.engine.project.digests import canonical_json, copied_files, copy_text, file_digest
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
-from proteoscope.engine.project.paths import EXPORTS, check_folder_name
+from proteoscope.engine.project.paths import EXPORTS, check_folder_name, check_run_name
+from proteoscope.engine.project.project import is_project
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.provenance import computing_packages, file_digests, machine, source_commit
 from proteoscope.engine.results.counts import warning_of_nothing
@@ -111,6 +114,29 @@ class RunSpec:
             check_folder_name(self.project)
         check_outputs(self.outputs, [path for path, _ in result], self.project)
         return result
+
+
+def _refuse_existing(spec: RunSpec, inputs: Sequence[RunInput]) -> None:
+    """Raise RunExistsError if the project has a finished run with the requested name, which must not be replaced."""
+    request = spec.request
+    if not request.run_name or request.resume:
+        return
+    check_run_name(request.run_name)
+    if spec.project is None:
+        raise ParameterError(f"the name {request.run_name} is of a run in a project: name the folder of a project, too")
+    if request.overwrite or not is_project(spec.project):
+        return
+    project = Project.open(spec.project)
+    record = next((run for run in project.runs() if run.id == request.run_name and run.status == "done"), None)
+    if record is None:
+        return
+    differences = [] if record.kind == spec.kind else ["the kind of search"]
+    values: dict[str, Any] = json.loads(canonical_json(request.parameters.model_dump(mode="json")))
+    names = sorted({*values, *record.parameters}) if record.kind == spec.kind else []
+    differences += [name for name in names if values.get(name) != record.parameters.get(name)]
+    if [(file.kind, file.sha256) for file in inputs] != [(file.kind, file.sha256) for file in project.inputs(record.id)]:
+        differences.append("the content of its input files")
+    raise RunExistsError(project.folder, record.id, tuple(differences))
 
 
 def _check_file(path: Path) -> None:
@@ -406,6 +432,7 @@ def search_run(
         background = stack.enter_context(Background(recording, threads if was_compiled else 1))
         reading = background.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
+        _refuse_existing(spec, inputs)
         look.complain()
         searching = SearchRun(spec, inputs, reading, background.begin, look, recording, threads, clock, began, compiled)
         if request.workers:
@@ -417,8 +444,23 @@ def search_run(
             values = request.parameters.model_dump(mode="json")
             if request.resume:
                 check_same(project, request.resume, request, spec.kind, inputs)
-            recorded = project.run(spec.kind, values, inputs, version=VERSION, device=chosen, progress=recording, resume=request.resume)
-            run = stack.enter_context(recorded)
+            recorded = project.run(
+                spec.kind,
+                values,
+                inputs,
+                version=VERSION,
+                device=chosen,
+                wait=math.inf if request.waits else 0.0,
+                progress=recording,
+                resume=request.resume,
+                name=request.run_name,
+                overwrite=request.overwrite,
+            )
+            try:
+                run = stack.enter_context(recorded)
+            except RunExistsError:
+                _refuse_existing(spec, inputs)  # another process has finished it since: find the differences
+                raise
             recording.log_to(run.log)
             searching.project, searching.run = project, run
             searching.checkpoint = stack.enter_context(_keeping(spec, project, run, inputs, recording))

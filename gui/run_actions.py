@@ -103,7 +103,9 @@ class RunActions(QObject):
             page.folder_requested.connect(self._open_folder)
             page.delete_requested.connect(lambda: self._of_shown(self.delete))
             page.compare_requested.connect(
-                lambda other: self._of_shown(lambda run: self.comparison_requested.emit(sorted((run, other), key=_number)))
+                lambda other: self._of_shown(
+                    lambda run: self.comparison_requested.emit(sorted((run, other), key=lambda record: record.started))
+                )
             )
             page.message.connect(self.message)
             self.page_made.emit(page)
@@ -180,7 +182,7 @@ class RunActions(QObject):
         self.page.show_problem("")
         self._pane.refresh_titles()
         field = "title" if note.title != before.title else "note"
-        what = f"{'rename' if field == 'title' else 'edit the note of'} run {_number(run)}"
+        what = f"{'rename' if field == 'title' else 'edit the note of'} run {run.label}"
         self._undo_stack.add(Change(what, self, before, note, partial(self._restore_note, project, run), field=(run.id, field)))
 
     def _restore_note(self, project: Project, run: RunRecord, note: RunNote) -> None:
@@ -280,7 +282,7 @@ class RunActions(QObject):
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return
-        change = Change(f"delete run {_number(run)}", self, False, True, partial(self._set_deleted, project, run))
+        change = Change(f"delete run {run.label}", self, False, True, partial(self._set_deleted, project, run))
         self._undo_stack.add(change)
         loses = f" {', '.join(followers)}, which used its results, will lack its spectra." if followers else ""
         self._deletion_text = f"{title} was deleted.{loses}"
@@ -316,10 +318,6 @@ class RunActions(QObject):
                 # Opening the project the next time removes them.
                 continue
         self._deleted.clear()
-
-
-def _number(run: RunRecord) -> int:
-    return int(run.id.rpartition("-")[2])
 
 
 def _is_of(path: Path, run: RunRecord) -> bool:

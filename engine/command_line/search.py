@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from proteoscope import resources
 from proteoscope.engine import execution
+from proteoscope.engine import project as project_package
 from proteoscope.engine.command_line.input import STANDARD_INPUT, listed, read_standard_input
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_files, output_name
 from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
-from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.errors import ParameterError, RunExistsError
 from proteoscope.engine.execution.clock import COMPILATION
 from proteoscope.engine.searches import MAXIMUM_THREADS
 from proteoscope.engine.summary import Summary
@@ -63,11 +64,32 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
         parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
     add_search_options(parser, search, explains=explains)
+    _add_run_options(parser)
     parser.set_defaults(command=lambda options: run_search(search, options))
     for command in search.commands:
         subcommand = commands.add_parser(command.name, help=command.help)
         command.add(subcommand)
         subcommand.set_defaults(command=lambda options, command=command: _run_command(command, options))
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for pipelines: name of the run, existing results, and projects in use."""
+    parser.add_argument(
+        "--run-name", default="", metavar="NAME", help="name of the run, whose tables are in PROJECT/results/NAME (default: KIND-NUMBER)"
+    )
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument("--overwrite", action="store_true", help="replace a finished run of this name, which is removed first")
+    existing.add_argument(
+        "--skip-existing",
+        action="store_true",
+        help="do nothing if the results exist: the run of this name with the same parameters and files, and the file of --out",
+    )
+    parser.add_argument(
+        "--if-busy",
+        choices=("refuse", "wait"),
+        default="refuse",
+        help="while another process writes the project: refuse to run (default), or wait",
+    )
 
 
 def _run_command(command: Command, options: argparse.Namespace) -> None:
@@ -173,6 +195,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         help=f"measured runs, or the simulated TMT run of two conditions ({', '.join(several)})",
     )
     add_search_options(parser, first, first.demo.preset)
+    parser.set_defaults(run_name="", overwrite=False, skip_existing=False, if_busy="refuse")
 
     def run(options: argparse.Namespace) -> None:
         chain = list(_demo_chain(options.search, options.data, by_kind))
@@ -193,7 +216,8 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
             for name, path in demo.option_files.items():
                 setattr(given, name, str(path))
             is_last = search is chain[-1][0]
-            run_id = run_search(search, given if is_last else argparse.Namespace(**{**vars(given), "shows_result": False})).run_id
+            summary = run_search(search, given if is_last else argparse.Namespace(**{**vars(given), "shows_result": False}))
+            run_id = None if summary is None else summary.run_id
 
     parser.set_defaults(command=run)
 
@@ -231,26 +255,67 @@ def thread_count(text: str) -> int:
     return int(text)
 
 
-def run_search(search: Search, options: argparse.Namespace) -> Summary:
-    """Run a search with the parsed arguments, print its results, and return the summary."""
+def run_search(search: Search, options: argparse.Namespace) -> Summary | None:
+    """Run a search with the parsed arguments, print its results, and return the summary; None if the results exist already."""
     written = _written_files(search, options)
     is_printed = STANDARD_OUTPUT in written.values()
     if list(written.values()).count(STANDARD_OUTPUT) > 1 or (is_printed and options.json):
         raise ParameterError("standard output takes only one file of results; give other files a name, and leave out --json with -")
+    project = _project(search, options)
+    if options.overwrite and not options.run_name:
+        raise ParameterError("--overwrite replaces a run by its name; give --run-name, too")
+    if options.skip_existing and project is not None and not options.run_name:
+        raise ParameterError("--skip-existing finds a run of a project by its name; give --run-name, too")
+    have_files = all(Path(path).exists() for path in written.values() if path != STANDARD_OUTPUT) and not is_printed
+    if options.skip_existing and project is None and have_files:
+        _show_skipped(options, None, written)
+        return None
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
-    with (
-        read_standard_input(options, *_read_files(search)) as given,
-        output_files(given, written) as given,
-        command_progress(options) as progress,
-    ):
-        parameters, preset = _read_parameters(search, given)
-        if not options.preset and preset != search.preset:
-            progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
-        summary = search.run(_request(search, given, parameters), progress)
+    with read_standard_input(options, *_read_files(search)) as given:
+        try:
+            with project_package.removed_if_unused(project):
+                summary = _run_once(search, given, written)
+        except RunExistsError as error:
+            if not options.skip_existing or error.differences:
+                raise
+            if have_files:
+                _show_skipped(options, error, written)
+                return None
+            summary = _run_once(search, argparse.Namespace(**{**vars(given), "overwrite": True}), written)
     if getattr(options, "shows_result", True) or not options.json:
         show_result(options, summary.record(), () if is_printed else summary_lines(search, summary, options.out))
     return summary
+
+
+def _run_once(search: Search, options: argparse.Namespace, written: Mapping[str, str]) -> Summary:
+    with output_files(options, written) as given, command_progress(options) as progress:
+        parameters, preset = _read_parameters(search, given)
+        if not options.preset and preset != search.preset:
+            progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
+        return search.run(_request(search, given, parameters), progress)
+
+
+def _show_skipped(options: argparse.Namespace, existing: RunExistsError | None, written: Mapping[str, str]) -> None:
+    """Report that nothing was computed, since the results exist."""
+    record = {
+        "skipped": True,
+        "run_id": None if existing is None else existing.run,
+        "folder": None if existing is None else existing.path,
+        "files": list(written.values()),
+    }
+    run = [] if existing is None else [f"run {existing.run} of {existing.path}"]
+    results = [*run, *written.values()]
+    show_result(options, record, [f"Nothing to do: {' and '.join(results)} exist{'s' if len(results) == 1 else ''}"])
+
+
+def _project(search: Search, options: argparse.Namespace) -> Path | None:
+    """Return the folder of the project that records the run, or None."""
+    if search.writes == "given project":
+        given = next(search_input.name for search_input in search.inputs if search_input.content == "project")
+        return Path(getattr(options, given))
+    project = options.out if search.writes == "project" else options.project
+    return None if project is None else Path(project)
 
 
 def _read_files(search: Search) -> list[str]:
@@ -294,11 +359,11 @@ def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[Searc
 
 def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters) -> SearchRequest:
     search.check_workers(options.workers)
-    project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
+    project = None if search.writes == "given project" else _project(search, options)
     return SearchRequest(
         {search_input.name: _paths(getattr(options, search_input.name)) for search_input in search.inputs},
         parameters,
-        None if project is None else Path(project),
+        project,
         None if search.writes == "project" else options.out,
         search.format_of(str(options.out), options.format or "") if search.writes == "file" and options.out is not None else "",
         {option.name: getattr(options, option.name) for option in search.options},
@@ -307,6 +372,9 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
         workers=options.workers,
         certificates=options.certificates,
         command=("proteoscope", *getattr(options, "command_line", ())),
+        run_name=options.run_name,
+        overwrite=options.overwrite,
+        waits=options.if_busy == "wait",
     )
 
 

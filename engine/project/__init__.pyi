@@ -5,6 +5,7 @@ from . import outputs as outputs
 from .database import gone_error as gone_error
 from .project import Project as Project
 from .project import is_project as is_project
+from .project import removed_if_unused as removed_if_unused
 from .records import InputRecord as InputRecord
 from .records import LogEntry as LogEntry
 from .records import ResultRecord as ResultRecord

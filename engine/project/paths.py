@@ -12,7 +12,7 @@ import re
 import stat
 from pathlib import Path
 
-from proteoscope.engine.errors import InputError, StorageError
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.files import storage_error
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "RESULTS",
     "RUN_JSON",
     "check_folder_name",
+    "check_run_name",
     "entries",
     "inside",
     "is_result_path",
@@ -35,14 +36,32 @@ EXPORTS, RUN_JSON = "exports", "run.json"
 OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, EXPORTS, RUN_JSON)
 """Names of the files and folders that the program reads or writes in a project's folder."""
 
-_RUN_ID = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*-[0-9]{4,19}")
+_RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _RESULT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.(?:parquet|json)")
 _MAXIMUM_ID = 200
+_MAXIMUM_NAME = 100
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+"""Names that Windows does not allow for folders."""
 
 
 def is_run_id(text: object) -> bool:
-    """Return True if `text` has the form of a run id, such as ``identify-0001``."""
+    """Return True if `text` has the form of a run id, such as ``identify-0001`` or ``sample_7.replicate_2``."""
     return isinstance(text, str) and len(text) <= _MAXIMUM_ID and _RUN_ID.fullmatch(text) is not None
+
+
+def check_run_name(name: str) -> None:
+    """Reject a name that cannot be the id of a run, and thus the name of its folder on every system.
+
+    Raises
+    ------
+    ParameterError
+        If the name is rejected.
+    """
+    if not is_run_id(name) or len(name) > _MAXIMUM_NAME or _RESERVED.fullmatch(name):
+        raise ParameterError(
+            f"'{name:.60}' cannot name a run; use up to {_MAXIMUM_NAME} characters of a to z, A to Z, digits, _, - and dots, "
+            "with one of the first three kinds at the beginning, and no dot at the end"
+        )
 
 
 def is_result_path(run: str, path: object) -> bool:

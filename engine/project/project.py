@@ -30,16 +30,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.errors import InputError, ParameterError, RunExistsError, StorageError
 from proteoscope.engine.files import atomic_file, is_temporary, remove_leftovers, storage_errors, sync_folder
-from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.jobs.progress import PASSING, Cancelled, Progress
 from proteoscope.engine.project.checkpoint_file import remove_files
 from proteoscope.engine.project.checkpoint_store import Checkpoint, CheckpointKey, remove_finished
 from proteoscope.engine.project.database import Database, gone_error
 from proteoscope.engine.project.digests import canonical_json, content_bytes, file_digest
 from proteoscope.engine.project.identity import read_project_id
 from proteoscope.engine.project.locks import FileLock, ProcessIdentity
-from proteoscope.engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
+from proteoscope.engine.project.paths import (
+    DATABASE,
+    EXPORTS,
+    LOCK,
+    OWN_NAMES,
+    RESULTS,
+    check_folder_name,
+    check_run_name,
+    entries,
+    inside,
+    is_run_id,
+    refuse_links,
+)
 from proteoscope.engine.project.publishing import has_unpublished, publish, show_record, unpublish
 from proteoscope.engine.project.records import (
     DamagedRowError,
@@ -60,7 +72,7 @@ from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_go
 from proteoscope.engine.shared_folders import make_folder, pinned_folder
 from proteoscope.engine.shared_names import without_folders
 
-__all__ = ["INTERRUPTED", "Project", "is_project"]
+__all__ = ["INTERRUPTED", "Project", "is_project", "removed_if_unused"]
 
 _OPENING_SECONDS = 1.0
 _MESSAGE_SECONDS = 60.0  # maximum wait for another process before warnings are added
@@ -115,7 +127,9 @@ class Project:
                 raise InputError(path, "is a file, not a folder", remedy="Choose another place for the project")
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-                others = sorted(entry.name for entry in folder.iterdir() if entry.name != LOCK and not is_temporary(entry))
+                others = sorted(
+                    entry.name for entry in folder.iterdir() if entry.name != LOCK and not is_temporary(entry) and not _is_prepared(entry)
+                )
             if others and not (folder / DATABASE).exists():
                 raise InputError(
                     path,
@@ -184,6 +198,8 @@ class Project:
         wait: float = 0.0,
         progress: Progress | None = None,
         resume: str = "",
+        name: str = "",
+        overwrite: bool = False,
     ) -> Iterator[Run]:
         """Record a run around a block: files that the block writes become the run's results if it succeeds.
 
@@ -208,28 +224,42 @@ class Project:
             Checked for cancellation while waiting and while computing digests.
         resume
             Id of an unfinished run to restart under this id; its record is replaced according to the other arguments.
+        name
+            Id of the run; '' for the next id of its kind. An unfinished run of this name is replaced.
+        overwrite
+            True to remove a finished run of this name when the new one starts.
 
         Raises
         ------
         InputError
-            If an input cannot be read, or the run to resume does not exist.
+            If an input cannot be read, the run to resume does not exist, or a finished run of this name exists.
+        ParameterError
+            If the kind or name is invalid.
         StorageError
             If writing fails, or another process, named by the message, did not finish writing within `wait` seconds.
         """
         if not kind or not all(part.isalnum() and part.isascii() for part in kind.split("-")):
             raise ParameterError(f"{kind!r} is not a type of run; use a to z, digits and dashes")
+        if name:
+            check_run_name(name)
         self._refuse_reading_only()
         described = canonical_json(parameters)
         run_id = resume or self._queue(kind, described, version, device)
         lock = FileLock(self.folder / LOCK)
-        folder = self.folder / RESULTS / run_id
-        run = Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text))
+        run = self._new_run(run_id, device)
         try:
             # A process that opens the project holds the lock for a moment only: wait for it in any case.
-            if not lock.acquire(f"run {run_id}", max(wait, _OPENING_SECONDS), progress):
-                self._forget(run_id)
-                raise _busy(self.folder, lock)
+            if not lock.acquire(f"run {name or run_id}", _OPENING_SECONDS, progress):
+                if wait > 0 and progress is not None:
+                    progress.message(f"Waiting: {lock.holder()} is writing this project", PASSING)
+                if not lock.acquire(f"run {name or run_id}", wait, progress):
+                    self._forget(run_id)
+                    raise _busy(self.folder, lock)
             self._sweep(but="" if resume else run_id)
+            if name and not resume:
+                self._rename_queued(run_id, name, overwrite=overwrite)
+                run_id, run = name, self._new_run(name, device)
+            folder = run.folder
             if resume:
                 self._begin_again(run_id, kind, described, version, device)
             else:
@@ -239,6 +269,9 @@ class Project:
             with storage_errors(folder):
                 make_folder(folder.parent)
                 with pinned_folder(folder.parent) as results:
+                    if name and not resume:
+                        with contextlib.suppress(FileNotFoundError):
+                            (results / run_id).rmdir()
                     (results / run_id).mkdir(exist_ok=bool(resume))
             yield run
             self._register(run)
@@ -631,9 +664,36 @@ class Project:
                 "VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?)",
                 (kind, parameters, version, device, _now(), process.host, process.pid, process.started),
             ).lastrowid
-            run_id = f"{kind}-{number:04d}"
+            assert number is not None
+            run_id = _free_id(connection, kind, number)
             connection.execute("UPDATE runs SET id = ? WHERE number = ?", (run_id, number))
         return run_id
+
+    def _new_run(self, run_id: str, device: str) -> Run:
+        return Run(run_id, self.folder / RESULTS / run_id, device, lambda level, text: self._log(run_id, level, text))
+
+    def _rename_queued(self, run_id: str, name: str, *, overwrite: bool) -> None:
+        """Give the queued run `run_id` its name after removing an earlier run of this name; the caller holds the lock."""
+        with self._database.transaction() as connection:
+            # Folder names on Windows and macOS ignore case.
+            earlier = connection.execute(
+                f"SELECT id, status, {LISTED} AS is_listed FROM runs WHERE id = ? COLLATE NOCASE", (name,)
+            ).fetchone()
+        if earlier is not None:
+            if earlier["id"] != name:
+                self._forget(run_id)
+                raise ParameterError(
+                    f"the project has a run {earlier['id']}; the name {name} must differ in more than upper and lower case"
+                )
+            if earlier["status"] == "done" and earlier["is_listed"] and not overwrite:
+                self._forget(run_id)
+                raise RunExistsError(self.folder, name)
+            self._remove([name])
+        elif entries(self.inside(RESULTS, name)):
+            self._forget(run_id)
+            raise InputError(self.folder, f"{RESULTS}/{name} holds files of no run", remedy="Move them, or choose another name")
+        with self._database.transaction(write=True) as connection:
+            connection.execute("UPDATE runs SET id = ? WHERE id = ? AND status = 'queued'", (name, run_id))
 
     def _start(self, run_id: str) -> None:
         with self._database.transaction(write=True) as connection:
@@ -764,6 +824,58 @@ class Project:
         with contextlib.suppress(StorageError):  # full disk: try again at the next opening
             for run_id in pending:
                 publish(self.folder, run_id)
+
+
+@contextmanager
+def removed_if_unused(folder: Path | None) -> Iterator[None]:
+    """Remove the project in `folder` if the block creates it and fails, unless the project has a finished or resumable run.
+
+    Does nothing without a folder. Files of the user in the folder, and a folder that existed before, remain.
+    """
+    is_new = folder is not None and not is_project(folder)
+    was_folder = folder is not None and folder.is_dir()
+    try:
+        yield
+    except BaseException:
+        if is_new and folder is not None and is_project(folder):
+            with contextlib.suppress(InputError, StorageError, OSError):
+                _remove_unused(folder)
+                if not was_folder:
+                    folder.rmdir()
+        raise
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the files of a project without finished, active or resumable runs."""
+    project, lock = Project.open(folder), FileLock(folder / LOCK)
+    if project.read_only or not lock.acquire("removing the project"):
+        return
+    try:
+        if any(run.status in ("done", "queued", "running") for run in project.runs()) or project.resumable():
+            return
+        with pinned_folder(folder) as pinned:
+            for name in OWN_NAMES:
+                path = inside(pinned, name)
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+    finally:
+        lock.release()
+
+
+def _is_prepared(entry: Path) -> bool:
+    """Return True for an empty folder of results, with empty folders at most: workflow managers create those of their outputs."""
+    if entry.name not in (RESULTS, EXPORTS) or entry.is_symlink() or not entry.is_dir():
+        return False
+    return not any(files or any(Path(parent, name).is_symlink() for name in folders) for parent, folders, files in os.walk(entry))
+
+
+def _free_id(connection: sqlite3.Connection, kind: str, number: int) -> str:
+    """Return the id of the run `number`, or the next one that is not the name of a run."""
+    while connection.execute("SELECT 1 FROM runs WHERE id = ?", (f"{kind}-{number:04d}",)).fetchone():
+        number += 1
+    return f"{kind}-{number:04d}"
 
 
 def _busy(folder: Path, lock: FileLock) -> StorageError:

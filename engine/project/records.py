@@ -89,6 +89,12 @@ class RunRecord:
     finished: datetime | None
     message: str
 
+    @property
+    def label(self) -> str:
+        """Number of a numbered run, such as ``2`` for ``identify-0002``; otherwise its name."""
+        number = self.id.removeprefix(f"{self.kind}-")
+        return str(int(number)) if number != self.id and number.isdecimal() and number.isascii() else self.id
+
 
 @dataclass(frozen=True)
 class ResultRecord:

@@ -169,10 +169,9 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
 def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
     """Return the title of a run, such as ``2 · BSA1 · low-resolution · 40 PSMs``."""
     preset = nearest_preset(search, run.parameters)
-    number = str(int(run.id.rpartition("-")[2]))
     result = run.message.split(",")[0].split(" at ")[0] if run.status == "done" else run.status
     kind = "" if search is None else search.name
-    return " · ".join(part[:_MAXIMUM_NAME] for part in (number, _searched(project, run), preset.name or kind, result) if part)
+    return " · ".join(part[:_MAXIMUM_NAME] for part in (run.label, _searched(project, run), preset.name or kind, result) if part)
 
 
 def _searched(project: Project, run: RunRecord) -> str:

@@ -48,7 +48,7 @@ ELSEWHERE = {
     "resume",  # the output of the resumed search
     "cost-model",  # one file name; it measures a GPU
 }
-PARTS = {"progress", "stages", "pass", "cached"}
+PARTS = {"progress", "stages", "pass", "cached", "skipped"}
 
 
 @pytest.fixture(scope="module")

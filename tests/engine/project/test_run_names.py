@@ -1,0 +1,181 @@
+"""Runs are named by the user: names are paths, and a finished run of a name is replaced only on request."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from proteoscope.engine.errors import InputError, ParameterError, RunExistsError, StorageError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project, is_project
+from proteoscope.engine.project.project import removed_if_unused
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.create_or_open(tmp_path / "project")
+
+
+def do_run(project: Project, name: str = "", value: int = 1, **options: bool) -> str:
+    with project.run("identify", {"fdr": 0.01}, name=name, **options) as run:
+        run.write_table("psms", pa.table({"value": [value]}))
+    return run.id
+
+
+def value_of(project: Project, run: str) -> int:
+    return int(pq.read_table(project.folder / "results" / run / "psms.parquet")["value"][0].as_py())
+
+
+def test_run_name_is_the_id_and_the_folder(project: Project) -> None:
+    assert do_run(project, "sample_7.replicate-2") == "sample_7.replicate-2"
+    assert [(run.id, run.kind, run.label) for run in project.runs()] == [("sample_7.replicate-2", "identify", "sample_7.replicate-2")]
+    assert value_of(project, "sample_7.replicate-2") == 1
+
+
+def test_number_of_a_run_skips_names_that_look_like_it(project: Project) -> None:
+    do_run(project, "identify-0002")
+    assert do_run(project) == "identify-0003"
+    assert [run.label for run in project.runs()] == ["2", "3"]
+
+
+def test_finished_run_is_refused_and_replaced_on_request(project: Project) -> None:
+    do_run(project, "a")
+    with pytest.raises(RunExistsError, match=r"holds a finished run a\. --overwrite replaces it, --skip-existing keeps it"):
+        do_run(project, "a", 2)
+    assert value_of(project, "a") == 1 and len(project.runs()) == 1
+    do_run(project, "a", 2, overwrite=True)
+    assert value_of(project, "a") == 2 and len(project.runs()) == 1
+
+
+def test_unfinished_run_is_replaced(project: Project) -> None:
+    with pytest.raises(ZeroDivisionError), project.run("identify", {}, name="a"):
+        _ = 1 / 0
+    assert [run.status for run in project.runs()] == ["failed"]
+    do_run(project, "a", 3)
+    assert [(run.id, run.status) for run in project.runs()] == [("a", "done")] and value_of(project, "a") == 3
+
+
+def test_names_that_differ_in_case_are_refused(project: Project) -> None:
+    do_run(project, "Sample")
+    with pytest.raises(ParameterError, match="must differ in more than upper and lower case"):
+        do_run(project, "sample", overwrite=True)
+    assert [(run.id, run.status) for run in project.runs()] == [("Sample", "done")]
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".a", "-a", "a.", "a b", "é", "a\n", "con", "LPT1.x", "a" * 101, "a\\b", "a:b", "a*"])
+def test_names_that_are_no_folder_everywhere_are_refused(project: Project, name: str) -> None:
+    with pytest.raises(ParameterError, match="cannot name a run"):
+        do_run(project, name)
+    assert not project.runs()
+
+
+def test_second_writer_is_refused_or_waits_by_choice(project: Project) -> None:
+    started, ended, messages = threading.Event(), threading.Event(), list[str]()
+
+    def write() -> None:
+        with project.run("identify", {}, name="first") as run:
+            run.write_table("psms", pa.table({"value": [1]}))
+            started.set()
+            ended.wait(30)
+
+    def end(text: str) -> None:
+        messages.append(text)
+        ended.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert started.wait(30)
+    try:
+        with pytest.raises(StorageError, match="is writing this project"):
+            do_run(project, "second")
+        progress = Progress(lambda event: end(event.message) if event.message else None)
+        with project.run("identify", {}, name="second", wait=60.0, progress=progress) as run:
+            run.write_table("psms", pa.table({"value": [2]}))
+    finally:
+        ended.set()
+        writer.join()
+    assert len(messages) == 1 and "run first" in messages[0]
+    assert [(run.id, run.status) for run in project.runs()] == [("first", "done"), ("second", "done")]
+
+
+def test_waiting_ends_with_a_cancel(project: Project) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with project.run("identify", {}, name="first"):
+            started.set()
+            ended.wait(30)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert started.wait(30)
+    progress = Progress(lambda event: progress.cancel())
+    try:
+        with pytest.raises(Cancelled), project.run("identify", {}, name="second", wait=float("inf"), progress=progress):
+            pass
+    finally:
+        ended.set()
+        writer.join()
+    assert [run.id for run in project.runs() if run.status == "done"] == ["first"]
+
+
+def test_new_project_of_a_failed_run_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    with pytest.raises(ZeroDivisionError), removed_if_unused(folder), Project.create_or_open(folder).run("identify", {}):
+        _ = 1 / 0
+    assert not folder.exists()
+
+
+def test_files_of_the_user_and_finished_runs_remain_after_a_failed_run(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with pytest.raises(ZeroDivisionError), removed_if_unused(folder), Project.create_or_open(folder).run("identify", {}):
+        (folder / "notes.txt").write_text("mine")
+        _ = 1 / 0
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    (folder / "notes.txt").unlink()
+    with pytest.raises(ZeroDivisionError), removed_if_unused(folder):
+        do_run(Project.create_or_open(folder), "a")
+        _ = 1 / 0
+    assert is_project(folder) and value_of(Project.open(folder), "a") == 1
+    with pytest.raises(ZeroDivisionError), removed_if_unused(folder), Project.create_or_open(folder).run("identify", {}):
+        _ = 1 / 0
+    assert value_of(Project.open(folder), "a") == 1
+
+
+def test_empty_folders_of_expected_results_are_used(tmp_path: Path) -> None:
+    for name in ("exports", "results/a"):
+        (tmp_path / "project" / name).mkdir(parents=True)
+    project = Project.create_or_open(tmp_path / "project")
+    do_run(project, "a")
+    assert value_of(project, "a") == 1
+
+
+@pytest.mark.parametrize("name", ["results/a/mine.txt", "exports/mine.txt", "other/"])
+def test_folders_with_other_files_are_no_new_project(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "project" / name
+    path.parent.mkdir(parents=True)
+    path.mkdir() if name.endswith("/") else path.write_text("mine")
+    with pytest.raises(InputError, match="with other things in it"):
+        Project.create_or_open(tmp_path / "project")
+    assert path.exists()
+
+
+def test_links_in_folders_of_results_are_no_new_project(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "project" / "results").mkdir(parents=True)
+    (tmp_path / "project" / "results" / "a").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    with pytest.raises(InputError, match="with other things in it"):
+        Project.create_or_open(tmp_path / "project")
+
+
+def test_files_of_no_run_are_not_overwritten_by_a_named_run(project: Project) -> None:
+    (project.folder / "results" / "a").mkdir(parents=True)
+    (project.folder / "results" / "a" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="results/a holds files of no run"):
+        do_run(project, "a", overwrite=True)
+    assert (project.folder / "results" / "a" / "mine.txt").read_text() == "mine" and not project.runs()
