@@ -49,6 +49,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "projects",
         "gpu",
         "cluster",
+        "pipelines",
         "from_python",
         "troubleshooting",
     ),
