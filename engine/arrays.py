@@ -1,4 +1,4 @@
-"""Functions for consecutive segments in a flat array, delimited by n + 1 offsets (CSR), and texts stored in this way."""
+"""Functions for consecutive segments of a flat array, delimited by n + 1 offsets (CSR), and texts stored as such segments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BATCH_VALUES = 1 << 22
 
 
 def run_offsets(lengths: NDArray) -> NDArray[np.int64]:
-    """Return the CSR offsets of consecutive segments.
+    """Return the offsets (CSR) of consecutive segments with the given lengths.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def run_offsets(lengths: NDArray) -> NDArray[np.int64]:
 
 
 def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the CSR offsets and the concatenated indices of the ranges ``starts[i]:stops[i]``.
+    """Return the ranges ``starts[i]:stops[i]`` as offsets (CSR) and the concatenated indices.
 
     >>> [array.tolist() for array in ranges(np.array([7, 1]), np.array([9, 2]))]
     [[0, 2, 3], [7, 8, 1]]
@@ -49,7 +49,7 @@ def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDA
 
 
 def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
-    """Return the values and CSR offsets of the segments `order`, which may omit or repeat segments.
+    """Return the segments with the indices `order`, as values and offsets (CSR); `order` may omit or repeat segments.
 
     >>> [array.tolist() for array in take_runs(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
     [[3, 1, 2], [0, 1, 3]]
@@ -65,7 +65,7 @@ def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int
 
 
 def batch_runs(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
-    """Group consecutive CSR segments into batches of about `size` values; a longer segment is a separate batch.
+    """Group consecutive segments into batches of about `size` values; a longer segment forms a separate batch.
 
     Parameters
     ----------
@@ -114,14 +114,14 @@ class Texts:
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> Texts:
-        """Return the given strings as texts."""
+        """Return strings in the form of `Texts`."""
         encoded = list(map(str.encode, strings))
         offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     @classmethod
     def from_arrow(cls, column: pa.StringArray) -> Texts:
-        """Return an Arrow column without nulls as texts, without copying it."""
+        """Return an Arrow column without nulls in the form of `Texts`, without copying it."""
         _, offsets, content = column.buffers()
         characters = np.frombuffer(content, np.uint8) if content is not None else np.empty(0, np.uint8)
         return cls(characters, np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64))
@@ -130,13 +130,13 @@ class Texts:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice) -> Texts:
-        """Return consecutive texts, without copying."""
+        """Return a slice of consecutive texts, without copying."""
         first, last, _ = rows.indices(len(self))
         return Texts(self.characters, self.offsets[first : max(first, last) + 1])
 
     @property
     def used(self) -> NDArray[np.uint8]:
-        """UTF-8 bytes of these texts only; after slicing, `characters` has those of all."""
+        """UTF-8 bytes of these texts only; after slicing, `characters` contains those of all texts."""
         return self.characters[self.offsets[0] : self.offsets[-1]]
 
     def take(self, order: NDArray[np.int64]) -> Texts:
@@ -160,8 +160,9 @@ class Texts:
 def read_only(array: NDArray) -> NDArray:
     """Return a read-only view of an array.
 
-    Kernels are compiled separately for writable and read-only arrays, such as memory-mapped ones: passing all arrays as read-only avoids
-    a second compilation.
+    Kernels are compiled separately for writable arrays and for read-only ones, such as memory-mapped arrays. Passing all arrays as
+    read-only
+    avoids a second compilation.
     """
     view = array.view()
     view.setflags(write=False)

@@ -25,17 +25,17 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     devices : sequence of Device
         Devices to measure; unusable ones are skipped.
     progress : Progress
-        Shows what is being measured, and receives a warning for each device that could not be measured.
+        Progress that shows what is being measured, and a warning for each device that could not be measured.
 
     Returns
     -------
     int
-        Number of devices measured.
+        Number of devices that were measured.
 
     Raises
     ------
     Cancelled
-        If the user cancels; the devices measured until then remain stored.
+        If the user cancels; calibrations of devices measured before remain stored.
     """
     threads, n = available_threads(), 0
     for device in [device for device in devices if device.usable]:

@@ -1,4 +1,4 @@
-"""Signals by which users and systems end a program: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (the terminal was closed)."""
+"""Signals with which users and systems end a program: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (the terminal was closed)."""
 
 import signal
 
@@ -10,7 +10,7 @@ END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIG
 def heeded_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that should end this process.
 
-    `nohup` starts programs with SIGHUP ignored, and it remains ignored here. Shell scripts start background programs with SIGINT ignored;
-    SIGINT is nevertheless handled here, since it is only sent to such a program on purpose.
+    `nohup` starts programs that ignore SIGHUP, and this program continues to ignore it. Shell scripts start background programs that ignore
+        SIGINT; this program handles it nevertheless, since it is sent to such a program only on purpose.
     """
     return tuple(number for number in END_SIGNALS if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN)

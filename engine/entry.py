@@ -1,6 +1,6 @@
 """Classes that describe a search for the command line, the window, presets and exports.
 
-A search's entry consists of such descriptions. It loads fast: computing modules are imported only when the search runs.
+The description of a search is called its entry. It loads fast, since computing modules are imported only when the search runs.
 """
 
 from __future__ import annotations
@@ -60,19 +60,20 @@ WriteExport: TypeAlias = "Callable[[Project, ExportRequest, Progress], list[Path
 """Function that writes the results of a finished run in a format and returns the paths of the files."""
 
 WorkloadEstimator: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
-"""Callable that imports and returns a function, which takes a request and returns its `proteoscope.engine.estimates.Expectation`."""
+"""Function that imports and returns an estimator, which returns the `proteoscope.engine.estimates.Expectation` of a request."""
 
 WORKLOAD_ESTIMATORS: dict[str, WorkloadEstimator] = {}
-"""Workload estimator of each kind of search; entries register theirs here."""
+"""Estimator of workloads for each kind of search; the entries of the searches add theirs."""
 
 FileContent = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
-"""Content of an input: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines,
-spectral libraries, a database of structures, or the folder of a project."""
+"""Content of an input: spectra in any format, sequences, structures (also a folder or a list of structures), results of other programs,
+spectral libraries, a database of structures, or the folder of a project.
+"""
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a search: one or more files of the same role.
+    """Input of a search: one or more files with the same role.
 
     Attributes
     ----------
@@ -134,7 +135,7 @@ class Input:
 
     @property
     def contents(self) -> tuple[FileContent, ...]:
-        """Accepted contents of files."""
+        """Accepted contents of the input's files."""
         return (self.content,) if self.also is None else (self.content, self.also)
 
 
@@ -168,7 +169,7 @@ IDENTIFICATION_TABLES = {"modified": frozenset(("psms", "proteins", "spectra")),
 
 @dataclass(frozen=True)
 class Option:
-    """Option of a search that is not one of its parameters, such as ``--strict``.
+    """Option of a search that does not belong to its parameters, such as ``--strict``.
 
     Attributes
     ----------
@@ -234,7 +235,7 @@ STRICT_OPTION = Option(
 
 @dataclass(frozen=True)
 class Export:
-    """A format in which the results of a run can be written.
+    """Format in which the results of a run can be written.
 
     Attributes
     ----------
@@ -293,7 +294,7 @@ class Export:
 
 
 class Command(NamedTuple):
-    """An additional sub-command of a search.
+    """Additional sub-command of a search.
 
     Attributes
     ----------
@@ -317,24 +318,24 @@ class Command(NamedTuple):
 
     @property
     def model(self) -> type[SearchParameters]:
-        """Parameter model of the sub-command, which must have one."""
+        """Class of the parameters of the sub-command, which must have parameters."""
         assert self.parameters is not None
         return self.parameters()
 
 
 class CachedIndexKind(NamedTuple):
-    """A kind of index in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and its title."""
+    """Kind of index in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and its title."""
 
     name: str
     title: str
 
 
 SampleData = Literal["measured", "simulated"]
-"""Sample data of a demo: measured runs of albumin and other shipped files, or the simulated TMT run with two conditions."""
+"""Sample data of a demo: measured runs of albumin and other sample files, or the simulated TMT run with two conditions."""
 
 
 class Demo(NamedTuple):
-    """A demonstration of a search on shipped sample files.
+    """Demonstration of a search on sample files delivered with the program.
 
     Attributes
     ----------
@@ -358,18 +359,18 @@ class Demo(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, list[Path]]:
-        """Paths of the sample files, by the name of the input."""
+        """Paths of the sample files by the name of the search's input."""
         return {name: [resources.path("samples", file) for file in files] for name, files in self.samples.items()}
 
     @property
     def option_files(self) -> dict[str, Path]:
-        """Paths of the sample files, by the name of the option."""
+        """Paths of the sample files by the name of the search's option."""
         return {name: resources.path("samples", file) for name, file in self.options.items()}
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A request to run a search, from the command line, the window or a script, passed unchanged to the search's `search.py`.
+    """Request to run a search, from the command line, the window or a script, passed unchanged to the module ``search`` of that search.
 
     Attributes
     ----------
@@ -464,7 +465,7 @@ class SearchRequest:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """A request to export results of a finished run: the run, the format, the destination and options.
+    """Request to export results of a finished run: the run, the format, the destination and options.
 
     `spreadsheet_safe`: for ``tsv``, True to begin texts that a spreadsheet would read as formulas with an apostrophe.
     `query`: for searches with queries, the name of the query whose hits are written; '' for all.
@@ -492,10 +493,10 @@ class Fitting(Protocol):
     """Interface of a module or object that knows which preset suits the sequences given to a search."""
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str]) -> str:
-        """Return the name of the preset that suits the inputs, or ''; `given` are the names of parameters set by the user."""
+        """Return the name of the preset that suits the inputs, or '' if none does; `given` are the names of parameters set by the user."""
 
     def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-        """Return the reason why the inputs and settings are incompatible, or ''."""
+        """Return the reason why the inputs and settings do not fit together, or '' if they do."""
 
 
 @dataclass(frozen=True)
@@ -641,7 +642,7 @@ class Search:
 
     @property
     def model(self) -> type[SearchParameters]:
-        """Parameter model of the search, loaded on first use."""
+        """Class of the parameters of the search, loaded on first use."""
         return self.parameters()
 
     def parameters_of(self, preset: str = "") -> SearchParameters:
@@ -660,7 +661,7 @@ class Search:
             raise ParameterError(f"preset {preset}: {error}") from None
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-        """Return the preset that suits the inputs and options, or ''; `given` are the names of parameters set by the user."""
+        """Return the preset that suits the inputs and options, or '' if none does; `given` are the names of parameters set by the user."""
         suited = self.fitting().suited_preset(contents, options, given) if self.fitting is not None else ""
         return suited or self.preset
 
@@ -673,11 +674,11 @@ class Search:
         return self.suited_preset({name: content for name, content in result.items() if content is not None}, options, given)
 
     def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-        """Return the reason why inputs and settings are incompatible, for display in a form, or ''."""
+        """Return the reason why inputs and settings do not fit together, for display in a form, or '' if they do."""
         return self.fitting().input_conflict(contents, options, parameters) if self.fitting is not None else ""
 
     def advice(self, contents: Sequence[SpectraContent], parameters: SearchParameters) -> PresetAdvice | None:
-        """Return advice about a preset that suits files of spectra better than the parameters, or None."""
+        """Return advice about a preset that suits spectrum files better than the parameters, or None if there is none."""
         return self.advising()(self.kind, contents, parameters) if self.advising is not None and contents else None
 
     def methods_of(self, facts: RunFacts) -> Methods | None:
@@ -689,7 +690,7 @@ class Search:
         return self.pages()(project, run_id, folder, progress) if self.pages is not None else []
 
     def write_report(self, summary: Summary, folder: Path | None, formats: Mapping[str, str], progress: Progress) -> None:
-        """Write exports and pages of a finished run into a folder; does nothing without a folder or a recorded run.
+        """Write exports and pages of a finished run into a folder; do nothing without a folder or a recorded run.
 
         Parameters
         ----------
@@ -736,11 +737,11 @@ class Search:
         return result
 
     def exported_as(self, name: str) -> Export | None:
-        """Return the export format with this name, or None."""
+        """Return the export format with this name, or None if there is none."""
         return next((export for export in self.exports if export.name == name), None)
 
     def recorded_parameters(self, project: Project, run: RunRecord) -> dict[str, Any]:
-        """Return those recorded parameters of a run that this search has, after validation, since the record may be damaged or forged.
+        """Return those recorded parameters of a run that this search has, checked, since the record may be damaged or forged.
 
         Raises
         ------
@@ -757,7 +758,7 @@ class Search:
     def export(self, project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
         """Write the results of a finished run in one of `exports`; return the paths of the files.
 
-        Each file appears whole or not at all.
+        A file appears under its name only when it is complete.
 
         Raises
         ------
@@ -794,7 +795,7 @@ def identifying_kinds() -> frozenset[str]:
 
 
 def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
-    """Return the recorded parameters of a run of any search; see `Search.recorded_parameters`.
+    """Return the recorded parameters of a run of any search, checked; see `Search.recorded_parameters`.
 
     Raises
     ------
@@ -808,6 +809,6 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
 
 
 def find_result_table(kind: str, name: str) -> Table:
-    """Return the result table `name` of the search `kind`; callers need not import that search."""
+    """Return the result table `name` of the search `kind`; the caller need not import that search."""
     search = next(search for search in engine.searches.SEARCHES if search.kind == kind)
     return next(table for table in search.result_tables if table.name == name)

@@ -1,4 +1,4 @@
-"""Errors that a user can correct: each message gives the place of the problem, its reason and a remedy."""
+"""Errors that a user can correct: each message names the location of the problem, its reason and a remedy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ _SHOWN_CHARACTERS = 100
 
 
 class ProteoscopeError(Exception):
-    """Base of errors that the user can correct. The command line prints one line and exits with 2; the window shows a dialog."""
+    """Exception: base class of errors that the user can correct.
+
+    The command line prints the message on one line and exits with code 2; the window shows it in a dialog.
+    """
 
 
 class InputError(ProteoscopeError):
-    """Error about a file that cannot be used.
+    """Exception: a file cannot be used.
 
     Parameters
     ----------
@@ -23,7 +26,7 @@ class InputError(ProteoscopeError):
     reason : str
         Description of the problem, as a predicate or sentence without a full stop.
     place : str
-        Position in the file, such as ``line 12``, ``spectrum scan=4`` or ``byte 4096``; '' for the file as a whole.
+        Position in the file, such as ``line 12``, ``spectrum scan=4`` or ``byte 4096``; '' if the problem concerns the whole file.
     remedy : str
         What the user can do, as a sentence without a full stop; it may end with a question mark.
     """
@@ -67,18 +70,18 @@ class RunExistsError(InputError):
 
 
 class ParameterError(ProteoscopeError):
-    """Error about an invalid parameter; the message names the parameter, its value and the allowed values."""
+    """Exception: a parameter is invalid; the message names the parameter, its value and the allowed values."""
 
 
 class StorageError(ProteoscopeError):
-    """Error about a failed write: the disk is full, read-only or unavailable. Finished results are not affected."""
+    """Exception: writing failed, since the disk is full, read-only or unavailable. Finished results are not affected."""
 
 
 class WorkersError(ProteoscopeError):
-    """Error about worker processes that are unavailable or have failed; the message gives the reason and a remedy."""
+    """Exception: worker processes are unavailable or have failed; the message gives the reason and a remedy."""
 
 
 def shortened(text: str, limit: int = _SHOWN_CHARACTERS) -> str:
-    """Return a text of a file or user in a form for messages: on one line and at most `limit` characters long."""
+    """Return a text from a file or a user in a form for messages: on one line, with at most `limit` characters."""
     text = " ".join(text[: limit + 1].splitlines())
     return text if len(text) <= limit else f"{text[:limit]}..."

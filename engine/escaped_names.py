@@ -1,7 +1,7 @@
-"""Percent-encoding of characters in names from files that an output format does not allow, as in URLs and GFF3.
+"""Percent-encoding, as in URLs and GFF3, of those characters in names that an output format does not allow.
 
-Readers escape the characters that no table, line or terminal can represent, so that a name is the same wherever it is shown or written.
-Writers of more restricted formats escape further characters and warn.
+Readers escape the characters that cannot be represented in tables, lines of text or terminals, so that a name is the same wherever it is
+shown or written. Writers of more restricted formats escape further characters and warn the user.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = [
 ]
 
 ESCAPES = "written as percent signs with hexadecimal digits"
-"""Phrase that describes escaped characters in messages."""
+"""Phrase for messages that describes escaped characters."""
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
-"""Control characters, line separators, surrogates (halves of characters), and other characters that XML does not allow."""
+"""Pattern of control characters, line separators, surrogates (halves of characters), and other characters that XML does not allow."""
 _UNPRINTABLE_OF_ARROW = r"[\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}\x{fffe}\x{ffff}]"
-"""The same pattern in the syntax of Arrow, whose strings cannot contain surrogates."""
+"""Pattern `_UNPRINTABLE` in the syntax of Arrow, whose strings cannot contain surrogates."""
 _IS_SUSPECT = np.zeros(256, np.bool_)
-"""True for each byte value with which the UTF-8 form of an unprintable character begins."""
+"""True for each byte with which an unprintable character can begin in UTF-8, shape (256,)."""
 _IS_SUSPECT[: ord(" ")] = True
 _IS_SUSPECT[[0x7F, 0xC2, 0xE2, 0xEF]] = True
 _IS_CONTROL = np.arange(256) < ord(" ")
@@ -47,7 +47,7 @@ def _percent_encoded(text: str) -> str:
 
 
 def escape_unprintable(name: str) -> str:
-    r"""Return a name with those characters escaped that no table, line or terminal can represent.
+    r"""Return a name in which the characters are escaped that cannot be represented in tables, lines of text or terminals.
 
     >>> escape_unprintable("a\x1b[31m\u2028é"), escape_unprintable("%1B")
     ('a%1B[31m%E2%80%A8é', '%1B')
@@ -56,7 +56,7 @@ def escape_unprintable(name: str) -> str:
 
 
 def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
-    r"""Apply `escape_unprintable` to names; return the names (the same object if none changed) and the number of changed ones.
+    r"""Apply `escape_unprintable` to names; return the names (the same object if all are unchanged) and the number of changed names.
 
     >>> escape_names(["a", "b\tc"])
     (['a', 'b%09c'], 1)
@@ -77,7 +77,7 @@ def escape_column(names: pa.StringArray) -> tuple[pa.StringArray, int]:
 
 
 def escape_unprintable_texts(names: Texts) -> tuple[Texts, int]:
-    """Apply `escape_unprintable` to texts; return the texts and the number of changed ones."""
+    """Apply `escape_unprintable` to texts; return the texts and the number of changed texts."""
     if not _IS_SUSPECT[names.used].any():
         return names, 0
     strings = names.strings()
@@ -86,23 +86,23 @@ def escape_unprintable_texts(names: Texts) -> tuple[Texts, int]:
 
 
 def warn_escaped_names(progress: Progress, path: str | Path, n: int) -> None:
-    """Report a warning that `n` names of a file were escaped, if `n` is not 0."""
+    """Report a warning that `n` names in a file were escaped; do nothing if `n` is 0."""
     if n:
         names = "1 name holds" if n == 1 else f"{n:,} names hold"
         progress.message(f"{path}: {names} characters that cannot be printed; they are {ESCAPES}, such as %1B", "warning")
 
 
 class NameCharacters:
-    """Characters that a format allows in names, and escaping of all others.
+    """Characters that a format allows in names, with methods that escape all others.
 
     Different names remain different: a percent sign in a name is escaped if it could be read as an escape.
 
     Parameters
     ----------
     allowed : bytes
-        Allowed bytes of the UTF-8 form.
+        Bytes that are allowed in names.
     not_first : bytes
-        Allowed characters that may not begin a name.
+        Allowed bytes that may not be the first of a name.
     """
 
     def __init__(self, allowed: bytes, not_first: bytes = b"") -> None:
@@ -120,7 +120,7 @@ class NameCharacters:
         return re.compile(b"%(?=" + codes + b")|[" + refused + b"]|\\A[" + first + b"]")
 
     def escape(self, name: str) -> str:
-        """Return a name with all characters escaped that the format does not allow.
+        """Return a name in which the characters that the format does not allow are escaped.
 
         >>> NameCharacters(b"ab%0123456789", not_first=b"b").escape("béb%61%40")
         '%62%C3%A9b%61%2540'
@@ -128,7 +128,7 @@ class NameCharacters:
         return self._pattern.sub(lambda match: b"".join(b"%%%02X" % byte for byte in match.group()), name.encode()).decode()
 
     def escape_texts(self, names: Texts) -> tuple[Texts, NDArray[np.bool_]]:
-        """Return names with all characters escaped that the format does not allow, and a mask of the changed names, shape (n,).
+        """Return names with the characters escaped that the format does not allow, and True for each changed name, shape (n,).
 
         >>> NameCharacters(b"ab").escape_texts(Texts.from_strings(["ab", "", "a b"]))[0].strings()
         ['ab', '', 'a%20b']

@@ -53,9 +53,9 @@ _WITHOUT_SECONDS = 0.02  # of work on the host outside kernels, if it could not 
 
 
 class ExpectedWork(NamedTuple):
-    """Expected work of one workload type: its size for a GPU or the CPU (None), and the bytes that a GPU holds simultaneously.
+    """Expected work of one type of workload: size on a GPU, size on the CPU (None if unknown), and bytes that a GPU holds at once.
 
-    By default, these are all bytes that are transferred to and from the GPU.
+    The default for these bytes is the number of all bytes that are transferred to and from the GPU.
     """
 
     kind: str
@@ -63,20 +63,20 @@ class ExpectedWork(NamedTuple):
     held_bytes: float | None = None
 
     def gpu_bytes(self, size: WorkSize, gpus: int) -> float:
-        """Return the bytes on each of `gpus` GPUs: the input is copied to all of them, the output is divided."""
+        """Return the bytes on each of `gpus` GPUs: each GPU holds the whole input, and its part of the output."""
         return size.bytes_in + size.bytes_out / gpus if self.held_bytes is None else self.held_bytes
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """Expected work and memory of a request.
+    """Expected work and memory of a search request.
 
     Attributes
     ----------
     works
-        Work on the devices, one per workload type.
+        Work on the devices for each type of workload.
     host
-        Other seconds of each step on one host thread.
+        Seconds of each step that one CPU thread needs outside the workloads, such as for reading files.
     counts
         Counts for display, by name.
     memory_bytes
@@ -149,17 +149,17 @@ class Estimate:
     notes: Sequence[str] = ()
 
     def shares(self) -> dict[str, float]:
-        """Return the fractions of the run time by category."""
+        """Return the fraction of the run time of each category: transfer, kernel, synchronisation, host."""
         whole = self.transfer + self.kernel + self.synchronisation + self.host or 1.0
         return {name: getattr(self, name) / whole for name in ("transfer", "kernel", "synchronisation", "host")}
 
     def record(self) -> dict[str, Any]:
-        """Return the estimate as JSON values."""
+        """Return the estimate as values for JSON."""
         return {**asdict(self), "shares": self.shares()}
 
 
 def expected(search: Search, request: SearchRequest) -> Expectation:
-    """Return the expected work and memory of a request.
+    """Return the expected work and memory of a search request.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _check(path: Path, search_input: Input) -> None:
 
 
 def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
-    """Return the expected workload of a search, or None if it cannot be estimated; the search itself reports errors."""
+    """Return the expected work and memory of a search, or None if they cannot be estimated; the search itself reports errors."""
     try:
         return WORKLOAD_ESTIMATORS[kind]()(request) if kind in WORKLOAD_ESTIMATORS else None
     except (ProteoscopeError, OSError, ValueError, ArithmeticError):
@@ -196,7 +196,7 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 
 
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
-    """Return the estimate of a run on a device or a selection of several. This reads no input and takes a few milliseconds."""
+    """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
     on_devices = _on_devices(expectation.works, [device_numbers for device_numbers, _ in parameters])
     raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
@@ -237,7 +237,7 @@ class _OnDevices(NamedTuple):
 
 
 def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
-    """Return the time and memory of devices that share each workload in proportion to their speeds and end simultaneously."""
+    """Return the time and memory of devices which divide each workload in proportion to their speeds, so that they end simultaneously."""
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
     n_gpus = sum(not parameter.is_processor for parameter in parameters)
     for work in works:
@@ -256,19 +256,19 @@ def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParame
 
 
 def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequence[DeviceParameters], threads: int) -> dict[str, float]:
-    """Return the seconds of each step. All GPUs are opened concurrently while files are read."""
+    """Return the seconds of each step of a run; GPUs are opened while files are read."""
     steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
     steps["score"] += sum(on_devices.seconds.values())
     return steps | {"start": _START_SECONDS + max((parameter.start for parameter in parameters if not parameter.is_processor), default=0.0)}
 
 
 def _speed_up(step: str, threads: int) -> float:
-    """Return the speed-up of a step on the host by `threads` threads; reading and reporting are partly single-threaded."""
+    """Return the factor by which `threads` threads speed up a step on the host; reading and reporting use partly a single thread."""
     return 1.0 + (threads - 1) * {"read": 0.5, "report": 0.3}.get(step, 0.8) if threads < 8 else 1.0 + 7 * 0.5
 
 
 def _split(total: Prediction, seconds: float) -> Prediction:
-    """Return a prediction for a run of `seconds` seconds, divided into the categories of its devices and the host."""
+    """Return a prediction for a run of `seconds` seconds, divided in proportion to the times of devices and host in `total`."""
     devices = total.transfer + total.kernel + total.synchronisation
     scale = min(devices, seconds) / max(1e-12, devices)
     host = max(0.0, seconds - devices)
@@ -276,7 +276,7 @@ def _split(total: Prediction, seconds: float) -> Prediction:
 
 
 def _members(device: Device) -> list[Device]:
-    """Return the individual devices of a selection."""
+    """Return the single devices that a selection of devices contains."""
     if not device.numbers:
         return [device]
     result = [gpu for gpu in gpus() if gpu.numbers and gpu.numbers[0] in device.numbers] or [device]
@@ -284,7 +284,7 @@ def _members(device: Device) -> list[Device]:
 
 
 def _parameters(device: Device, threads: int) -> tuple[DeviceParameters, bool]:
-    """Return the parameters of a device: calibrated on this machine, and True; or from a shipped calibration, and False."""
+    """Return the parameters of a device, calibrated on this machine, and True; or those delivered with the program, and False."""
     stored = stored_calibration(device, threads)
     return (reference_parameters(device, threads), False) if stored is None else (stored, True)
 
@@ -294,12 +294,12 @@ def _device_title(device: Device) -> str:
 
 
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
-    """Return the estimate of a request on its device; with `compares`, also for the CPU alone, or for GPUs that are not used.
+    """Return the estimate of a request on its device; with `compares`, also estimates for the CPU alone and for GPUs that are not used.
 
     Raises
     ------
     InputError, ParameterError
-        See `expected`; also if the device is not usable.
+        See `expected`. Also if the device cannot be used.
     """
     if request.workers:
         parse_workers(request.workers)
@@ -327,10 +327,10 @@ def _with_note(estimated: Estimate, note: str) -> Estimate:
 
 
 def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Callable[[Callable[[], Device]], Device] | None:
-    """Return the rule that chooses the device ``auto`` for `proteoscope.engine.execution.device_lookup.DeviceLookup`.
+    """Return the rule that selects the device for ``auto``, for `proteoscope.engine.execution.device_lookup.DeviceLookup`.
 
-    The rule chooses the CPU if it is expected to finish sooner than a GPU, and does not even detect GPUs if none could be ready in time.
-    Result tables do not depend on the choice. Return None if the request names a device.
+    The rule selects the CPU if it is expected to finish sooner than a GPU, and does not even detect GPUs if no GPU could be ready in time.
+    Result tables do not depend on the selected device. None is returned if the request names a device.
     """
     if request.device != "auto" or request.workers:
         return None
@@ -365,9 +365,10 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
 
 
 def remember_run(estimated: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
-    """Store the predicted and measured seconds of a run's steps.
+    """Store the predicted and the measured seconds of the steps of a run, by which later estimates are corrected.
 
-    The seconds of the run that no step measured count as its start. If steps overlapped, their seconds are scaled down to those of the run.
+    Seconds of the run that do not belong to a measured step count as the start. If steps overlapped, their seconds are scaled down to the
+    duration of the run.
     """
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}

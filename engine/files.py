@@ -1,4 +1,4 @@
-"""Atomic writes of files, and temporary files and folders, which are removed even if the process is killed.
+"""Writing of files that appear only when complete, and temporary files and folders that are removed even after a kill of the process.
 
 A file is written under a temporary name next to its target, flushed to the disk, and renamed over it. Each temporary file or folder has a
 lock file, whose lock the operating system releases when the process ends::
@@ -95,7 +95,7 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 
 @contextmanager
 def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
-    """Convert an OSError in the block into a `StorageError` about `path`.
+    """Convert an OSError in the `with` block into a `StorageError` about `path`.
 
     With `only_disk`, only errors of the disk (full, read-only, defective) are converted: for blocks that also run code of the caller,
     whose other errors are not about `path`.
@@ -112,7 +112,7 @@ def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
 
 
 def is_there(path: Path) -> bool:
-    """Return True if a path exists; False for invalid names, for which `Path.exists` raises an error."""
+    """Return True if a path exists; False also for invalid names, for which `Path.exists` raises an error."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -125,12 +125,12 @@ def nearest_folder(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Return True if `path` has the form of a name for temporary files, folders or their locks."""
+    """Return True if a path has a name that the program gives to temporary files, temporary folders or their locks."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
-    """Open a regular file for reading; refuse pipes (which would block), devices, folders, and links unless `follows_link`.
+    """Open a regular file for reading; reject pipes (which would block), devices, folders and, unless `follows_link`, links.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def read_beginning(path: Path, n: int) -> bytes:
 
 
 def sync_file(path: Path) -> None:
-    """Flush the contents of a file to the disk."""
+    """Write the contents of a file that the system still buffers to the disk."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -178,7 +178,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Flush the entries of a folder to the disk where necessary (Windows does this automatically)."""
+    """Write the entries of a folder that the system still buffers to the disk (Windows does this itself)."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -189,13 +189,13 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """Return a new temporary path in the folder of `path`, without a lock; the caller must remove leftovers of killed processes."""
+    """Return a new temporary path in the folder of `path`, without a lock; the caller removes what killed processes leave there."""
     return path.with_name(f".{_shortened(path.name)}.{secrets.token_hex(_RANDOM_BYTES)}{_SUFFIX}")
 
 
 @contextmanager
 def temporary_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path` for a file or folder, which is removed after the block unless it was renamed.
+    """Yield a temporary path next to `path` for a file or folder, which is removed after the `with` block unless it was renamed.
 
     Use `put_in_place` to rename it to `path`. The folder of `path` is created if it does not exist, and leftovers of killed processes in it
     are removed first. If other users can change this folder, the temporary path is in a private folder, which they cannot read or replace.
@@ -237,7 +237,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield a new folder next to `path` that only this user can read, with a temporary name; it is removed after the block.
+    """Yield a new folder next to `path` that only this user can read, with a temporary name; it is removed after the `with` block.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield a new folder in the temporary folder of the system; it is removed after the block.
+    """Yield a new folder in the temporary folder of the system; it is removed after the `with` block.
 
     Raises
     ------
@@ -303,7 +303,7 @@ _last_sweep: tuple[Path | None, float] = (None, 0.0)
 
 
 def _sweep_if_due(folder: Path) -> None:
-    """Call `remove_leftovers` unless this was just done for this folder, since many files may be written into a large folder."""
+    """Call `remove_leftovers`, unless this was done recently for the same folder, since many files may be written into a large folder."""
     global _last_sweep
     swept, when = _last_sweep
     if swept != folder or time.monotonic() - when > _SECONDS_BETWEEN_SWEEPS:
@@ -312,9 +312,9 @@ def _sweep_if_due(folder: Path) -> None:
 
 
 def _reserve(path: Path) -> tuple[Path, int | None]:
-    """Return a new temporary path next to `path`, and the descriptor of its lock.
+    """Return a new temporary path next to `path`, and the file descriptor of its lock.
 
-    On file systems without locks, there is no descriptor (None), and other processes do not remove the temporary file.
+    On file systems without locks, the descriptor is replaced by None, and other processes do not remove the temporary file.
     """
     while True:
         name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)
@@ -349,7 +349,7 @@ def _lock_path(temporary: Path) -> Path:
 
 
 def _shortened(name: str) -> str:
-    """Return the beginning of a name, cut at a character boundary."""
+    """Return the beginning of a name, cut between characters."""
     return os.fsencode(name)[:_NAME_BYTES].decode("utf-8", "ignore").strip(".") or "_"
 
 
@@ -369,7 +369,7 @@ def _is_lock_name(name: str) -> bool:
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write; the file is renamed to `path` if the block succeeds, and removed otherwise.
+    """Yield a temporary path to write; the file is renamed to `path` if the `with` block succeeds, and removed otherwise.
 
     Use it for code that takes a path and opens the file itself. The folder of `path` is created if missing. If `path` is a link, its
     target is written, unless it belongs to another user. An existing file at `path` is unchanged until the new one is complete.

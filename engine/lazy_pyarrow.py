@@ -1,4 +1,4 @@
-"""PyArrow, loaded when it is first used: many commands never write a table, and importing it takes longer than some of them.
+"""PyArrow, loaded when it is first used: many commands never write a table, and importing PyArrow takes longer than some of them.
 
 `lazy_loader.attach_stub` attaches a package's own submodules only, and `lazy_loader.load` is not safe in several threads before Python
 3.12.3 (https://github.com/python/cpython/issues/114763).
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
 
     class _LazyPyArrow:
-        """Proxy of `pyarrow`, with `pyarrow.compute` and `pyarrow.parquet` as attributes."""
+        """Substitute for the module `pyarrow`, with `pyarrow.compute` and `pyarrow.parquet` as attributes."""
 
         def __getattr__(self, name: str) -> Any:
             module = import_module("pyarrow")

@@ -1,4 +1,4 @@
-"""Exclusive file locks of the operating system, which it releases when the holding process ends in any way."""
+"""Exclusive file locks of the operating system, which are released when the process that holds them ends in any way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 __all__ = ["NO_LINK", "open_locked", "release_locked"]
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Flags of `os.open` that refuse symbolic links and do not wait for pipes."""
+"""Flags of `os.open` that reject symbolic links and do not wait for pipes."""
 
 _held: set[int] = set()
 
@@ -32,7 +32,7 @@ def open_locked(path: Path, *, create: bool = True) -> int | None:
     Returns
     -------
     int or None
-        File descriptor for `release_locked`; None if the lock is held elsewhere.
+        File descriptor for `release_locked`; None if another thread or process holds the lock.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def open_locked(path: Path, *, create: bool = True) -> int | None:
 
 
 def release_locked(descriptor: int, *, empty: bool = False) -> None:
-    """Release a lock; does nothing in a forked child process, which does not have the lock.
+    """Release a lock; do nothing in a forked child process, which does not hold it.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock_descriptor(descriptor: int) -> None:
-        """Lock one byte far beyond the text of the file, since Windows does not allow locked bytes to be read."""
+        """Lock one byte far beyond the text of the file, since other processes cannot read locked bytes on Windows."""
         os.lseek(descriptor, 1 << 30, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -90,12 +90,12 @@ else:
     import fcntl
 
     def _lock_descriptor(descriptor: int) -> None:
-        """Lock the file as a whole. The lock belongs to the open file, so that two threads exclude each other too."""
+        """Lock the whole file. The lock belongs to the open file, so that two threads exclude each other too."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _forget_after_fork() -> None:
-    """Close the inherited descriptors in a forked child, which would hold the locks after the parent has ended."""
+    """Close inherited descriptors in a forked child process, which would otherwise hold the locks after the parent process has ended."""
     for descriptor in _held:
         os.close(descriptor)
     _held.clear()

@@ -31,11 +31,11 @@ MINIMUM_FONT = 6.0
 """Minimum font size in points; smaller text is not readable in print."""
 _POINTS_PER_MM = 72 / 25.4
 _LEAST_HEIGHT, _MOST_HEIGHT = 0.75, 1.25
-"""Limits of a figure's height relative to its default height; a narrow figure would otherwise be too low for its text."""
+"""Limits of a figure's height relative to its default height; otherwise a narrow figure would be too low for its text."""
 
 
 class PageSize(NamedTuple):
-    """A preset width of figures in `millimetres`; None means the default width of each figure."""
+    """Width setting of figures in `millimetres`; None for the default width of each figure."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ ONE_COLUMN = PageSize("one-column", "One column, 85 mm", 85.0)
 TWO_COLUMNS = PageSize("two-columns", "Two columns, 178 mm", 178.0)
 OWN_WIDTH = PageSize("own", "Width of the figure", None)
 PAGE_SIZES = (ONE_COLUMN, TWO_COLUMNS, OWN_WIDTH)
-"""Width presets of the window and of the command line."""
+"""Width settings that the window and the command line offer."""
 
 FIGURE_TYPES = ("svg", "pdf", "png")
 
@@ -69,7 +69,7 @@ FIGURE_FORMAT = FigureFormat()
 
 
 def page_size(name: str) -> PageSize:
-    """Return a width preset by its name.
+    """Return the width setting with this name.
 
     >>> page_size("two-columns").millimetres
     178.0
@@ -78,7 +78,7 @@ def page_size(name: str) -> PageSize:
 
 
 def laid_out_size(page: tuple[float, float], width: float | None) -> tuple[float, float]:
-    """Return the width and height in points of a figure laid out for a width in points (None: its default width).
+    """Return the width and height in points of a figure laid out for a width in points, or for its default width if None.
 
     `page` is the default width and height in points. The height changes with the width, within limits.
 

@@ -1,7 +1,7 @@
-"""Parameters of searches: the base class of each search's `Parameters`, from which the command line, forms and presets are derived.
+"""Parameters of searches: base class of each search's parameters, from which the command line, forms and presets are derived.
 
 A parameter is a field of a frozen pydantic model. It is declared with `parameter`, which takes its title, unit, bounds, default, group and
-a short help text. It is defined only there, and everything else is derived from this definition.
+a short help text.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ _PLAIN = {
     "bool_parsing": "is neither true nor false",
     "bool_type": "is neither true nor false",
 }
-"""Messages about invalid values by pydantic's error type, instead of pydantic's technical messages."""
+"""Messages about invalid values by pydantic's error type, which replace pydantic's technical messages."""
 
 _PART = re.compile(r'\s*+"(?P<quoted>(?:[^"]|"")*+)"\s*+(?=[,;]|\Z)|(?P<plain>[^,;]+)')
-"""Pattern for an item of a list, up to the next comma or semicolon."""
+"""Pattern of an item of a list, up to the next comma or semicolon."""
 
 _UNUSABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters except tabs and line ends, and surrogates, which represent bytes that are not UTF-8."""
+"""Pattern of control characters except tabs and line ends, and of surrogates, which represent bytes that are not UTF-8."""
 _MAXIMUM_PRESET_BYTES = 100_000
 """Maximum size of a preset file in bytes; a preset has one line per parameter."""
 _MAXIMUM_POINTS = 1000
-"""Maximum number of points in a line of a preset. They separate the parts of a TOML key, whose parsing time grows quadratically."""
+"""Maximum number of dots in a line of a preset file. Dots separate the parts of a TOML key, whose parsing time grows quadratically."""
 _MAXIMUM_COMPARED = 100
-"""Maximum length of an unknown name for which a similar existing name is suggested."""
+"""Maximum length in characters of an unknown name for which a similar known name is suggested."""
 _MAXIMUM_EXPLAINED = 400
-"""Maximum length of the message about an invalid value in characters."""
+"""Maximum length in characters of the message about an invalid value."""
 
 
 Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files", "descriptor weights", "run"]
-"""Editor of a parameter in a form, if its type does not determine the editor."""
+"""Editor of a parameter in a form; '' if the type of the parameter determines it."""
 
 
 def parameter(
@@ -93,7 +93,7 @@ def parameter(
     editor : Editor
         Editor in forms, '' if the type determines it.
     zero : str
-        Word that forms and run pages show in place of 0, such as "automatic".
+        Word that forms and pages of runs show for the value 0, such as "automatic".
     **bounds : Any
         Constraints of pydantic, such as `ge`, `le`, `gt`, `lt` or `min_length`.
     """
@@ -140,7 +140,7 @@ class PresetAdvice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Reasons and remedy as sentences without full stops."""
+        """Reasons and remedy, as sentences without full stops."""
         if self.preset:
             return (*self.reasons[:-1], f"{self.reasons[-1]}; the preset {self.preset} suits these spectra better")
         return (*self.reasons, "The files need different settings: search them in separate runs") if self.are_mixed else self.reasons
@@ -152,7 +152,7 @@ class PresetAdvice:
 
 
 class SearchParameters(BaseModel):
-    """Base class of each search's parameters: a frozen model, whose values are validated and can be given as texts."""
+    """Base class of the parameters of a search: a frozen model, whose values are validated and can be given as texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
@@ -184,7 +184,7 @@ class SearchParameters(BaseModel):
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
-        """Return the parameters with the given values, or texts from which values are parsed, after validation.
+        """Return the parameters with the given values after validation; a value may be a text, which is parsed.
 
         Raises
         ------
@@ -195,11 +195,11 @@ class SearchParameters(BaseModel):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values of other parameters that `changes` imply, unless given there; for example, a matrix implies its gap costs."""
+        """Return values of other parameters that `changes` imply and does not contain; for example, a matrix implies gap costs."""
         return {}
 
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
-        """Return a copy with the given values changed, and with the values that they imply (see `following`).
+        """Return a copy in which the given values are changed, and those that they imply (see `following`).
 
         `settings` are texts of the form ``field=value``; values of list fields are parsed by `split_list`.
         """
@@ -224,7 +224,7 @@ class SearchParameters(BaseModel):
 
 
 def split_list(text: str) -> list[str]:
-    """Return the stripped, non-empty items of a list in a text, separated by commas or semicolons.
+    """Return the non-empty items of a list that a text contains, without surrounding blanks; commas or semicolons separate items.
 
     An item that contains commas is enclosed in double quotes, and quotes in it are doubled (RFC 4180): ``"2,4-D", control``. A quote that
     is not closed, or is closed before the end of the item, is an ordinary character.
@@ -244,7 +244,7 @@ def _quoted(text: str) -> str:
 
 
 def _require_text(name: str, value: Any) -> None:
-    """Raise an error if a text, or a text in a list, has control characters or surrogates, such as bytes of another encoding.
+    """Raise an error if a text, or a text in a list, contains control characters or surrogates, such as bytes of another encoding.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def _require_text(name: str, value: Any) -> None:
 
 
 def _listed(field: FieldInfo, value: Any) -> Any:
-    """Parse a text given for a list field into items; return any other value unchanged."""
+    """Return the items of a list field whose value is given as one text; return any other value unchanged."""
     if get_origin(field.annotation) is tuple and isinstance(value, str):
         return split_list(value)
     return value
@@ -291,12 +291,12 @@ def _description(name: str, field: FieldInfo) -> ParameterDescription:
 
 
 def preset_names(search: str) -> list[str]:
-    """Return the names of the shipped presets of a search, such as "identify"."""
+    """Return the names of the presets delivered with the program for a search, such as "identify"."""
     return sorted(path.stem for path in resources.path("presets", search).glob("*.toml"))
 
 
 def read_preset(search: str, preset: str) -> dict[str, Any]:
-    """Return the parameter values of a shipped preset, given by name, or of a TOML file, given by path.
+    """Return the parameter values of a preset delivered with the program, given by name, or of a TOML file, given by path.
 
     A preset has a `description` and a table `parameters`; a file may also consist only of the parameters.
 
@@ -348,6 +348,6 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def preset_description(search: str, preset: str) -> str:
-    """Return the description of a shipped preset."""
+    """Return the description of a preset delivered with the program."""
     content = tomllib.loads((resources.path("presets", search) / f"{preset}.toml").read_text(encoding="utf-8"))
     return str(content.get("description", ""))

@@ -22,11 +22,11 @@ from proteoscope.engine.version import VERSION
 __all__ = ["NO_CHECKPOINT", "StoppedRun", "check_same", "missing_checkpoint", "record_request", "stopped_run"]
 
 NO_CHECKPOINT = "this user's cache has no checkpoint of it"
-"""Reason why a stopped run cannot be resumed by this user, as the end of a sentence."""
+"""Reason why this user cannot resume a stopped run, as the end of a sentence."""
 
 
 def record_request(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
-    """Return the request of a run as JSON values; `inputs` are its input files with digests."""
+    """Return the request of a run as values for JSON; `inputs` are its input files with digests."""
     record = {
         "version": VERSION,
         "kind": kind,
@@ -142,7 +142,7 @@ class StoppedRun:
     _record: Mapping[str, Any]
 
     def lost_outputs(self, search: Search) -> str:
-        """Return a sentence about requested output files outside the project that the resumed run will not write, or ''.
+        """Return a sentence about requested output files outside the project that the resumed run will not write; '' if there are none.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class StoppedRun:
         return out is not None and not self.is_moved and Path(out).parent.is_dir()
 
     def _path(self, path: str) -> str:
-        """Return a path as given in the request, since tables contain it; if the working directory differs, the absolute path."""
+        """Return a path as in the request, since tables contain it; if the working directory differs, return the absolute path."""
         return path if Path.cwd() == self.folder else str(self.folder / path)
 
     def request(self, search: Search, device: str = "", threads: int | None = None) -> SearchRequest:
@@ -179,7 +179,7 @@ class StoppedRun:
         search
             Search of the run's kind.
         device, threads
-            Replacements for the original device and threads; the results do not depend on them.
+            Device and threads that replace the original ones; the results do not depend on them.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class StoppedRun:
 
 
 def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
-    """Return the stopped run with this id, or by default the last run that can be resumed.
+    """Return the stopped run with this id; without an id, the last run that can be resumed.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Types of row indices, so that mypy reports a row of peptides that is used as a row of spectra. At run time each is an int.
+"""Types of row indices, with which mypy reports a row of peptides that is used as a row of spectra. At run time each index is an int.
 
-Arrays of row indices are plain integer arrays; an index taken from one is converted to its type. Row indices of other tables (matches,
-hits, members of clusters) are plain ints.
+Arrays of row indices are arrays of plain integers; an index taken from such an array is converted to its type. Row indices of other tables
+(matches, hits, members of clusters) are plain ints.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PeptideRow = NewType("PeptideRow", int)
 """Row of a peptide, from 0: in a `PeptideIndex`, in `Identifications.peptides`, or in a run's table ``peptides``."""
 
 SpectrumRow = NewType("SpectrumRow", int)
-"""Row of a spectrum, from 0: in `Spectra`, in a block's `SpectrumTable`, or in a run's table ``spectra``."""
+"""Row of a spectrum, from 0: in `Spectra`, in the `SpectrumTable` of a block, or in a run's table ``spectra``."""
 
 ProteinRow = NewType("ProteinRow", int)
 """Row of a protein, from 0: in `Proteins`, in a `SequenceDatabase`, or in the table ``proteins`` of mapped evidence."""
@@ -27,7 +27,7 @@ Row = TypeVar("Row", PeptideRow, SpectrumRow, ProteinRow, ChainRow)
 
 
 def row_range(kind: Callable[[int], Row], n: int) -> Sequence[Row]:
-    """Return the row indices 0 to n - 1 with the type `kind`, without converting each of them.
+    """Return the row indices 0 to n - 1 with the type `kind`, without converting each index.
 
     Parameters
     ----------

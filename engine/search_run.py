@@ -53,7 +53,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Specification of a run: the request, and the files that the search reads and writes for it.
+    """Specification of a run: the request of a search, and the files that the search reads and writes for it.
 
     Attributes
     ----------
@@ -81,12 +81,15 @@ class RunSpec:
 
     @property
     def project(self) -> Path | None:
-        """Folder of the project, or None if the run is not recorded."""
+        """Folder of the project; None if the run is not recorded."""
         return None if self.request.project is None else Path(self.request.project)
 
     @property
     def spool(self) -> Path | None:
-        """Folder for input that exceeds memory: the project folder, which may not exist yet, else that of the first output file."""
+        """Folder for input that exceeds the memory.
+
+        The project folder, which may not exist yet, or else the folder of the first output file.
+        """
         if self.project is not None:
             return nearest_folder(self.project)
         return nearest_folder(Path(self.outputs[0]).parent) if self.outputs else None
@@ -155,7 +158,7 @@ def _check_file(path: Path) -> None:
 
 @dataclass
 class SearchRun(Generic[Read]):
-    """A running search, created by `search_run`, with the input, the devices and the record of its run.
+    """Running search, created by `search_run`, with the input, the devices and the record of its run.
 
     Attributes
     ----------
@@ -164,9 +167,9 @@ class SearchRun(Generic[Read]):
     inputs
         Input files with digests.
     read
-        Waits for the content of the input files and returns it.
+        Function that waits for the content of the input files and returns it.
     begin
-        Starts a background task during the next steps, see `proteoscope.engine.jobs.background.Background.begin`.
+        Function that starts a background task during the next steps, see `proteoscope.engine.jobs.background.Background.begin`.
     look
         Detection of the requested device.
     threads
@@ -215,12 +218,12 @@ class SearchRun(Generic[Read]):
         return self.compiled is None or self.compiled == kernels.cpu.signatures.compiled_groups()
 
     def load(self, *modules: Callable[[], object]) -> None:
-        """Import modules of a later step in the background, while kernels compute without the GIL; does nothing with one thread.
+        """Import modules of a later step in the background, while kernels compute without the GIL; do nothing with one thread.
 
         Parameters
         ----------
         modules
-            Callables that import a module, such as ``lambda: matches.run_tables``.
+            Functions that import a module, such as ``lambda: matches.run_tables``.
         """
         self.begin(lambda _: [load() for load in modules])
 
@@ -229,7 +232,7 @@ class SearchRun(Generic[Read]):
         self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []))
 
     def step(self, name: str) -> AbstractContextManager[None]:
-        """Measure the block as one of the steps ``read``, ``index``, ``plan``, ``score`` and ``report``, or as ``advice`` after them."""
+        """Measure the `with` block as one of the steps ``read``, ``index``, ``plan``, ``score`` and ``report``, or as ``advice``."""
         return self.clock.stage(name)
 
     def paths(self, kind: str) -> list[Path]:
@@ -246,7 +249,7 @@ class SearchRun(Generic[Read]):
         return [file.sha256 or "" for file in self.inputs if file.kind == kind]
 
     def resources(self, progress: Progress | None = None, *, memory_bytes: int = 0) -> Resources:
-        """Open the GPUs of the device, report which device is used, and return the resources of the steps.
+        """Open the GPUs of the device, report which device is used, and return the resources for the steps of the search.
 
         `memory_bytes` limits the memory used on each GPU; 0 allows all free memory.
         """
@@ -273,7 +276,7 @@ class SearchRun(Generic[Read]):
         }
 
     def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:
-        """Write the record of the run, with its times, as ``run.json``; the last step of a search.
+        """Write the record of the run with its times as ``run.json``, as the last step of a search.
 
         Parameters
         ----------
@@ -336,7 +339,7 @@ class SearchRun(Generic[Read]):
         return {**tables, **published, **outside}
 
     def _prediction(self) -> dict[str, Any] | None:
-        """Return the prediction of this run from its files, to record next to the measured times, or None if there is none."""
+        """Return the predicted times of this run, which are recorded next to the measured times; None if there is no prediction."""
         device = self.look.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
             return None  # other devices computed than those of the prediction
@@ -362,7 +365,7 @@ class SearchRun(Generic[Read]):
 
 
 def _log_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
-    """Report which device computes, and why GPUs are not used; `is_passed_over` is True if usable GPUs were not chosen."""
+    """Report which device computes, and why GPUs are not used; `is_passed_over` is True if usable GPUs were not selected."""
     progress.message(f"Scoring on {device.name}: {device.description}")
     if reason := why_not_used():
         progress.message(reason, "warning")
@@ -376,7 +379,7 @@ def _log_device(device: Device, requested: str, progress: Progress, *, is_passed
 
 @contextmanager
 def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> Iterator[Callable[[], RemoteWorkers]]:
-    """Yield a function that starts the requested workers at its first call and returns them; they end with the block.
+    """Yield a function that starts the requested workers at its first call and returns them; they end with the `with` block.
 
     `spool` is the folder for large data sent to the workers, None for the temporary folder of the system.
     """
@@ -401,7 +404,7 @@ def search_run(
     read: Callable[[Progress, int], Read],
     progress: Progress | None = None,
 ) -> Iterator[SearchRun[Read]]:
-    """Yield a running search after checking its inputs; if the block succeeds, its results are stored.
+    """Check the inputs and yield a running search; its results are stored if the `with` block succeeds.
 
     `read` is called with a progress and a number of threads. It reads the input in the background, while files are hashed and the device is
     detected.
@@ -475,7 +478,7 @@ def search_run(
 
 
 def _without_folders(value: Any) -> Any:
-    """Return a record with the folders removed from file paths in its texts, such as parameters and messages."""
+    """Return a record in which file paths in texts, such as parameters and messages, have no folders."""
     if isinstance(value, str):
         return without_folders(value)
     if isinstance(value, Mapping):
@@ -501,7 +504,7 @@ def project_run(
 
 
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
-    """Return the checkpoint that stores the results of a run; if the run is resumed, it provides the earlier results."""
+    """Return the checkpoint that stores the results of a run; if the run is resumed, the checkpoint also provides the earlier results."""
     key, resumed = project.checkpoint_key(run.id), None
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
         resumed = CheckpointFile.open(checkpoint.path)

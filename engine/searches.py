@@ -1,6 +1,6 @@
 """List of all searches, used by the command line, the window, presets, exports and tests.
 
-A new search is a folder with an entry, and a line here; see docs/developers/extending.md.
+A new search is a folder with an entry, and a line in this module; see docs/developers/extending.md.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SEARCHES: tuple[Search, ...] = (
 
 
 def search_of_kind(kind: str) -> Search:
-    """Return the search of a kind.
+    """Return the search of the kind `kind`.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def run_search(
     options, device, threads, workers, certificates
         See `proteoscope.engine.entry.SearchRequest`.
     progress
-        Receives progress and can cancel the search.
+        Progress, by which the search can be followed and cancelled.
 
     Raises
     ------
@@ -229,16 +229,16 @@ def _options_of(search: Search, options: Mapping[str, Any]) -> dict[str, Any]:
 def resume_run(
     project: str | Path, run: str = "", *, device: str = "", threads: int | None = None, progress: Progress | None = None
 ) -> Summary:
-    """Resume a stopped or killed run of a project: the run with the id `run`, or by default the last resumable one.
+    """Resume a stopped or killed run of a project: the run with the id `run`; without an id, the last run that can be resumed.
 
     Relative paths in its parameters refer to the working directory in which the run was started.
 
     Parameters
     ----------
     device, threads
-        Replacements for the original device and threads; the results do not depend on them.
+        Device and threads that replace the original ones; the results do not depend on them.
     progress
-        Receives progress and can cancel the search.
+        Progress, by which the search can be followed and cancelled.
 
     Raises
     ------

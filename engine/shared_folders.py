@@ -1,6 +1,7 @@
-"""Safe access to folders in which other users can rename files: through an open descriptor of the folder instead of its name.
+"""Safe access to folders in which other users can rename files, through an open file descriptor of the folder instead of its name.
 
-Between the check and the use of a path, another user who may write in one of its parent folders can replace it by a link. Where that is
+Between the check and the use of a path, another user who may write in one of its parent folders can replace that folder by a link. Where
+that is
 possible, the folder is opened, its real path is compared with the checked one, and its files are accessed as ``/proc/self/fd/NUMBER/NAME``,
 which leads to the opened folder even if its name has been replaced. This works on Linux only; other systems use names.
 """
@@ -24,7 +25,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
 def real_path(path: Path) -> Path:
-    """Return a path without links; links of this user and of the system are followed.
+    """Return a path in which links are resolved; links of this user and of the system are followed.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def _refuse_other(path: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def pinned_folder(folder: Path) -> Iterator[Path]:
-    """Yield a path to an existing folder that other users cannot redirect during the block.
+    """Yield a path to an existing folder that other users cannot redirect during the `with` block.
 
     This is the given path if only this user can change its parent folders and replace files in it, and on systems without paths to open
     folders.
@@ -105,7 +106,7 @@ def pinned_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def private_folder(folder: Path) -> Iterator[Path]:
-    """Create a folder that only this user can read, in a folder from `pinned_folder`, and yield a pinned path to it.
+    """Create a folder that only this user can read, in a folder from `pinned_folder`, and yield a path to it that cannot be redirected.
 
     Raises
     ------
@@ -124,7 +125,7 @@ def private_folder(folder: Path) -> Iterator[Path]:
 
 
 def sibling_path(temporary: Path, name: str) -> Path:
-    """Return the path of `name` in the folder for which the temporary path `temporary` was reserved."""
+    """Return the path with the file name `name` in the folder of the temporary path `temporary`."""
     return (temporary.parent / ".." if temporary.parent.parent == _OPENED else temporary.parent) / name
 
 

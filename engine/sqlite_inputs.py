@@ -13,7 +13,7 @@ from proteoscope.engine.unfolding import COMPUTING_STEPS
 __all__ = ["LONGEST_VALUE", "computed_table", "open_sqlite"]
 
 LONGEST_VALUE = 32 << 20
-"""Maximum bytes of a text or blob; a spectrum with two million peaks takes 24 MB."""
+"""Maximum size of a text or binary value in bytes; a spectrum with two million peaks takes 24 MB."""
 _STEPS_BETWEEN_LOOKS = 100_000
 _LARGEST_SCHEMA = 10_000  # tables, indexes, views and triggers
 
@@ -26,7 +26,7 @@ def open_sqlite(
     timeout: float = 0.0,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> sqlite3.Connection:
-    """Open an untrusted database.
+    """Open an untrusted database and return the connection.
 
     Functions, extensions and virtual tables in its schema are not executed, and no other file is attached. Values longer than
     `longest_value` bytes cause errors. A statement is interrupted when the connection has executed more steps than
@@ -37,11 +37,11 @@ def open_sqlite(
     path
         Path of the database.
     options
-        Options of SQLite's URI; by default the file is read without regard to journals next to it.
+        Options of SQLite's URI; by default, the file is read and journal files next to it are ignored.
     timeout
         Maximum seconds to wait for a lock.
     is_cancelled
-        Called every 100,000 steps of SQLite; if it returns True, the statement is interrupted.
+        Function that is called every 100,000 steps of SQLite; if it returns True, the statement is interrupted.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def open_sqlite(
 
 
 class _Watch:
-    """Progress handler of a connection; a result other than 0 makes SQLite interrupt the statement."""
+    """Function object that SQLite calls during a statement; a result other than 0 interrupts the statement."""
 
     def __init__(self, most_steps: int, is_cancelled: Callable[[], bool] | None) -> None:
         self._looks_left, self._is_cancelled = most_steps // _STEPS_BETWEEN_LOOKS, is_cancelled
@@ -75,7 +75,7 @@ class _Watch:
 
 
 def computed_table(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
-    """Return the first of the given tables that is missing or computed rather than stored in the file, or ''.
+    """Return the first of the given tables that is missing, or computed rather than stored in the file; '' if there is none.
 
     Views, virtual tables and tables with a generated column are computed: their rows and values may be far larger than the file.
     """

@@ -37,13 +37,13 @@ class Summary:
     messages: tuple[str, ...]
 
     def counts(self) -> list[Count]:
-        """Return the counts of results, the most important first."""
+        """Return the numbers of results, the most important first."""
         return []
 
     def lines(self) -> list[str]:
-        """Return the lines of the terminal output: inputs, counts and the best results."""
+        """Return the lines for the terminal: inputs, numbers of results and the best results."""
         return [f"{count.number:,} {count.noun}" for count in self.counts()]
 
     def record(self) -> dict[str, Any]:
-        """Return all attributes by name as JSON values, for scripts."""
+        """Return all attributes by name as values for JSON, for scripts."""
         return {**asdict(self), "folder": None if self.folder is None else str(self.folder)}

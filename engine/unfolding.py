@@ -57,7 +57,7 @@ class Bound(NamedTuple):
     where
         Files to which the limit applies, as worded in the manual.
     what
-        Name of what is counted.
+        Name of the counted content.
     remedy
         Remedy for a file that exceeds the limit.
     """

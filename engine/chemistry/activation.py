@@ -1,4 +1,4 @@
-"""Activations (fragmentation methods of precursors), and the ion series that they produce.
+"""Activations (methods by which precursors are fragmented), and the ion series that they produce.
 
 Collisions break the amide bond, which gives b and y; electron transfer and capture break the bond before it, which gives c and z.
 Collisions of precursors that survive electron transfer give all four series (Frese et al. 2012, Anal. Chem. 84:9668).
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Activation(IntEnum):
-    """Fragmentation methods, with their values in columns of spectra."""
+    """Methods by which precursors are fragmented, with their values in columns of spectra."""
 
     UNKNOWN = 0
     CID = 1
@@ -63,7 +63,7 @@ _TERMS = {
     1000435: Activation.PD,
     1000262: Activation.IRMPD,
 }
-"""Activations by the numbers of their PSI-MS terms, including supplemental collisions."""
+"""Activation of each PSI-MS term by its number; supplemental collisions have terms too."""
 _COLLISIONS = frozenset({Activation.CID, Activation.HCD, Activation.PQD})
 _ELECTRONS = frozenset({Activation.ETD, Activation.ECD, Activation.EAD})
 _BOTH = frozenset({Activation.ETCID, Activation.ETHCD})
@@ -78,7 +78,7 @@ _WORDS = re.compile(
     r"(?<![a-z])(?:ethcd|etcid|etcad|etshcd|etd ?\+ ?sa|etd|ecd|ead|hcd|cid|cad|pqd|uvpd|irmpd|pd|electron[ -]transfer dissociation"
     r"|electron[ -]capture dissociation|electron[ -]activated dissociation|beam[ -]type|higher[ -]energy|collision(?:al)?)(?![a-z])"
 )
-"""Names of activations; alternatives are tried in this order, so that a name precedes the names that it contains."""
+"""Pattern of names of activations; alternatives are tried in this order, so that a name precedes the names that it contains."""
 _FILTER = re.compile(r"@([a-z]{2,8})(?![a-z])")
 _OTHER_NAMES = {
     "etcad": "etcid",
@@ -143,7 +143,7 @@ def activations_from_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64]
 
 
 def combine_activations(activations: Iterable[Activation]) -> Activation:
-    """Return one activation for all activations of a spectrum.
+    """Return one activation for a spectrum with several: electron transfer and collisions become ``ETHCD`` or ``ETCID``.
 
     Examples
     --------
@@ -181,5 +181,5 @@ def activation_names(activation: NDArray[np.uint8]) -> list[str]:
 
 
 def parse_activation_names(names: Iterable[str | None]) -> NDArray[np.uint8]:
-    """Return activations from names as `activation_names` returns them; unknown for other texts."""
+    """Return activations from the names that `activation_names` returns; other texts become unknown."""
     return np.array([_BY_NAME.get((name or "").lower(), Activation.UNKNOWN) for name in names], np.uint8)

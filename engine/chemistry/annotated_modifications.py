@@ -1,7 +1,7 @@
-"""Modifications of Unimod by the names in UniProt's residue annotations (ptmlist.txt).
+"""Modifications of Unimod by the names that UniProt uses in annotations of residues (ptmlist.txt).
 
-`resources/modifications/uniprot.tsv` contains only names that define a composition. Other names (glycans of unknown composition,
-"N6-methylated lysine") have no mass, and none is guessed.
+`resources/modifications/uniprot.tsv` contains only names that define a composition. Modifications with other names (glycans of unknown
+composition, "N6-methylated lysine") have no known mass.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _OLD_REMARKS = (" (By similarity)", " (Probable)", " (Potential)")
 def annotated_names() -> dict[tuple[str, str], SearchModification]:
     """Return modifications by UniProt's name and the one-character code of the residue.
 
-    A modification of a residue is specific to this residue; a modification of a terminus is not, unless it changes the residue.
+    A modification of a residue applies to this residue only; a modification of a terminus applies to any residue, unless it changes the
+    residue.
     """
     lines = resources.path("modifications", "uniprot.tsv").read_text(encoding="utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)

@@ -37,11 +37,11 @@ class Enzyme:
     accession : str
         PSI-MS accession, such as ``MS:1001251``.
     after : str
-        Residues after which it cuts, unless the next residue is in `not_before`.
+        Residues after which the agent cuts, unless the next residue is in `not_before`.
     not_before : str
-        Residues before which a cut by `after` is prevented.
+        Residues before which the agent does not cut, although they follow a residue in `after`.
     before : str
-        Residues before which it cuts after any residue.
+        Residues before which the agent cuts after any residue.
     synonyms : tuple of str
         Other names in use.
     """

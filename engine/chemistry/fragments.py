@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 SERIES = "abcxyzpi"
-"""Series by code, which is the index in this text; p is the precursor, i an immonium ion."""
+"""Ion series; the code of a series is its index in this text. p is the precursor, i an immonium ion."""
 PRECURSOR, IMMONIUM = SERIES.index("p"), SERIES.index("i")
 _PEPTIDE_SERIES = SERIES[:IMMONIUM]
 
@@ -70,13 +70,13 @@ class FragmentIons:
     mz : ndarray of float64, shape (n,)
         m/z in thomson.
     series : ndarray of int8, shape (n,)
-        Indices in `SERIES`.
+        Code of the series of each ion, an index in `SERIES`.
     number : ndarray of int16, shape (n,)
         Number of residues of the fragment; for a precursor, the peptide length; for an immonium ion, the position of the residue, from 1.
     charge : ndarray of int8, shape (n,)
         Charges.
     loss : ndarray of int16, shape (n,)
-        Indices in `loss_names`; 0 without a loss.
+        Index of the loss of each ion in `loss_names`; 0 without a loss.
     position : ndarray of int16, shape (n,)
         Bond that breaks, as the number of residues before it; for a precursor, the peptide length; for an immonium ion, the position of the
         residue.
@@ -102,7 +102,7 @@ class FragmentIons:
         return len(self.mz)
 
     def label(self, i: int) -> str:
-        """Return the name of ion `i` in mzPAF notation, such as ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``, ``IY``."""
+        """Return the name of the ion with index `i` in mzPAF notation: ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``, ``IY``."""
         if self.series[i] == IMMONIUM:
             return f"I{self.residues[self.number[i] - 1]}"
         number = "" if self.series[i] == PRECURSOR else str(self.number[i])
@@ -279,7 +279,7 @@ def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArr
 def _losses(
     sequence: str, neutral_losses: Sequence[str], losses_of_modifications: Mapping[int, Iterable[float]]
 ) -> list[tuple[str, float, NDArray[np.bool_]]]:
-    """Return name, mass and mask of possible positions, shape (L + 2,), of each loss; the first item is 'no loss', possible everywhere."""
+    """Return the name, mass and possible positions, a mask of shape (L + 2,), of each loss; the first entry is the absence of a loss."""
     length = len(sequence)
     losses = [("", 0.0, np.ones(length + 2, dtype=np.bool_))]
     for formula in dict.fromkeys(neutral_losses):
@@ -320,7 +320,7 @@ def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]
 
 @dataclass(frozen=True)
 class Annotation:
-    """Matches of ions and peaks as columns, m of them, ordered by ion.
+    """Matches between ions and peaks, m of them, ordered by ion.
 
     Attributes
     ----------

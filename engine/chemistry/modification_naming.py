@@ -1,4 +1,4 @@
-"""Identify modifications in result files as modifications of Unimod, by name, or by mass if the mass is usual for the residue."""
+"""Naming of modifications in result files by Unimod: by name, or by mass if the mass is usual for the residue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WITHIN_TENTHS = 0.05  # dalton, for masses rounded to a tenth, such as BiblioSp
 _WITHIN_WHOLE_NUMBERS = 0.6  # dalton, for masses of modified residues rounded to whole numbers
 _MAXIMUM_MASS = 100_000.0  # dalton
 _MAXIMUM_KINDS = 5000
-"""Maximum number of distinct notations that are looked up; further modifications are named by mass."""
+"""Maximum number of distinct notations that are looked up in Unimod; further modifications are named by mass."""
 _SITE_SUFFIX = re.compile(r"\s*[(\[][^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*[)\]]$|:[A-Za-z-]{1,12}$")
 _RECORD = re.compile(r"(?:unimod|u)\s*:\s*(\d{1,6})", re.IGNORECASE)
 _ABBREVIATED = {
@@ -35,7 +35,7 @@ _ABBREVIATED = {
     "gl": "GlyGly",
     "cm": "Carbamidomethyl",
 }
-"""Unimod's titles for the short names of MaxQuant before version 1.6."""
+"""Titles in Unimod for the short names of MaxQuant before version 1.6."""
 _OTHER_TITLES = {
     "oxidation of m": "Oxidation",
     "carbamidomethylation of c": "Carbamidomethyl",
@@ -51,11 +51,11 @@ _OTHER_TITLES = {
     "pyrolidone from e": "Glu->pyro-Glu",
     "glygly": "GG",
 }
-"""Unimod's titles for names of PeptideShaker and others."""
+"""Titles in Unimod for names that PeptideShaker and other programs write."""
 
 
 class NamedModification(NamedTuple):
-    """Identified modification.
+    """Modification that was found in Unimod, or that has a mass only.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class NamedModification(NamedTuple):
     mass : float
         Mass in dalton.
     unimod_id : int or None
-        Record number in Unimod, if it has one.
+        Record number in Unimod; None if it is not in Unimod.
     """
 
     name: str
@@ -73,7 +73,7 @@ class NamedModification(NamedTuple):
 
 
 class Namer:
-    """Identifies modifications, each distinct notation once.
+    """Finder of modifications in Unimod, which looks up each distinct notation once.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Namer:
         self.unknown: dict[str, int] = {}
 
     def place_modifications(self, peptide: NotedPeptide) -> list[tuple[int, int]] | None:
-        """Return (position, index in `modifications`) of each modification of a peptide, by position; None if one is unknown.
+        """Return the position and the index in `modifications` of each modification of a peptide, by position; None if one is unknown.
 
         Fixed modifications that the file leaves out are included.
         """
@@ -176,7 +176,7 @@ def _as_named(entry: Modification) -> NamedModification:
 
 
 def _carrier_mass(residue: str, *, is_first: bool) -> float:
-    """Return the mass (dalton) to which a modification is added: of a residue, the N-terminal hydrogen or the C-terminal hydroxyl."""
+    """Return the mass in dalton of the unmodified residue, of the N-terminal hydrogen or of the C-terminal hydroxyl group."""
     if residue:
         mass = float(RESIDUE_MASS[ord(residue) - ord("A")])
         return 0.0 if np.isnan(mass) else mass
@@ -184,7 +184,7 @@ def _carrier_mass(residue: str, *, is_first: bool) -> float:
 
 
 def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
-    """Return the possible sites of a modification in the notation of `engine.chemistry.modifications.parse_site`, the nearest first."""
+    """Return the possible sites of a modification in the notation of `engine.chemistry.modifications.parse_site`, best first."""
     if not residue:
         return ["N-term", "Protein N-term"] if is_first else ["C-term", "Protein C-term"]
     sites = [residue]
@@ -196,7 +196,7 @@ def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
 
 
 def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | None:
-    """Return Unimod's most likely modification with a mass at one of the sites, unless Unimod hides it; None if there is none."""
+    """Return the most likely modification in Unimod with a mass at one of the sites; None if Unimod has none that is shown by default."""
     for site in sites:
         try:
             entries = unimod().search(site=site, mass=mass, tolerance=within, limit=1)
@@ -208,7 +208,7 @@ def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | N
 
 
 def find_unimod_entry(name: str) -> Modification | None:
-    """Return the entry of Unimod that a name in a file means, with or without a site at its end; None if there is none."""
+    """Return the entry of Unimod for a name in a file, which may end with a site; None if there is none."""
     record = _RECORD.fullmatch(name.strip())
     try:
         if record is not None:

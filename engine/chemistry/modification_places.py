@@ -1,4 +1,4 @@
-"""Locate modifications whose sites are missing in files, or which formats number differently: termini and terminal residues.
+"""Positions of modifications that files do not locate or number differently: at termini and terminal residues.
 
 This program assigns a modification of a residue that must be at a terminus (such as ``Gln->pyro-Glu`` of an N-terminal Q) to the residue;
 mzIdentML assigns it to the terminus, position 0 or the length plus 1.
@@ -19,7 +19,7 @@ _WITHIN = 0.01  # dalton; masses in files have two or more decimals
 
 
 class SearchedModification(NamedTuple):
-    """Modification of a search.
+    """Modification that a search allowed.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class SearchedModification(NamedTuple):
     mass : float
         Mass in dalton, NaN if not given.
     residues : str
-        Residues that may have it, '' for any.
+        Residues that may have the modification, '' for any.
     at_front, at_back : bool
         True for a modification of the N-terminus (`at_front`) or the C-terminus (`at_back`).
     """
@@ -118,7 +118,7 @@ def terminal_position(position: int, sequence: str, unimod_id: int | None) -> in
 
 
 def _is_bound(entry: Modification, residue: str, *, is_front: bool) -> bool:
-    """Return True if Unimod lists a modification for this residue only at this terminus, and not for the terminus of any residue."""
+    """Return True if Unimod lists a modification for a residue only at this terminus, and not for the terminus of any residue."""
     end = "N-term" if is_front else "C-term"
     at_residue = [site.position for site in entry.sites if site.residue == residue]
     is_on_any = any(not site.residue and site.position.endswith(end) for site in entry.sites)

@@ -1,6 +1,6 @@
 """Modifications: the Unimod catalogue, offline, and modifications of a search as users write them.
 
-Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) is shipped as `resources/modifications/unimod.json.gz`; masses
+Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) is delivered as `resources/modifications/unimod.json.gz`; masses
 are Unimod's monoisotopic masses in dalton.
 """
 
@@ -76,7 +76,7 @@ _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass
 
 _ON_TOP = re.compile(r"\s+on\s+top\s*$", re.IGNORECASE)
 _WITH_FREE_AMINE = frozenset({"GG", "LRGG", "QTGG", "QQTGG", "QEQTGG", "SUMO2135", "SUMO3549"})
-"""Remnants of ubiquitin and related proteins, which leave an amine free that can carry a label."""
+"""Modifications that are remnants of ubiquitin and related proteins; they leave an amine free that can have a label."""
 _RESIDUE_AND_TERMINUS = frozenset({"Pyro-carbamidomethyl"})
 """Modifications of a terminus that include the side chain; their masses are relative to the unmodified residue."""
 
@@ -112,7 +112,7 @@ class Site:
         return _write_site(self.residue, self.position)
 
     def covers(self, residue: str, position: Position) -> bool:
-        """Return True if a modification at `residue` ('' for any) and `position` is always at this site."""
+        """Return True if every modification of `residue` ('' for any) at `position` is at this site."""
         if self.residue and residue != self.residue:
             return False
         return self.position in (position, "anywhere") or (
@@ -165,7 +165,7 @@ class Modification:
         return all(site.is_hidden for site in self.sites)
 
     def sites_covering(self, residue: str, position: Position) -> list[Site]:
-        """Return the sites that include every modification at `residue` ('' for any) and `position`."""
+        """Return the sites that include every modification of `residue` ('' for any) at `position`."""
         return [site for site in self.sites if site.covers(residue, position)]
 
 
@@ -239,8 +239,8 @@ class UnimodCatalogue:
     ) -> list[Modification]:
         """Return the entries that match all criteria, the most likely first.
 
-        Matches are ranked by the kind of match (whole names, starts, whole words, other parts; titles before descriptions), then by
-        Unimod's classification and visibility (usual before rare modifications), then by mass difference and record number.
+        Matches are ordered by their type (whole names, beginnings of names, whole words, other parts; titles before descriptions), then by
+            Unimod's classification and visibility (usual before rare modifications), then by mass difference and record number.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class UnimodCatalogue:
 
 
 def _text_tier(query: str, words: list[str], title: str, others: tuple[str, ...], record: int) -> int | None:
-    """Return the rank of the match of a text and an entry, 0 for the best match; None if they do not match."""
+    """Return the rank of a match between a text and an entry, 0 for the best type of match; None if they do not match."""
     if query in (title, str(record), f"unimod:{record}"):
         return 0
     if query in others:
@@ -351,14 +351,14 @@ def _text_tier(query: str, words: list[str], title: str, others: tuple[str, ...]
 
 @cache
 def unimod() -> UnimodCatalogue:
-    """Return the catalogue; the first call reads the shipped file."""
+    """Return the catalogue of Unimod; the first call reads its file."""
     path = resources.path("modifications", "unimod.json.gz")
     return UnimodCatalogue(json.loads(gzip.decompress(path.read_bytes())))
 
 
 @dataclass(frozen=True)
 class SearchModification:
-    """Modification of a search: one mass at one type of site.
+    """Modification in the settings of a search: one mass at one type of site.
 
     Attributes
     ----------
@@ -369,13 +369,13 @@ class SearchModification:
     mass : float
         Monoisotopic mass in dalton that is added to the residue or terminus.
     residues : str
-        Residues that may have it, in alphabetical order; '' for any.
+        Residues that may have the modification, in alphabetical order; '' for any.
     position : Position
         Required position of the residue.
     is_on_top : bool
-        True if it is defined as additional to fixed modifications (``Methyl (K on top)``) instead of replacing them.
+        True if the modification is additional to fixed modifications (``Methyl (K on top)``) instead of replacing them.
     replaced_mass : float
-        Mass in dalton of the fixed modifications that it replaces (`replacing_fixed`).
+        Mass in dalton of the fixed modifications that this one replaces (`replacing_fixed`).
     """
 
     name: str
@@ -388,12 +388,12 @@ class SearchModification:
 
     @property
     def is_isotopic(self) -> bool:
-        """True for heavy residues, which neither replace other modifications nor are replaced by them."""
+        """True for isotope labels of residues, which neither replace other modifications nor are replaced by them."""
         return self.name == "Label" or self.name.startswith("Label:")
 
     @property
     def comes_on_top(self) -> bool:
-        """True if the residue or terminus also has its fixed modifications."""
+        """True if the modified residue or terminus also has its fixed modifications."""
         return self.is_on_top or self.is_isotopic or self.name in _WITH_FREE_AMINE
 
     @property
@@ -424,12 +424,12 @@ class SearchModification:
 
     @property
     def place(self) -> int:
-        """Required position, as an index in `POSITIONS`."""
+        """Required position of the residue, as an index in `POSITIONS`."""
         return POSITIONS.index(self.position)
 
     @property
     def residue_mask(self) -> int:
-        """Residues as a bit mask: bit k for residue 'A' + k; all 32 bits for any residue."""
+        """Residues that may have the modification as a bit mask: bit k for residue 'A' + k; all 32 bits for any residue."""
         return sum(1 << ord(residue) - ord("A") for residue in self.residues) or 0xFFFFFFFF
 
 

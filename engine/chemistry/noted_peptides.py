@@ -75,7 +75,7 @@ def noted_modification(position: int, text: str) -> NotedModification:
     Parameters
     ----------
     position : int
-        Position of the modification in the peptide, as in `NotedModification`.
+        Position of the modification in the peptide, see `NotedModification`.
     text : str
         Name, added mass (with a sign), or mass of unknown meaning.
 
@@ -147,7 +147,7 @@ def parse_peptide(text: str) -> NotedPeptide:
 
 
 def _closing(text: str, at: int) -> int:
-    """Return the position of the bracket that closes the bracket at `at`; names may contain brackets of the same type."""
+    """Return the position of the bracket that closes the one at position `at`; names may contain brackets of the same type."""
     opening, closing, depth = text[at], _CLOSING[text[at]], 0
     for place in range(at, len(text)):
         depth += (text[place] == opening) - (text[place] == closing)

@@ -208,7 +208,7 @@ class _Reader:
         raise self.error(f"the {opening} has no {closing}")
 
     def tags(self, counted: bool = False) -> list[FloatingModification]:
-        """Parse one or more ``[...]``; with `counted`, each is repeated by the number in a ``^2`` after it."""
+        """Parse one or more tags ``[...]``; with `counted`, each is repeated by the number in a ``^2`` after it."""
         modifications = []
         while self.next() == "[":
             modification = self.resolve(self.enclosed())
@@ -221,7 +221,7 @@ class _Reader:
         return modifications
 
     def rule(self) -> tuple[FloatingModification, list[tuple[str, str]]]:
-        """Parse a modification that is fixed for residues, ``<[Carbamidomethyl]@C>``, and its targets as (terminus, residue)."""
+        """Parse a modification that is fixed for residues, ``<[Carbamidomethyl]@C>``; return it and its targets as (terminus, residue)."""
         self.at += 1
         if self.next() != "[":
             raise self.error("global isotopes are not supported; expected <[modification]@residues>")
@@ -269,7 +269,7 @@ class _Reader:
         return int(match[1])
 
     def resolve(self, content: str) -> FloatingModification:
-        """Return name and mass of the modification in a tag: from Unimod, from a number, or from a composition."""
+        """Return the name and mass of the modification in a tag, from Unimod, a number or a composition."""
         described = [part.strip() for part in content.split("|") if not part.strip().lower().startswith("info:")]
         if not described or not described[0]:
             raise self.error("the tag before this position does not name a modification")
@@ -312,12 +312,12 @@ def tag(name: str, mass: float) -> str:
     name : str
         Name of the modification.
     mass : float
-        Its mass in dalton.
+        Mass of the modification in dalton.
 
     Returns
     -------
     str
-        Name if it is in Unimod or a composition, else the mass, such as ``+15.9949``.
+        Name if it is in Unimod or a composition, otherwise the mass, such as ``+15.9949``.
     """
     if name in unimod() or name.startswith(("Formula:", "Glycan:")):
         return name
@@ -362,7 +362,7 @@ def write_many(
     names: Sequence[str],
     masses: Sequence[float] | NDArray[np.float64],
 ) -> list[str]:
-    """Return n peptides in ProForma, with modifications given as columns; unmodified peptides take almost no time.
+    """Return n peptides in ProForma from modifications in columns; unmodified peptides take almost no time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parameter value that selects ion series by the activation of each spectrum; this module does not import NumPy."""
+"""Parameter value by which ion series depend on the activation of each spectrum; this module does not import NumPy."""
 
 from __future__ import annotations
 

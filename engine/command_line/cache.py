@@ -24,7 +24,7 @@ resumed. Checkpoints of active runs are not removed. PROTEOSCOPE_CACHE names ano
 
 
 def index_kinds() -> dict[str, str]:
-    """Return the kinds of cached indexes, each with a description that names the searches which use it."""
+    """Return the kinds of cached indexes by name, each with a description that names the searches which use such indexes."""
     titles, keepers = dict[str, str](), dict[str, list[str]]()
     for search in searches.SEARCHES:
         for kind in search.keeps:
@@ -34,7 +34,7 @@ def index_kinds() -> dict[str, str]:
 
 
 def add_cache(commands: Any) -> None:
-    """Add ``cache`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``cache`` to argparse's sub-parsers `commands`."""
     kinds = index_kinds()
     parser = commands.add_parser(
         "cache", help="list or clear indexes for later searches, and checkpoints", epilog=_EPILOG.format(kinds=", ".join(kinds.values()))
@@ -78,7 +78,10 @@ def _cache(options: argparse.Namespace) -> None:
 
 
 def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:
-    """Return the checkpoints in the cache in the form of cached indexes; if `is_cleared`, remove them and return the removed ones."""
+    """Return the checkpoints in the cache as entries of the same type as cached indexes.
+
+    If `is_cleared`, remove them and return the removed ones.
+    """
     lines = []
     for checkpoint in project.checkpoint_store.list_checkpoints():
         if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):

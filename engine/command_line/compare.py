@@ -30,7 +30,7 @@ two answers. Isoleucine and leucine count as the same.
 
 
 def add_compare(commands: Any) -> None:
-    """Add ``compare`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``compare`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("compare", help="compare finished runs", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("projects", nargs="+", metavar="PROJECT", help="project folder; of several, runs are compared across them")
     parser.add_argument(
@@ -81,7 +81,7 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def _runs(options: argparse.Namespace) -> list[FinishedRun]:
-    """Return the selected runs, opened."""
+    """Open the runs that the arguments `options` select, and return them."""
     chosen = []
     for place in options.projects:
         project = project_package.Project.open(place)

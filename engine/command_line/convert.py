@@ -29,7 +29,7 @@ Example: proteoscope convert run.mzML --out unknown.mgf --unidentified my_projec
 
 
 def add_convert(commands: Any) -> None:
-    """Add ``convert`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``convert`` to argparse's sub-parsers `commands`."""
     formats = [file_format.name for file_format in select_formats("spectra") if file_format.writer]
     parser = commands.add_parser(
         "convert",

@@ -35,7 +35,7 @@ usable, and their times are compared with the predictions of the ATGPU cost func
 
 
 def add_devices(commands: Any) -> None:
-    """Add ``devices`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``devices`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser(
         "devices",
         help="list what can compute on this machine, or measure it",
@@ -81,7 +81,7 @@ def _measured_lines(measured: DeviceParameters) -> Iterator[str]:
 
 
 def add_compile(commands: Any) -> None:
-    """Add ``compile`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``compile`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("compile", help="compile what searches compute with, ahead of the first search", epilog=_COMPILING)
     parser.add_argument("--processes", type=int, metavar="N", help="processes that compile, at most eight (default: one for each core)")
     parser.set_defaults(command=_compile)
@@ -102,7 +102,7 @@ def _compile(options: argparse.Namespace) -> None:
 
 
 def add_cost_model(commands: Any) -> None:
-    """Add ``cost-model`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``cost-model`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("cost-model", help="show how well the cost model predicts on this machine", epilog=_COMPARISON)
     parser.add_argument("what", choices=("report",), help="report: write a page")
     parser.add_argument("--out", required=True, type=output_name, metavar="FILE.html", help="the page; - for standard output")

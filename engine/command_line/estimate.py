@@ -24,7 +24,7 @@ devices --calibrate` measures the devices of this machine for it.
 
 
 def add_estimate(commands: Any, parse: Callable[[list[str]], argparse.Namespace]) -> None:
-    """Add ``estimate`` to the sub-commands, which are argparse's sub-parsers. `parse` parses the arguments of the search."""
+    """Add the sub-command ``estimate`` to argparse's sub-parsers `commands`; the function `parse` parses the arguments of the search."""
     parser = commands.add_parser(
         "estimate",
         help="estimate the time and memory of a search before it runs",

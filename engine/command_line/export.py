@@ -24,7 +24,7 @@ _MAXIMUM_PROBLEMS = 3  # number of problems of a damaged project that are listed
 
 
 def add_export(commands: Any) -> None:
-    """Add ``export`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``export`` to argparse's sub-parsers `commands`."""
     formats = list(dict.fromkeys(export.name for search in searches.SEARCHES for export in search.exports))
     parser = commands.add_parser(
         "export", help="write the results of a project for other programs", epilog=" ".join(map(_formats, searches.SEARCHES))
@@ -76,7 +76,7 @@ def add_export(commands: Any) -> None:
 
 
 def _formats(search: Search) -> str:
-    """Return a sentence listing the formats of a search."""
+    """Return a sentence listing the export formats of a search."""
     return f"Of {_with_article(search.name)}: {', '.join(export.name + ' (a folder)' * export.is_folder for export in search.exports)}."
 
 
@@ -123,7 +123,7 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _check_figures(export: Export, options: argparse.Namespace) -> None:
-    """Raise ParameterError if options of figures are out of range, or the format has no figures."""
+    """Raise ParameterError if options of figures are out of range, or were given for a format without figures."""
     given = [name for name in ("q_value", "fold_change") if getattr(options, name) is not None]
     if given and not export.has_figures:
         raise ParameterError(f"the format {export.name} has no figures; leave --{given[0].replace('_', '-')} out")

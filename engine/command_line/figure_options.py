@@ -1,4 +1,4 @@
-"""Options of sub-commands that write figures: type, width and resolution."""
+"""Command-line options of sub-commands that write figures: file type, width and resolution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["add_figure_options", "figure_format"]
 
 
 def add_figure_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of figures to the parser of a sub-command."""
+    """Add the options for file type, width and resolution of figures to the parser of a sub-command."""
     parser.add_argument("--figure-type", choices=FIGURE_TYPES, default=FIGURE_TYPES[0], help="of figures (default: %(default)s)")
     parser.add_argument(
         "--figure-width",
@@ -23,7 +23,7 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
 
 
 def figure_format(options: argparse.Namespace) -> FigureFormat:
-    """Return the type, width and resolution chosen by the options.
+    """Return the file type, width and resolution of figures that the parsed arguments `options` contain.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Handling of signals that end the program, even during imports: one line of output and exit code 128 + signal number.
 
-The signals are SIGINT (Ctrl-C, exit code 130), SIGTERM (143) and SIGHUP (the terminal was closed, 129). This module imports next to
-nothing, so that it works from the first moment.
+The signals are SIGINT (Ctrl-C, exit code 130), SIGTERM (143) and SIGHUP (the terminal was closed, 129). This module imports almost
+no other module, so that signals are handled as soon as the program starts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _received: int = signal.SIGINT
 
 
 def interrupted_status() -> int:
-    """Return the exit code after an interruption: 128 + the number of the last signal."""
+    """Return the exit code after an interruption: 128 + the number of the last signal received."""
     return _OF_A_SIGNAL + _received
 
 
@@ -45,16 +45,16 @@ def is_interrupted_status(status: int) -> bool:
 
 
 def end_on_interrupt() -> None:
-    """Make these signals end the process immediately, until a search installs handlers that clean up.
+    """Make SIGINT, SIGTERM and SIGHUP end the process immediately, until a search installs handlers that clean up.
 
-    Python's default, an exception at any point, causes tracebacks during imports, or is swallowed there.
+    Python's default, an exception at any point of the program, prints tracebacks during imports or is lost there.
     """
     for number in heeded_signals():
         signal.signal(number, _end)
 
 
 def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
-    """Make these signals call `cancel`; return the previous handlers, for `give_back_interrupt`."""
+    """Make SIGINT, SIGTERM and SIGHUP call `cancel`; return the previous handlers, for `give_back_interrupt`."""
 
     def note(number: int, frame: FrameType | None) -> None:
         global _received
@@ -65,7 +65,7 @@ def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
 
 
 def give_back_interrupt(previous: Any) -> None:
-    """Restore the previous handlers, except that signals raise KeyboardInterrupt where they would end the process without cleaning up."""
+    """Restore the previous signal handlers, but raise KeyboardInterrupt where a handler would end the process without cleaning up."""
     for number, handler in previous.items():
         if handler is not None:  # None: the handler was not installed by Python
             signal.signal(number, _raise if handler is _end else handler)

@@ -48,14 +48,15 @@ __all__ = ["build_parser", "command_parsers", "main"]
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
 _LONG_WORD = re.compile(r"\S{1000,}")
-"""Long words, which error messages shorten: a path may have 4,096 bytes, an argument 131,072."""
+"""Pattern of long words, which error messages shorten: a path may have 4,096 bytes, an argument 131,072."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with command-line arguments and return the exit code.
 
-    The code is 0 for success, 2 for wrong usage or input, and 128 + signal number after a signal. By default, the arguments of the process
-    are used; the process then ends immediately after this function, without garbage collection.
+    The code is 0 for success, 2 for wrong usage or input, and 128 + signal number after a signal. If `arguments` is omitted, the arguments
+    of
+    the process are used, and the process ends immediately after this function, without garbage collection.
     """
     if arguments is None:
         end_on_interrupt()
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Execute the arguments and return the exit code."""
+    """Execute the command-line arguments and return the exit code."""
     if wrong := settings_error():
         _complain(wrong)
         return _WRONG
@@ -128,9 +129,9 @@ def _system_error(error: OSError) -> str:
 
 
 def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
-    """Skip garbage collection at exit, which takes a quarter of a second with the compiler and DuckDB loaded.
+    """End the process without garbage collection, which takes a quarter of a second with the compiler and DuckDB loaded.
 
-    `outcome` contains the exit code when `main` has finished.
+    `outcome` contains the exit code once `main` has finished; `is_program` is True if the process runs only this program.
     """
     if outcome and is_program:
         for stream in (sys.stdout, sys.stderr):
@@ -144,7 +145,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
 
 def _print_any_text() -> None:
-    """Make the output streams escape characters that the encoding of the terminal lacks."""
+    """Make standard output and standard error escape characters that the encoding of the terminal cannot represent."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -165,7 +166,7 @@ def _with_notes(text: str, error: BaseException) -> str:
 
 
 def _drop_output() -> None:
-    """Replace standard output after an error of it, since Python would report the error again at exit."""
+    """Discard standard output after writing to it failed, since Python would report the error again at exit."""
     with contextlib.suppress(io.UnsupportedOperation, AttributeError):  # standard output is not a file, or was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -198,17 +199,17 @@ class _Version(argparse.Action):
 
 
 def command_parsers() -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each sub-command, with parameter descriptions, for the manual."""
+    """Return the parser of each sub-command by name, with descriptions of the parameters, for the manual."""
     return {name: _parsers([name])[1][name] for name in _parsers([])[1]}
 
 
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return a parser for these arguments; if their sub-command is known, only with this one, since all sub-commands take 30 ms."""
+    """Return a parser for these arguments: only with their sub-command if it is known, since adding all sub-commands takes 30 ms."""
     return _parsers(arguments)[0]
 
 
 def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """Return the parser, and the parsers of its sub-commands by name."""
+    """Return the parser for these arguments, and the parsers of its sub-commands by name."""
     parser = _Parser(
         prog="proteoscope", description="Protein evidence from mass spectra. Without arguments, or with 'open FILE...', the window opens."
     )
@@ -233,7 +234,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
-    """Return the function that adds each sub-command and its related ones to the parser, by name, in the order of the help."""
+    """Return, by the name of a sub-command, the function that adds it and related sub-commands to the parser, in the order of the help."""
     result: dict[str, Callable[[Any], None]] = {}
     for search in searches.SEARCHES:
         # Load parameter descriptions only for the requested command.

@@ -1,4 +1,4 @@
-"""Output of results to a file, or to standard output for ``-``."""
+"""Output of results to a file, or to standard output if the name is ``-``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def output_name(text: str) -> str:
-    """Return an output name of the command line; ``-`` for any path to standard output, since a rename must not replace that."""
+    """Return an output name of the command line; ``-`` for any path of standard output, since a new file must not replace that path."""
     return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
 
 
@@ -46,7 +46,7 @@ def output_files(options: argparse.Namespace, written: Mapping[str, str]) -> Ite
 
 @contextmanager
 def output_file(requested: str) -> Iterator[Path]:
-    """Yield the path to write; for ``-``, a temporary file that is copied to standard output if the block succeeds.
+    """Yield the path to write; for ``-``, a temporary file that is copied to standard output if the `with` block succeeds.
 
     Raises
     ------

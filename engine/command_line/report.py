@@ -23,7 +23,7 @@ _MAXIMUM_PROBLEMS = 3  # number of problems of a damaged project that are listed
 
 
 def add_report(commands: Any) -> None:
-    """Add ``report`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``report`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("report", help="write a finished run as an HTML page", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("project", metavar="PROJECT", help="project folder")
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that is done when not given")

@@ -27,7 +27,7 @@ parameters and version of the program must be the same; another device or number
 
 
 def add_resume(commands: Any) -> None:
-    """Add ``resume`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``resume`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("resume", help="go on with a run that was stopped", epilog=_EPILOG)
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument("--run", default="", metavar="ID", help="the run to go on with (default: the last that can be)")
@@ -37,7 +37,7 @@ def add_resume(commands: Any) -> None:
 
 
 def add_runs(commands: Any) -> None:
-    """Add ``runs`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``runs`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("runs", help="list the runs of a project, and which can be resumed")
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""``proteoscope samples``: the sub-command that copies the shipped sample data, which the examples of the manual use."""
+"""``proteoscope samples``: the sub-command that copies the sample data delivered with the program, which the manual uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Files of these names that are there already are written anew, others in the fold
 
 
 def add_samples(commands: Any) -> None:
-    """Add ``samples`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``samples`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("samples", help="copy the data that ships, for the examples of the manual", epilog=_EPILOG)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="output folder, created if missing")
     parser.set_defaults(command=_copy)

@@ -1,4 +1,4 @@
-"""Sub-commands of all searches, derived from the list of searches."""
+"""Sub-commands of all searches, created from the list of searches."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ __all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_
 
 _DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
 PUBLISHED = "published"
-"""Name of the preset with the settings of a published method, which some searches have."""
+"""Name of the preset with the settings of a published method; only some searches have such a preset."""
 
 
 def add_search(commands: Any, search: Search, *, explains: bool) -> None:
-    """Add the sub-command of a search, and its related ones, to argparse's sub-parsers `commands`.
+    """Add the sub-command of a search, and related sub-commands, to argparse's sub-parsers `commands`.
 
-    With `explains`, options of parameters have help texts, for which the parameter model is loaded.
+    If `explains` is True, the options of parameters have help texts, for which the class of parameters is loaded.
     """
     parser = commands.add_parser(
         search.kind,
@@ -125,7 +125,10 @@ def _add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_se
 
 
 def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
-    """Add the options of all searches and of this search; `preset` is the default preset, '' for the usual one of the search."""
+    """Add the options common to all searches and those of this search to a parser.
+
+    `preset` is the default preset, '' for that of the search.
+    """
     usual = preset or search.preset
     parser.add_argument(
         "--preset",
@@ -174,7 +177,7 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
 
 
 def add_demo(commands: Any, searches: Sequence[Search]) -> None:
-    """Add the sub-command ``demo``, which runs searches on shipped samples; `searches` are those with a demo, the default first."""
+    """Add the sub-command ``demo``, which runs searches on sample data; `searches` are the searches with a demo, the default first."""
     first, by_kind = searches[0], {search.kind: search for search in searches}
     assert first.demo is not None
     parser = commands.add_parser("demo", help="try searches on the samples that ship with the program", epilog=_DEMO_EPILOG)
@@ -223,7 +226,10 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
 
 
 def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator[tuple[Search, Demo]]:
-    """Yield the searches with their demos that the demo of `kind` with `data` runs, in order; nothing if there is no such demo."""
+    """Yield the searches, each with its demo, that the demo of `kind` with the sample data `data` runs, in order.
+
+    Nothing if there is none.
+    """
     search = by_kind[kind]
     demo = search.demo_with(data)
     if demo is not None:
@@ -233,7 +239,7 @@ def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator
 
 
 def _of_another(search: Search, demo: Demo, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
-    """Return options for a further demo in the same project, with default parameters, that uses the run `before` if needed."""
+    """Return the arguments of a further demo in the same project, with default parameters and, if needed, the finished run `before`."""
     given = argparse.Namespace(**vars(options))
     names_run = demo.after and before is not None and "run" in search.model.model_fields
     given.preset, given.set = demo.preset, [f"run={before}"] if names_run else []
@@ -331,7 +337,7 @@ def _written_files(search: Search, options: argparse.Namespace) -> dict[str, str
 
 
 def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
-    """Return the search request for the parsed arguments, without opening outputs.
+    """Return the search request of the parsed arguments, without creating output files.
 
     Raises
     ------
@@ -346,7 +352,7 @@ def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
 
 
 def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
-    """Return the parameters and the name of their preset."""
+    """Return the parameters of the parsed arguments, and the name of the preset from which they were derived."""
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
     preset = options.preset or search.usual_preset(
@@ -379,7 +385,10 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 
 def begin_gpus(requested: str) -> None:
-    """Start GPU detection in a separate process while modules are loaded, although ``auto`` may still select the CPU."""
+    """Start GPU detection in a separate process while modules are loaded, unless the requested device is the CPU.
+
+    ``auto`` may still use it.
+    """
     import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it concurrently, one could see it incomplete
 
     threading.Thread(target=_look_for_gpus, args=(requested,), daemon=True).start()

@@ -16,9 +16,11 @@ _MAXIMUM_THREADS = 1024
 _MEMORY = ("-v", "-d")
 _OUT_OF_MEMORY = ("failed to map segment", "cannot allocate memory", "shared object", "Unable to allocate")
 _LEAST = {"numpy": {"-v": 128, "-d": 64, "-n": 16}, "numba": {"-v": 640, "-d": 256, "-n": 48}}
-"""Minimum limits for loading a library, by the option of ulimit: address space (-v) and data (-d) in megabytes, and open files (-n).
+"""Minimum limits for loading a library, by option of the shell command ``ulimit``.
 
-With less memory, OpenBLAS and LLVM end the process with their own messages."""
+The options are -v and -d, address space and data in megabytes, and -n, open files. With less memory, OpenBLAS and LLVM end the process
+with messages of their own.
+"""
 
 
 def settings_error() -> str:
@@ -36,7 +38,7 @@ def settings_error() -> str:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return a sentence about a system error or a library that cannot be loaded; '' for any other error."""
+    """Return a sentence about a system error or a library that cannot be loaded; '' for other errors."""
     text = " ".join(str(error).split())
     is_thread = isinstance(error, RuntimeError) and "can't start new thread" in text
     # Threads need memory for their stacks. Python raises SystemError if there is no memory for creating another error.
@@ -53,13 +55,13 @@ def describe_failure(error: Exception) -> str:
 
 
 def guard_limits() -> None:
-    """Make imports of libraries raise `ProteoscopeError` with an explanation if the limits of the process are too small for them."""
+    """Make imports of libraries raise `ProteoscopeError` with a reason if the limits of the process are too small for these libraries."""
     if limits := _limits(*_MEMORY, "-n"):
         sys.meta_path.insert(0, _Guard(limits))
 
 
 class _Guard:
-    """Import finder that raises an error for modules for which `limits` are too small. See `importlib.abc.MetaPathFinder`."""
+    """Import finder that raises an error for modules for which the system limits are too small. See `importlib.abc.MetaPathFinder`."""
 
     def __init__(self, limits: dict[str, int]) -> None:
         self._limits = limits
@@ -77,7 +79,7 @@ def _too_small(option: str, limits: dict[str, int]) -> str:
 
 
 def _limits(*options: str) -> dict[str, int]:
-    """Return the limits that are set for this process, by the option of ulimit; memory limits in megabytes."""
+    """Return the limits that are set for this process, by option of ``ulimit``; memory limits in megabytes."""
     if sys.platform == "win32":
         return {}
     import resource  # exists only on Unix

@@ -1,6 +1,6 @@
 """Terminal output: printable texts and progress.
 
-Progress is a redrawn line with a bar and the remaining time; plain lines if the output is not a terminal.
+Progress is shown as a line with a bar and the remaining time that is redrawn, or as separate lines if the output is not a terminal.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def printable(text: str) -> str:
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print a text on a stream (by default standard output) as one `printable` line."""
+    """Print a text on a stream (standard output by default) as one line, escaped by `printable`."""
     print(printable(text), file=sys.stdout if stream is None else stream, flush=stream is not None)
 
 
@@ -108,7 +108,7 @@ class JsonProgress:
 
 
 class TerminalProgress:
-    """Display of the events of a `Progress` on a stream; without a stream it displays nothing."""
+    """Display of the events of a `Progress` on a stream; without a stream, nothing is displayed."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -124,7 +124,7 @@ class TerminalProgress:
         self._clear()
 
     def handle(self, event: ProgressEvent) -> None:
-        """Display an event; a handler for `Progress`."""
+        """Display an event of a `Progress`, to which this method is attached as a handler."""
         if self._stream is None:
             return
         try:
@@ -171,9 +171,9 @@ class TerminalProgress:
 
 @contextmanager
 def interruptible(progress: Progress) -> Iterator[None]:
-    """Make signals cancel the progress during the block, so that the search stops at its next check and removes incomplete files.
+    """Make signals cancel the progress during the `with` block, so that the search stops at its next check and removes incomplete files.
 
-    First, leftovers of killed processes are removed from the temporary folder of the system.
+    First, files that killed processes left in the temporary folder of the system are removed.
     """
     with suppress(OSError):
         remove_leftovers(Path(tempfile.gettempdir()))

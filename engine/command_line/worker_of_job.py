@@ -1,4 +1,4 @@
-"""Program that runs the workers of a Slurm job on a node, with the arguments that `dask_jobqueue` writes into job scripts."""
+"""Program that runs the workers of a Slurm job on a cluster node, with the arguments that `dask_jobqueue` writes into job scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the workers until the scheduler ends."""
+    """Run the workers of the job until the scheduler ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--count", type=int, default=1)

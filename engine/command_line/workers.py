@@ -23,7 +23,7 @@ docs/cluster.md goes through it step by step.
 
 
 def add_workers(commands: Any) -> None:
-    """Add ``workers`` to the sub-commands, which are argparse's sub-parsers."""
+    """Add the sub-command ``workers`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("workers", help="let other machines compute: certificates, a scheduler, and workers", epilog=_EPILOG)
     subcommands = parser.add_subparsers(title="what", metavar="WHAT", required=True)
     certificates = subcommands.add_parser("certificates", help="make certificates by which scheduler, workers and runs know each other")

@@ -1,7 +1,7 @@
 """Exports of evidence on structures: tables, GFF3 of peptides and sites, and structures coloured by coverage for other viewers.
 
 A project, including its record of input files, may be untrusted. The export of structures therefore opens no path from the project: the
-user names files or folders, and the file with the recorded path or name is chosen from them.
+user names files or folders, in which the program looks for a file with the recorded path or name.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _GONE = "Put the file back as it was, or search again"
 _MAXIMUM_CHARACTERS = 40
 _REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
-"""Unambiguous names, unlike PyMOL keywords (no digit), numbers (digits only) and names that Windows reserves (``com1``)."""
+"""Pattern of names that are not PyMOL keywords (no digit), numbers (digits only) or names that Windows reserves (``com1``)."""
 _OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
 
 
@@ -154,13 +154,13 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
 
 
 def _name_them(run_id: str, folders: list[str]) -> str:
-    """Return a sentence that requests the names of the structures."""
+    """Return a sentence that the user has to name the structure files."""
     shown = " ".join(map(shlex.quote, folders[:_FOLDERS_SHOWN])) + (" …" if len(folders) > _FOLDERS_SHOWN else "")
     return f"the structures of {run_id} are files outside the project, which are read only if you name them: --structures {shown}"
 
 
 def _name(accession: str) -> str:
-    """Return a protein name for files and scripts, with alphanumeric characters and ``_`` only.
+    """Return a protein name for files and scripts, with only ASCII alphanumeric characters and ``_``.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _name(accession: str) -> str:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """Return the name, with a number if another used name differs only in case, which some file systems ignore."""
+    """Return a name, with a number appended if a name in `used` differs from it only in case, which some file systems ignore."""
     result, number = name, 1
     while result.casefold() in used:
         number += 1
@@ -182,7 +182,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 class _Evidence:
-    """Residues of proteins and chains by index; each table is sorted once."""
+    """Evidence of residues, looked up by protein and by chain; each table is sorted once."""
 
     def __init__(self, residues: Any, mapped: Any) -> None:
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
@@ -196,7 +196,7 @@ class _Evidence:
         self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), symbols)
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the rows of a chain that are aligned with the protein, their numbers of spectra, and True for modified residues."""
+        """Return the residues of a chain that are aligned with a protein, the number of spectra of each, and True for modified residues."""
         position, rows, _ = self._mapped.of(chain)
         positions, n_psms, is_modified = self._residues.of(protein)
         place = np.minimum(np.searchsorted(positions, position), max(len(positions) - 1, 0))
@@ -205,26 +205,26 @@ class _Evidence:
         return rows[is_there], n_psms[place[is_there]], is_modified[place[is_there]]
 
     def residues_at(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the aligned rows of a chain, and the residue of the chain at each as ASCII code."""
+        """Return the aligned residues of a chain as indices, and the amino acid of the chain at each as ASCII code."""
         _, rows, symbols = self._mapped.of(chain)
         return rows, symbols
 
 
 class _Groups:
-    """Columns sorted by group, and within a group by the first column."""
+    """Columns sorted by a group number, and within a group by the first column."""
 
     def __init__(self, group: NDArray[Any], *columns: NDArray[Any]) -> None:
         order = np.lexsort((columns[0], group))
         self._group, self._columns = group[order], [column[order] for column in columns]
 
     def of(self, group: int) -> list[NDArray[Any]]:
-        """Return the columns of a group."""
+        """Return the columns of the rows with the given group number."""
         first, last = np.searchsorted(self._group, (group, group + 1))
         return [column[first:last] for column in self._columns]
 
 
 def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.uint8]) -> tuple[Chains, gemmi.Structure]:
-    """Return a chain of a file with its atoms, after checking that it still has `residues` at `rows`."""
+    """Return a chain of a file with its atoms, after checking that it has the amino acids `residues` at the indices `rows`."""
     file = read_structure(path)
     if name not in file.chains.names:
         raise InputError(path, f"has no chain {name}", remedy=_GONE)
@@ -247,7 +247,7 @@ def _painted(
     chain, atoms
         Chain, and its atoms.
     rows : ndarray of int64, shape (m,)
-        Residues of the chain with evidence.
+        Indices of the residues of the chain that have evidence, from 0.
     n_psms : ndarray of int64, shape (m,)
         Number of spectra of each of these residues.
     is_modified : ndarray of bool, shape (m,)
@@ -268,7 +268,7 @@ def _painted(
 
 
 def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
-    """Yield the residues of a file with the value of the chain's residue at the same Cα position, or -1."""
+    """Yield the residues of a file, each with the value of the residue of `chain` that has the same Cα position, or -1 without one."""
     value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
         places = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
@@ -276,7 +276,7 @@ def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.fl
 
 
 def recorded_folders(project: Project, run: str) -> list[str]:
-    """Return the distinct folders of the structures recorded for a run, as unchecked text."""
+    """Return the distinct folders of the structures that a run recorded, as texts that are not checked."""
     paths = [str(given.path) for given in project.inputs(run) if given.kind == "structures"]
     return list(dict.fromkeys(str(_pure(path).parent) for path in paths))
 
@@ -289,7 +289,7 @@ class NamedStructures:
     named : sequence of Path
         Files, folders, or lists of files.
     progress : Progress
-        Receives messages about other content of the folders.
+        Progress for messages about other files in the folders.
 
     Raises
     ------
@@ -307,7 +307,9 @@ class NamedStructures:
             self._of_name[path.name].append(path.absolute())
 
     def find(self, recorded: str) -> Path:
-        """Return the named file for a recorded path: the only one whose path ends with it, or else the only one with its file name.
+        """Return the named file for a recorded path.
+
+        The only one whose path ends with the recorded path, or the only one with its file name.
 
         The recorded path itself is never opened.
 
@@ -327,5 +329,5 @@ class NamedStructures:
 
 
 def _pure(path: str) -> PurePath:
-    """Return a path that may have been recorded on another operating system."""
+    """Return a path for comparison of names; it may have been recorded on another operating system."""
     return PureWindowsPath(path) if "\\" in path else PurePosixPath(path)

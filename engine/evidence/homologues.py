@@ -27,7 +27,7 @@ from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 __all__ = ["FEWEST_HOMOLOGUES", "Conservation", "write_homologues"]
 
 FEWEST_HOMOLOGUES = 3
-"""Minimum number of homologues of a protein for conservation."""
+"""Minimum number of homologues of a protein for which the conservation of its residues is computed."""
 _GAP = ord("-")
 
 
@@ -40,7 +40,7 @@ class Conservation:
     n_of_protein : ndarray of int64, shape (proteins,)
         Number of homologues of each protein.
     n_of_residue : ndarray of int64, shape (r,)
-        Number of homologues with a residue at each position.
+        Number of homologues that have a residue at each position, not a gap.
     of_residue : ndarray of float64, shape (r,)
         Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`), 0 to 1; NaN with fewer than `FEWEST_HOMOLOGUES`.
     """
@@ -88,7 +88,7 @@ def write_homologues(
 
 
 def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, place: NDArray[np.int64]) -> Hits:
-    """Return the hits without subjects whose sequence equals the protein's, whatever their name.
+    """Return the hits without those of sequences that equal the protein, whatever their names.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
     subjects : SequenceDatabase
         Sequences to align with.
     place : ndarray of int64
-        Index among the subjects of each sequence, by its index in the files.
+        Index of each sequence of the files among the subjects.
     """
     # The alignment cannot decide this: unknown residues match nothing and are omitted at the ends.
     is_itself = hits.query_length == hits.subject_length
@@ -112,12 +112,12 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
 
 
 def _replace_unknown(codes: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Replace codes of symbols other than residues by that of an unknown residue, as in `ProteinEntry`."""
+    """Return codes of residues; codes of other symbols are replaced by that of an unknown residue, as in `ProteinEntry`."""
     return np.where(codes == SYMBOLS.index("*"), SYMBOLS.index("X"), codes).astype(np.int8)
 
 
 def _hits_by_query(hits: Hits) -> Iterator[tuple[int, Hits]]:
-    """Yield the hits of each query, which are contiguous."""
+    """Yield the hits of each query with its index; hits of a query are consecutive."""
     cuts = [0, *(np.flatnonzero(np.diff(hits.query_index)) + 1).tolist(), len(hits)]
     for first, last in pairwise(cuts):
         if first < last:
@@ -125,7 +125,7 @@ def _hits_by_query(hits: Hits) -> Iterator[tuple[int, Hits]]:
 
 
 def _stacked(entry: ProteinEntry, hits: Hits) -> NDArray[np.uint8]:
-    """Return the residues of a protein and of its aligned homologues, (1 + homologues, residues) uint8."""
+    """Return the residues of a protein and the aligned residues of its homologues, (1 + homologues, residues) uint8."""
     stack = Stack.of(entry.accession, entry.description, entry.sequence, hits.aligned)
     return stack.symbols[:, ~stack.is_opened]
 

@@ -46,14 +46,14 @@ _SHIFTS = ("shift_position", "site_probability")
 _EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
 SHOWN_TOO = ("modified",)
-"""Kinds of runs other than identifications whose peptides can be shown."""
+"""Kinds of runs whose peptides can be shown although the runs are not identifications."""
 _POSITIONS = 1 << 20  # above the length of any peptide
 
 
 class SourceTables(NamedTuple):
-    """Input tables of the identification `run`, and of an explanation that builds on it if requested.
+    """Tables of the identification `run` and, if requested, of a later search that explains its unidentified spectra.
 
-    `fixed` are modifications of all residues of a type according to the run's parameters.
+    `fixed` contains the modifications of all residues of a type that the parameters of the run state.
     """
 
     run: str
@@ -66,22 +66,22 @@ class SourceTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Modifications:
-    """Modifications (m) of n peptidoforms.
+    """Modifications of n peptidoforms, m in total.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each peptidoform, and the end of the last.
+        Start of the modifications of each peptidoform in the other columns, followed by m.
     position : ndarray of int64, shape (m,)
-        Residue from 1; 0 the N-terminus, length + 1 the C-terminus.
+        Residue number from 1; 0 for the N-terminus, length + 1 for the C-terminus.
     name : ndarray of int64, shape (m,)
-        Index into `names`.
+        Index of the name in `names`.
     mass : ndarray of float64, shape (m,)
-        Da.
+        Mass in dalton.
     probability : ndarray of float64, shape (m,)
         Highest localisation probability over the spectra; NaN if not computed.
     names : tuple of str
-        Sorted names.
+        Names of the modifications, sorted.
     """
 
     offsets: NDArray[np.int64]
@@ -95,7 +95,7 @@ class Modifications:
     def of(
         cls, lengths: NDArray[np.int64], position: ArrayLike, names: Sequence[str], mass: ArrayLike, probability: ArrayLike | None = None
     ) -> Modifications:
-        """Create from the number of modifications of each peptidoform (n,), and concatenated columns (m,)."""
+        """Return modifications from the number of modifications of each peptidoform, (n,), and concatenated columns, (m,) each."""
         unique, codes = np.unique(np.array(names, np.str_), return_inverse=True)
         unknown = np.full(len(names), np.nan)
         return cls(
@@ -108,7 +108,7 @@ class Modifications:
         )
 
     def followed_by(self, other: Modifications) -> Modifications:
-        """Return these modifications followed by those of further peptidoforms."""
+        """Return these modifications followed by those of the peptidoforms in `other`."""
         names = [source.names[code] for source in (self, other) for code in source.name.tolist()]
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
         position, mass, probability = (np.concatenate(pair) for pair in pairs)
@@ -117,22 +117,22 @@ class Modifications:
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedPeptides:
-    """Identified peptidoforms (n).
+    """Identified peptidoforms, n of them.
 
     Attributes
     ----------
     peptides : tuple of str, length n
-        ProForma.
+        Peptidoforms in ProForma 2.0.
     sequences : tuple of str, length n
-        Without modifications.
+        Sequences without modifications.
     modifications : Modifications
         Modifications of the peptidoforms.
     n_psms : ndarray of int64, shape (n,)
-        Number of spectra.
+        Number of spectra of each peptidoform.
     q_value : ndarray of float64, shape (n,)
-        Minimum over the spectra.
+        Minimum q-value of the spectra.
     intensity : ndarray of float64, shape (n,)
-        Sum of known precursor intensities, NaN without any.
+        Sum of the known precursor intensities, NaN if all are unknown.
     """
 
     peptides: tuple[str, ...]
@@ -146,7 +146,7 @@ class IdentifiedPeptides:
         return len(self.peptides)
 
     def carried_by_all(self) -> FixedModifications:
-        """Return the sample-preparation modifications that every residue of their type carries."""
+        """Return the modifications from sample preparation that every residue of their type has."""
         carried = self.modifications
         names = [carried.names[code] for code in carried.name.tolist()]
         return on_all_residues(self.sequences, np.diff(carried.offsets), carried.position, names)
@@ -163,7 +163,7 @@ class ProteinEntry(NamedTuple):
 
 
 def source_tables(folder: Path, run: str) -> SourceTables:
-    """Return the tables of a run: an identification, an open modification search, or an explanation with its identification.
+    """Return the tables of a run: an identification, an open modification search, or a search that explains spectra of an identification.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:
-    """Return the peptidoforms of rank 1 target matches up to a q-value.
+    """Return the peptidoforms of target matches with rank 1 and at most the given q-value.
 
     Raises
     ------
@@ -247,14 +247,14 @@ def _precursor_intensities(path: Path) -> NDArray[np.float64]:
 def _summarise_forms(
     form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the number of spectra, the minimum q-value and the summed intensity of n peptidoforms."""
+    """Return for each of n peptidoforms the number of spectra, the minimum q-value and the sum of the intensities."""
     least = np.full(n, np.inf)
     np.minimum.at(least, form, q_value)
     return np.bincount(form, minlength=n), least, known_sums(form, intensity, n)
 
 
 def known_sums(group: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return the sums of the known values of each group, (n,); NaN without known values.
+    """Return the sum of the known values in each of n groups, (n,); NaN for groups without known values.
 
     Examples
     --------
@@ -275,16 +275,16 @@ def _best_probabilities(
     place: NDArray[np.float64],
     probability: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the highest probability of each modification's site over spectra of its peptidoform with a shift there; NaN without one.
+    """Return the highest localisation probability of each modification over the spectra of its peptidoform; NaN without one.
 
     Parameters
     ----------
     owner, position : ndarray of int64, shape (m,)
-        Peptidoform and residue of each modification.
+        Peptidoform and residue number of each modification.
     form : ndarray of int64, shape (spectra,)
         Peptidoform of each spectrum.
     place, probability : ndarray of float64, shape (spectra,)
-        Site and probability of each spectrum, NaN without a shift.
+        Residue number and probability of the mass difference of each spectrum, NaN without a mass difference.
     """
     is_known = np.isfinite(place) & np.isfinite(probability)
     keys, at = np.unique(form[is_known] * _POSITIONS + place[is_known].astype(np.int64), return_inverse=True)
@@ -300,7 +300,7 @@ def _best_probabilities(
 def _with_explained(
     identified: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float
 ) -> IdentifiedPeptides:
-    """Add spectra that resemble identified ones; the site of a mass difference is unknown."""
+    """Return the peptides with spectra added that resemble spectra identified as them; the site of a mass difference is unknown."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # New peptidoforms follow the existing ones.
@@ -338,12 +338,12 @@ def _parsed(name: str, path: Path) -> Peptidoform:
 
 
 def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Reject a protein table whose targets include decoys of the database, from a run that searched them as targets.
+    """Raise InputError for a protein table with decoys of the database among its targets, since the run searched them as targets.
 
     Raises
     ------
     InputError
-        If there are such groups.
+        If the table has such decoys.
     """
     proteins = [
         (row["accessions"][0] or "", row["sequence"]) for row in rows if not row["is_decoy"] and row["accessions"] and row["sequence"]
@@ -362,7 +362,7 @@ def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:
-    """Return the proteins to show: the first of each group up to a q-value, or those requested by name.
+    """Return the proteins to show: the first of each protein group up to a q-value, or the proteins requested by name.
 
     For runs without protein error rates, such as library searches, all proteins are returned.
 

@@ -1,7 +1,7 @@
 """Mapping of protein residues onto similar chains: numbering, secondary structure, exposure and neighbourhood.
 
-Residues are mapped by the alignment. Protein residues between mapped ones are part of the chain's sequence without coordinates if the
-chain's numbering skips exactly as many; otherwise they are unknown.
+Residues are mapped by the sequence alignment. Protein residues between two mapped ones belong to the sequence of the chain, but without
+coordinates, if the numbering of the chain skips exactly as many residues; otherwise they are unknown.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ NO_ATOMS = Ligands(np.zeros((0, 3)), np.zeros(0, np.int64), ())
 
 @dataclass(frozen=True)
 class MappedChain:
-    """A similar chain with residue information from its file; r is the number of its residues.
+    """Chain similar to a protein, with residue information from its structure file; r is the number of its residues.
 
     Attributes
     ----------
     near : SimilarChain
-        The chain and its alignment.
+        Chain and its alignment with the protein.
     chains : Chains
         Columns of this chain only.
     path : Path
-        Its file.
+        Structure file of the chain.
     exposure : ndarray of float64, shape (r,)
         Fraction of each residue's maximum solvent-accessible area, NaN if unknown.
     atoms : ChainAtoms or None
-        Heavy atoms; None if the file could not be read.
+        Heavy atoms of the chain; None if the file could not be read.
     unseen : ndarray of int64, shape (u,)
-        Protein residues that are in the chain's sequence but have no coordinates.
+        Protein residues (from 0) that are in the sequence of the chain but have no coordinates.
     error : str
         Reason why the atoms could not be read, or ''.
     """
@@ -64,30 +64,30 @@ class MappedChain:
 
     @property
     def ligands(self) -> Ligands:
-        """Ligands in its file."""
+        """Ligands in the structure file of the chain."""
         return NO_ATOMS if self.atoms is None else self.atoms.ligands
 
 
 @dataclass(frozen=True, eq=False)
 class MappedRows:
-    """Protein residues mapped onto similar chains (m), ordered by chain and residue.
+    """Protein residues mapped onto similar chains, m of them, ordered by chain and residue.
 
     Attributes
     ----------
     chain : ndarray of int64, shape (m,)
         Index of the mapped chain.
     place : ndarray of int64, shape (m,)
-        Index among the residues of all proteins.
+        Index of the protein residue among the residues of all proteins.
     position : ndarray of int64, shape (m,)
         Position in the protein, from 0.
     row : ndarray of int64, shape (m,)
-        Residue of the chain, from 0.
+        Index of the residue in the chain, from 0.
     exposure : ndarray of float64, shape (m,)
-        NaN if unknown.
+        Fraction of the residue's maximum solvent-accessible area, NaN if unknown.
     alpha : ndarray of float64, shape (m, 3)
         Cα position, Å.
     offsets : ndarray of int64, shape (chains + 1,)
-        First row of each chain, and the end of the last.
+        First row of each chain, followed by m.
     """
 
     chain: NDArray[np.int64]
@@ -100,7 +100,7 @@ class MappedRows:
 
     @classmethod
     def of(cls, mapped: Sequence[MappedChain], residues: ResidueEvidence) -> MappedRows:
-        """Create from mapped chains and the residues of all proteins."""
+        """Return the protein residues mapped onto the given chains; `residues` are the residues of all proteins."""
         lengths = np.array([len(chain.near.pairs) for chain in mapped], np.int64)
         pairs = np.concatenate([np.zeros((0, 2), np.int64), *(chain.near.pairs for chain in mapped)])
         chain = np.repeat(np.arange(len(mapped)), lengths)
@@ -119,7 +119,10 @@ class MappedRows:
         return len(self.row)
 
     def first_of(self, n_places: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the first row (on the nearest chain) of each of `n_places` residues, or -1; `wanted` (m,) selects rows."""
+        """Return the first row of each of `n_places` protein residues, on its nearest chain, or -1.
+
+        `wanted` (m,) is True for allowed rows.
+        """
         rows = np.arange(len(self)) if wanted is None else np.flatnonzero(wanted)
         result = np.full(n_places, -1, np.int64)
         # Assignment in reverse order: the first row of each residue is written last.
@@ -191,9 +194,9 @@ def mapped_chains(
 
 
 def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str) -> NDArray[np.int64]:
-    """Move alignment gaps to breaks of equal length in the chain's numbering if the residues there match equally well.
+    """Return aligned pairs with gaps moved to breaks in the numbering of the chain, if the residues there match equally well.
 
-    Alignments place such gaps arbitrarily.
+    The alignment places a gap arbitrarily between such positions.
     """
     missing = np.diff(pairs[:, 0]) - 1
     gaps = np.flatnonzero((missing > 0) & (np.diff(pairs[:, 1]) == 1))
@@ -229,7 +232,7 @@ def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str
 
 
 def _missing_residues(pairs: NDArray[np.int64], chains: Chains) -> NDArray[np.int64]:
-    """Return protein residues between aligned pairs that are adjacent in the chain's coordinates but separated by its numbering."""
+    """Return the protein residues between aligned pairs that are adjacent in the chain's coordinates but not in its numbering."""
     before, after = pairs[:-1], pairs[1:]
     missing = after[:, 0] - before[:, 0] - 1
     is_gap = (missing > 0) & (after[:, 1] == before[:, 1] + 1)

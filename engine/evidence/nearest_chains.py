@@ -1,4 +1,4 @@
-"""Nearest chains of each protein, with alignments, by exhaustive Smith-Waterman search in the observed sequences of structures."""
+"""Chains most similar to each protein, with alignments, by exhaustive Smith-Waterman search in the observed sequences of structures."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _SAME, _HOMOLOGOUS = 0.95, 0.30
 
 @dataclass(frozen=True, eq=False)
 class SimilarChain:
-    """A chain similar to a protein.
+    """Chain that is similar to a protein.
 
     Attributes
     ----------
     protein : ProteinRow
         Index of the protein.
     chain : ChainRow
-        Row of `ChainFiles`.
+        Row of the chain in `ChainFiles`.
     rank : int
-        From 1.
+        Rank of the chain for the protein, from 1.
     pairs : ndarray of int64, shape (k, 2)
-        Aligned residues of protein and chain, from 0, ascending.
+        Indices of the aligned residues of protein and chain, from 0, ascending.
     identity : float
-        Fraction of identical pairs.
+        Fraction of the aligned pairs that are identical.
     gaps : int
-        Unpaired residues of both between the first and the last pair.
+        Number of unpaired residues of protein and chain between the first and the last pair.
     e_value, bit_score : float
-        Of the sequence alignment; NaN without one.
+        E-value and bit score of the sequence alignment; NaN if the chain was found by its fold.
     tm_score : float
         For a remote chain, the TM-score with the chain `through`, normalised by the length of that chain; otherwise NaN.
     through : int
@@ -68,7 +68,7 @@ class SimilarChain:
 
     @property
     def kind(self) -> str:
-        """``same``, ``homologous`` or ``distant`` by identity, or ``remote`` if found by its fold."""
+        """Relation to the protein: ``same``, ``homologous`` or ``distant`` by identity, or ``remote`` if it was found by fold."""
         if self.through >= 0:
             return "remote"
         return "same" if self.identity >= _SAME else "homologous" if self.identity >= _HOMOLOGOUS else "distant"
@@ -97,7 +97,7 @@ def align_proteins(
     resources : Resources
         Devices, threads and progress of the run.
     take : callable
-        Receives the hits in batches; `query_index` is the index of the protein.
+        Function that is called with the hits of each batch; `query_index` is the index of the protein.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def nearest_chains(
 
 
 def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
-    """Return the proteins as queries, shortest first."""
+    """Return the proteins in the form of a database of queries, shortest first."""
     lengths = np.array([len(protein.sequence) for protein in proteins], np.int64)
     order = np.argsort(lengths, kind="stable")
     symbols = "".join(proteins[k].sequence for k in order.tolist()).encode()
@@ -161,7 +161,7 @@ def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
 
 
 def _names(n: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return empty names for n sequences, which are identified by index."""
+    """Return empty names for n sequences, which are identified by their index."""
     return np.zeros(0, np.uint8), np.zeros(n + 1, np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Parameters of evidence on structures: the one place where each exists."""
+"""Parameters of evidence on structures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAXIMUM_PROTEINS = 100_000
 
 
 class EvidenceParameters(SearchParameters):
-    """Parameters that, with a run and structures, determine the evidence."""
+    """Parameters that determine the evidence, together with an identification and structures."""
 
     run: str = parameter(
         "",

@@ -20,16 +20,16 @@ __all__ = ["Places", "ResidueEvidence", "Sites", "find_modified_residues", "find
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Positions of peptides in proteins (p), ordered by protein, start and peptide.
+    """Positions of peptides in proteins, p of them, ordered by protein, start and peptide.
 
     Attributes
     ----------
     peptide : ndarray of int64, shape (p,)
-        Row of `IdentifiedPeptides`.
+        Row of the peptide in `IdentifiedPeptides`.
     protein : ndarray of int64, shape (p,)
         Index of the protein.
     start, end : ndarray of int64, shape (p,)
-        Residue range from 0, `end` exclusive.
+        First residue from 0, and one past the last.
     """
 
     peptide: NDArray[np.int64]
@@ -48,13 +48,13 @@ class ResidueEvidence:
     Attributes
     ----------
     offsets : ndarray of int64, shape (proteins + 1,)
-        Start of each protein, and the end of the last.
+        Start of each protein in the other columns, followed by r.
     residue : ndarray of uint8, shape (r,)
-        ASCII code.
+        Amino acid as ASCII code.
     n_peptides, n_psms : ndarray of int64, shape (r,)
-        Number of peptides at the residue, and of their spectra.
+        Number of peptides that cover the residue, and of their spectra.
     q_value : ndarray of float64, shape (r,)
-        Minimum over these peptides, NaN without peptides.
+        Minimum q-value of these peptides, NaN without peptides.
     """
 
     offsets: NDArray[np.int64]
@@ -65,35 +65,35 @@ class ResidueEvidence:
 
     @property
     def protein(self) -> NDArray[np.int64]:
-        """Protein of each residue, (r,) int64."""
+        """Index of the protein of each residue, shape (r,)."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def share_of(self, is_so: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the fraction of each protein's residues in the mask `is_so` (r,), (proteins,) float64."""
+        """Return the fraction of the residues of each protein that are True in the mask `is_so` (r,); (proteins,) float64."""
         sums = np.concatenate(([0], np.cumsum(is_so)))[self.offsets]
         return np.diff(sums) / np.maximum(1, np.diff(self.offsets))
 
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Modified residues (n), ordered by protein, position and name.
+    """Modified residues, n of them, ordered by protein, position and name.
 
     Attributes
     ----------
     protein : ndarray of int64, shape (n,)
         Index of the protein.
     position : ndarray of int64, shape (n,)
-        From 0.
+        Position in the protein, from 0.
     name : ndarray of int64, shape (n,)
-        Index into `names`.
+        Index of the modification's name in `names`.
     mass : ndarray of float64, shape (n,)
-        Da.
+        Mass of the modification in dalton.
     n_psms, n_peptides : ndarray of int64, shape (n,)
         Number of spectra and of peptidoforms with the modified residue.
     q_value : ndarray of float64, shape (n,)
-        Minimum over these.
+        Minimum q-value of these spectra.
     probability : ndarray of float64, shape (n,)
-        Highest site probability, NaN if not computed.
+        Highest localisation probability, NaN if not computed.
     intensity : ndarray of float64, shape (n,)
         Sum of precursor intensities, NaN if unknown.
     names : tuple of str
@@ -140,7 +140,7 @@ def find_peptide_places(peptides: IdentifiedPeptides, proteins: Sequence[Protein
 
 
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
-    """Return the proteins with a q-value, and those without one that contain an identified peptide."""
+    """Return the proteins that have a q-value, and of the others those that contain an identified peptide."""
     unrated = [protein for protein in proteins if isnan(protein.q_value)]
     holding = (
         {id(unrated[number]) for number in np.unique(find_peptide_places(peptides, unrated, progress).protein).tolist()} if unrated else ()

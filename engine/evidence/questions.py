@@ -42,20 +42,20 @@ _BLOCK = 1 << 20  # distances computed in one batch
 
 @dataclass(frozen=True, eq=False)
 class PlacedSites:
-    """Modified residues (n) on their nearest chains.
+    """Modified residues, n of them, on the nearest chain that has each.
 
     Attributes
     ----------
     row : ndarray of int64, shape (n,)
-        Row of `MappedRows`, or -1.
+        Row of the residue in `MappedRows`, -1 if no chain has it.
     nearest_site : ndarray of int64, shape (n,)
-        Protein position of the nearest other site on the same chain, or -1.
+        Protein position of the nearest other modified residue on the same chain, or -1.
     site_distance : ndarray of float64, shape (n,)
-        Distance between the Cα atoms, Å, or NaN.
+        Distance in Å between the Cα atoms of both modified residues, or NaN.
     ligand : tuple of str, length n
         Nearest ligand in the file of the chain, or ''.
     ligand_distance : ndarray of float64, shape (n,)
-        Distance between the nearest atoms, Å, or NaN.
+        Distance in Å between the nearest atoms of residue and ligand, or NaN.
     """
 
     row: NDArray[np.int64]
@@ -67,18 +67,18 @@ class PlacedSites:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of residues on a chain (n), each a modified residue or lysine.
+    """Pairs of residues on one chain, n of them; each residue is modified or a lysine.
 
     Attributes
     ----------
     first, second : ndarray of int64, shape (n,)
-        Rows of `MappedRows`.
+        Rows of the two residues in `MappedRows`.
     is_modified : ndarray of bool, shape (n,)
         True if at least one residue is modified.
     alpha_distance : ndarray of float64, shape (n,)
-        Distance between the Cα atoms, Å.
+        Distance between the Cα atoms in Å.
     atom_distance : ndarray of float64, shape (n,)
-        Distance between the nearest atoms, Å, NaN if unknown.
+        Distance between the nearest atoms in Å, NaN if unknown.
     """
 
     first: NDArray[np.int64]
@@ -90,22 +90,22 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class MissedStretches:
-    """Residue ranges without peptides (n).
+    """Ranges of protein residues without peptides, n of them.
 
     Attributes
     ----------
     protein : ndarray of int64, shape (n,)
         Index of the protein.
     start, end : ndarray of int64, shape (n,)
-        Residue range from 0, `end` exclusive.
+        First residue from 0, and one past the last.
     n_mapped : ndarray of int64, shape (n,)
-        Number of residues mapped onto the nearest chain.
+        Number of residues of the range that are mapped onto the nearest chain.
     exposure : ndarray of float64, shape (n,)
-        Mean known exposure of these, or NaN.
+        Mean known exposure of these residues, or NaN.
     enzyme : ndarray of int64, shape (n, k)
-        Indices into `enzymes`: those whose limit peptides would show most residues of the range, best first.
+        Indices in `enzymes` of the enzymes whose limit peptides would cover most residues of the range, best first.
     n_seen : ndarray of int64, shape (n, k)
-        Number of residues that each would show, or 0.
+        Number of residues that the peptides of each of these enzymes would cover, or 0.
     enzymes : tuple of str
         Names of the proposed enzymes.
     """
@@ -122,7 +122,7 @@ class MissedStretches:
 
 @dataclass(frozen=True, eq=False)
 class SharedPeptides:
-    """Pairs of proteins with shared peptides (n): numbers of shared peptides, and of peptides of only one of them.
+    """Pairs of proteins that share peptides, n of them: number of shared peptides, and of peptides of only one of the two.
 
     Peptides in more than a hundred proteins are skipped.
     """
@@ -137,7 +137,7 @@ class SharedPeptides:
 def placed_sites(
     sites: Sites, residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress
 ) -> PlacedSites:
-    """Return each site on the nearest chain that has its residue."""
+    """Return each modified residue on the nearest chain that has this residue."""
     place = residues.offsets[sites.protein] + sites.position
     row = rows.first_of(len(residues.residue))[place]
     n = len(sites)
@@ -177,7 +177,7 @@ def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
 def _nearest(
     points: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the index of the nearest of `other` to each of n points, and its distance (infinite if there is none)."""
+    """Return, for each of n points, the index of the nearest of the points `other`, and its distance (infinite if there is none)."""
     if not len(other):
         return np.zeros(len(points), np.int64), np.full(len(points), np.inf)
     which, apart = np.zeros(len(points), np.int64), np.empty(len(points))
@@ -193,7 +193,7 @@ def _nearest(
 
 
 def _select_atoms(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the heavy atoms of residues (Cα for residues without), and the index into `rows` of each atom, ascending."""
+    """Return the heavy atoms of residues (Cα for residues without others), and the index in `rows` of each atom's residue, ascending."""
     alpha = chain.chains.position[rows].astype(np.float64)
     if chain.atoms is None:
         return alpha, np.arange(len(rows))
@@ -207,7 +207,7 @@ def _select_atoms(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[
 
 
 def _nearest_ligands(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[list[str], NDArray[np.float64]]:
-    """Return name and distance (Å) of the nearest ligand of each residue."""
+    """Return the name and the distance in Å of the ligand nearest to each residue."""
     position, owner = _select_atoms(chain, rows)
     which, apart = _nearest(position, chain.ligands.position)
     order = np.lexsort((apart, owner))
@@ -224,9 +224,9 @@ def near_pairs(
     separation: int,
     progress: Progress,
 ) -> Pairs:
-    """Return pairs of modified residues and lysines on each protein's nearest chain with Cα within `distance`.
+    """Return pairs of modified residues and lysines on the nearest chain of each protein with at most `distance` between their Cα.
 
-    Pairs with a modified residue are first, then by distance. Chains with too many residues are reported.
+    Pairs with a modified residue are first; pairs are then ordered by distance. Chains with too many residues are skipped and reported.
 
     Parameters
     ----------
@@ -239,9 +239,9 @@ def near_pairs(
     rows : MappedRows
         Mapped residues of these chains.
     distance : float
-        Maximum Cα distance, Å.
+        Maximum distance between Cα atoms in Å.
     separation : int
-        Minimum distance in the protein sequence, residues.
+        Minimum distance in the protein sequence in residues.
     progress : Progress
         Progress of the run.
 
@@ -279,7 +279,7 @@ def near_pairs(
 
 
 def _atom_distances(chain: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the distance between the nearest atoms of `rows[a]` and `rows[b]`, Å; NaN if either residue is incomplete."""
+    """Return the distance in Å between the nearest atoms of `rows[a]` and `rows[b]`; NaN if atoms of either residue are missing."""
     result = np.full(len(a), np.nan)
     if chain.atoms is None or not len(a):
         return result
@@ -302,7 +302,7 @@ def missed_stretches(
     progress: Progress,
     n_enzymes: int = 3,
 ) -> MissedStretches:
-    """Return ranges without peptides, with the `n_enzymes` enzymes whose limit peptides would show most of their residues."""
+    """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose limit peptides would cover most of it."""
     is_missed = residues.n_peptides == 0
     is_end = np.zeros(len(is_missed) + 1, np.bool_)
     is_end[residues.offsets] = True
@@ -342,13 +342,13 @@ def missed_stretches(
 
 
 def _sums(values: NDArray, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray:
-    """Return the sums of values from `first` to `last` (exclusive)."""
+    """Return the sum of the values in each range from `first` to `last` (exclusive)."""
     sums = np.concatenate((np.zeros(1), np.cumsum(values)))
     return sums[last] - sums[first]
 
 
 def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
-    """Return True for residues in limit peptides of a typical length and mass; `text` contains the proteins joined by ``*``."""
+    """Return True for each residue that is in a limit peptide of typical length and mass; `text` is all proteins joined by ``*``."""
     is_between = np.frombuffer(text.encode(), np.uint8) == ord("*")
     between = np.flatnonzero(is_between)
     bounds = np.unique(np.concatenate(([0], cleavage_sites(text, ENZYMES[name]), between, between + 1, [len(text)])))
@@ -361,7 +361,7 @@ def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[n
 
 
 def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: int) -> SharedPeptides:
-    """Return pairs of proteins with shared peptides, and the numbers of exclusive sequences; leucine and isoleucine match each other."""
+    """Return pairs of proteins that share peptides, with the numbers of shared and other peptides; leucine equals isoleucine."""
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
     held = np.unique(np.stack([of_form[places.peptide], places.protein], axis=1), axis=0) if len(places) else np.zeros((0, 2), np.int64)

@@ -36,7 +36,7 @@ _FEWEST_PAIRS = 20  # residue pairs; fewer, through another chain, are not signi
 def near_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, remote: DescribedChains | None, parameters: EvidenceParameters, resources: Resources
 ) -> tuple[list[SimilarChain], str]:
-    """Return the similar chains of each protein, first by sequence, then by the fold of the nearest chain, and the names of the devices.
+    """Return the similar chains of each protein, first by sequence, then by fold, and the names of the devices used.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def near_chains(
     chains : Chains
         Chains to search.
     remote : DescribedChains or None
-        The same chains with descriptors; None unless remote chains are searched.
+        The same chains with descriptors of their structure; None unless remote chains are searched.
     parameters : EvidenceParameters
         Parameters of the run.
     resources : Resources
@@ -70,7 +70,7 @@ def _with_remote_chains(
     minimum_tm_score: float,
     resources: Resources,
 ) -> list[SimilarChain]:
-    """Append up to `n` chains with the fold of the nearest chain to the similar chains of each protein.
+    """Return the similar chains of each protein with up to `n` chains appended that have the fold of the nearest chain.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _with_remote_chains(
     n : int
         Maximum number of remote chains per protein.
     minimum_tm_score : float
-        Normalised by the length of the nearest chain.
+        Minimum TM-score, normalised by the length of the nearest chain.
     resources : Resources
         Devices, threads and progress of the run.
 
@@ -127,7 +127,7 @@ def _with_remote_chains(
 
 
 def _map_remote_chain(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) -> SimilarChain:
-    """Return a chain with the fold of a similar chain, mapped onto the protein through it."""
+    """Return a chain with the fold of the similar chain `first`, aligned with the protein through that chain."""
     pairs = _align_through(first.pairs, aligned.pairs)
     symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = aligned.target.residue[aligned.target.rows(aligned.target_number)][pairs[:, 1]]
@@ -146,14 +146,14 @@ def _map_remote_chain(first: SimilarChain, protein: ProteinEntry, aligned: Align
 
 
 def _align_through(near: NDArray[np.int64], aligned: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return residues of a protein and of a third chain aligned with the same residue of a chain, (k, 2), ascending.
+    """Return the residues of a protein and a third chain that are aligned with the same residue of a chain, (k, 2), ascending.
 
     Parameters
     ----------
     near : ndarray of int64, shape (m, 2)
-        Aligned residues of the protein and the chain.
+        Aligned residues of the protein and the chain, from 0.
     aligned : ndarray of int, shape (n, 2)
-        Aligned residues of the chain and the third chain.
+        Aligned residues of the chain and the third chain, from 0.
     """
     _, here, other = np.intersect1d(near[:, 1], aligned[:, 0], return_indices=True)
     return np.stack([near[here, 0], aligned[other, 1].astype(np.int64)], axis=1)

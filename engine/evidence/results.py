@@ -113,7 +113,7 @@ def collect_residue_evidence(
 
 
 def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> None:
-    """Write the tables of a run, shown ones also as text, and the protein table to `out` if it is not None.
+    """Write the tables of a run, those that are shown also as text; if `out` is given, write the table of proteins to it too.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def burial_names(exposure: NDArray[np.float64], surface: float) -> NDArray[np.st
 
 
 def evidence_tables(evidence: Evidence, surface: float) -> dict[str, pa.Table]:
-    """Return all tables by name, except that of homologues, which are written as they are found.
+    """Return all result tables by name, except the table of homologues, which is written while they are found.
 
     `surface` is the minimum exposure of surface residues.
     """
@@ -171,7 +171,7 @@ def evidence_tables(evidence: Evidence, surface: float) -> dict[str, pa.Table]:
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
-    """Return texts as an array, with null instead of ''."""
+    """Return texts as an Arrow array, with null for ''."""
     texts = pa.array(values, pa.string())
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
@@ -181,7 +181,7 @@ def _as_strings(values: NDArray[np.uint8]) -> pa.Array:
 
 
 class _Columns:
-    """Columns shared by tables: names of proteins and chains, and file information of each mapped row."""
+    """Columns that several tables have: names of proteins and chains, and information from the structure file about each mapped residue."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.accession = pa.array([protein.accession for protein in evidence.proteins], pa.string())
@@ -199,14 +199,14 @@ class _Columns:
 
 
 def _column(mapped: Sequence[MappedChain], name: str) -> NDArray:
-    """Return a column of the chains at the mapped residues."""
+    """Return the column `name` of the chains at each mapped residue."""
     return np.concatenate([np.zeros(0, np.int64), *(getattr(similar.chains, name)[similar.near.pairs[:, 1]] for similar in mapped)]).astype(
         np.int64
     )
 
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
-    """Return author residue numbers with insertion codes."""
+    """Return the residue numbers of the structure's authors with insertion codes."""
     codes = pa.array(["", *(chr(code) for code in range(1, 256))], pa.string())
     return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 

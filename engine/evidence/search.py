@@ -1,4 +1,4 @@
-"""Mapping of identified peptides onto structures, from a project to a further run: read -> index -> plan -> score -> report."""
+"""Mapping of identified peptides onto structures: a further run of a project, in the steps read, index, plan, score and report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["find_evidence"]
 
 
 def find_evidence(request: SearchRequest, progress: Progress | None = None) -> EvidenceSummary:
-    """Map the peptides of a run onto their proteins, and these onto the nearest structures; add a run to the project.
+    """Map the peptides of a run onto their proteins, and the proteins onto the most similar structures; add a run to the project.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
 
 
 def _spec(request: SearchRequest, tables: SourceTables, source: ChainInput) -> RunSpec:
-    """Return the specification of the run, with the files that it reads and writes."""
+    """Return the specification of the run, with the files that the run reads and writes."""
     inputs: dict[str, list[str | Path]] = {
         "project_psms": [tables.psms],
         "project_proteins": [tables.proteins],
@@ -122,7 +122,7 @@ def _check_identification(peptides: IdentifiedPeptides, proteins: list[ProteinEn
 
 
 def _open_chains(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[Any]) -> tuple[ChainFiles, DescribedChains | None]:
-    """Return the chains and, if remote chains are searched, the chains with descriptors."""
+    """Return the chains and, if remote chains are searched, the chains with descriptors of their structure."""
     structures, folder = open_files(source, run.progress, run.threads), source.folder
     for text in structures.messages:
         run.progress.message(text, "warning")

@@ -12,7 +12,7 @@ __all__ = ["EvidenceSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceSummary(Summary):
-    """Summary of evidence: proteins with similar chains, and modified residues on chains, on the surface or buried.
+    """Summary of evidence on structures: numbers of proteins with similar chains, and of modified residues, on the surface or buried.
 
     `source_run` is the run that identified the peptides.
     """

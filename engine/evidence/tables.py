@@ -437,7 +437,7 @@ HOMOLOGUES = Table.of(
     saved="accession rank subject description identity alignment_length query_start query_end subject_start subject_end subject_length "
     "e_value bit_score",
 )
-"""Homologues, if sequences were given; their alignments form the stack of a protein."""
+"""Table of homologues, if sequences to search were given; alignments of one protein are shown below each other."""
 RESIDUES = Table.of(
     "residues",
     "Residues",
@@ -497,10 +497,10 @@ MAPPED_RESIDUES = Table.of(
 """Protein residues that are mapped onto a similar chain, or are in its sequence without coordinates."""
 
 TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
-"""Shown tables, from proteins to details."""
+"""Tables that are shown, from proteins to details."""
 STORED = (RESIDUES, MAPPED_RESIDUES)
 
 
 def text_file_name(table: Table) -> str:
-    """Return the text file name of a table, distinct from the tables of the identification in the same project."""
+    """Return the name of the text file of a table, which differs from the names for the identification in the same project."""
     return f"evidence_{table.name}.tsv"

@@ -1,4 +1,4 @@
-"""Incremental writer of the columns of an index."""
+"""Writer of the columns of an index in several parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ArrayFile:
         self.length = 0
 
     def append(self, values: NDArray) -> None:
-        """Append values."""
+        """Append values to the array in the file."""
         np.ascontiguousarray(values, self._dtype).tofile(self._file)
         self.length += len(values)
 

@@ -100,7 +100,7 @@ class DecoyTag(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """Regular expression of the accessions with this tag."""
+        """Regular expression that matches the accessions with this tag."""
         return decoy_pattern("" if self.is_suffix else self.text, self.text if self.is_suffix else "")
 
 
@@ -115,7 +115,7 @@ class DatabaseDecoys:
     n_by_name, n_by_sequence : int
         Number of decoys identified by name, and by sequence.
     tag : DecoyTag, optional
-        Tag that all decoys and no other proteins have.
+        Tag that all decoys and no other proteins have; None if there is none.
     example : ProteinRow
         Index of one decoy.
     """
@@ -164,7 +164,7 @@ def are_tagged(accessions: Texts, prefix: str, suffix: str = "") -> NDArray[np.b
     accessions : Texts
         Accessions of n proteins.
     prefix, suffix : str
-        Prefix or suffix of decoys, as in `decoy_pattern`; if both are empty, no accession matches.
+        Prefix or suffix of decoys, see `decoy_pattern`; if both are empty, no accession matches.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def without_tag(accessions: Texts, prefix: str, suffix: str = "") -> list[pa.Arr
     accessions : Texts
         Accessions of n proteins.
     prefix, suffix : str
-        Prefix or suffix of decoys, as in `decoy_pattern`.
+        Prefix or suffix of decoys, see `decoy_pattern`.
 
     Returns
     -------
@@ -262,11 +262,11 @@ class _Tagged(NamedTuple):
     protein : ndarray of int64, shape (m,)
         Indices of the proteins.
     tag : ndarray of str, shape (m,)
-        ``<`` and a prefix, or ``>`` and a suffix.
+        Tag of each protein: ``<`` and a prefix, or ``>`` and a suffix.
     stripped : ndarray of object, shape (m,)
         Accession without the tag.
     all_stripped : ndarray of object, shape (m,)
-        Accession also without the tags of its further parts.
+        Accession without the tag in any of its parts.
     is_unsure : ndarray of bool, shape (m,)
         True if the accession may be an entry name of UniProt.
     """
@@ -283,7 +283,7 @@ class _Tagged(NamedTuple):
 
 
 def _tagged(accessions: Texts, *, is_suffix: bool) -> Iterator[_Tagged]:
-    """Yield the proteins whose accessions have a tag, in blocks."""
+    """Yield the proteins whose accessions have a tag, in several parts."""
     pattern, later = (_SUFFIX, _LATER_SUFFIX) if is_suffix else (_PREFIX, _LATER_PREFIX)
     for first in range(0, len(accessions), _BLOCK):
         block = accessions[first : first + _BLOCK]
@@ -303,7 +303,7 @@ def _tagged(accessions: Texts, *, is_suffix: bool) -> Iterator[_Tagged]:
 
 
 def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.bool_], list[DecoyTag]]:
-    """Return True for each protein whose name marks a decoy, and the tags of these proteins, the most frequent first."""
+    """Return True for each protein whose accession marks a decoy, and the tags of these proteins, the most frequent first."""
     is_named = np.zeros(len(accessions), np.bool_)
     blocks = [*_tagged(accessions, is_suffix=False), *_tagged(accessions, is_suffix=True)]
     if not any(len(block.protein) for block in blocks):
@@ -335,13 +335,13 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
 
 
 def _largest_share(protein: NDArray[np.int64], source: NDArray[np.int64]) -> float:
-    """Return the fraction of these proteins among all proteins or among those of their source, whichever is larger."""
+    """Return the fraction of these proteins among all proteins, or among those of their source if that is larger."""
     counts, totals = (np.bincount(source, minlength=2) for source in (source[protein], source))
     return float(max(len(protein) / len(source), *(counts / np.maximum(totals, 1))))
 
 
 def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
-    """Return the proteins that are mirror images of others, and the pairs of mirror images and targets.
+    """Return the proteins that are mirror images of others, and the pairs of a mirror image and its target.
 
     Proteins are compared as a whole and without an initial methionine, which some programs leave in place or remove.
     """
@@ -390,7 +390,7 @@ def _sums(weight: NDArray[np.uint64], residues: NDArray[np.uint8], offsets: NDAr
 def _are_mirrored(
     residues: NDArray[np.uint8], first: NDArray[np.int64], second: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for each pair of segments with equal residue counts that are mirror images and not copies.
+    """Return True for each pair of segments with equal counts of residues that are mirror images rather than copies.
 
     `first` and `second` are the start positions of the segments.
     """
@@ -412,7 +412,7 @@ def _are_mirrored(
 def _share_backward_words(
     residues: NDArray[np.uint8], first: NDArray[np.int64], second: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for each pair of segments that has at least the fraction `_BACKWARD` of its words in reverse, shape (pairs,)."""
+    """Return True for each pair of segments if at least the fraction `_BACKWARD` of the words occurs reversed, shape (pairs,)."""
 
     def words(begin: NDArray[np.int64], order: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the hash of each word of each segment, and the offsets of the segments."""
@@ -430,7 +430,7 @@ def _share_backward_words(
 
 
 def _matter(mirrors: NDArray[np.int64], lengths: NDArray[np.int64], source: NDArray[np.int64]) -> bool:
-    """Return True if there are enough mirror images to distort error rates, and more than expected by chance."""
+    """Return True if mirror images are numerous enough to distort error rates, and more than expected by chance."""
     if not len(mirrors):
         return False
     is_long = lengths[mirrors] >= _LONG
@@ -440,7 +440,7 @@ def _matter(mirrors: NDArray[np.int64], lengths: NDArray[np.int64], source: NDAr
 
 
 def _find_pair_tags(mirrors: list[str], targets: list[str]) -> list[DecoyTag]:
-    """Return the prefixes or suffixes by which names of mirror images differ from those of their targets, the most frequent first."""
+    """Return the prefixes or suffixes by which accessions of mirror images differ from those of their targets, the most frequent first."""
     counts = Counter[DecoyTag]()
     for mirror, target in zip(mirrors, targets, strict=True):
         parts = list(zip(mirror.split("|"), target.split("|"), strict=False))

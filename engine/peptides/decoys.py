@@ -1,4 +1,4 @@
-"""Generate a decoy for each protein."""
+"""Decoys of proteins by reversal or shuffling of their residues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DECOY_SEED = 20141
 def make_decoys(
     residues: NDArray[np.uint8], offsets: NDArray[np.int64], method: str, cleaves: NDArray[np.bool_], *, with_origin: bool = False
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Generate the residues of decoys, which have the same offsets as their targets.
+    """Return the residues of decoys, which have the same offsets as their targets.
 
     Parameters
     ----------
@@ -27,8 +27,9 @@ def make_decoys(
     method : str
         ``reverse``, ``pseudo-reverse`` or ``shuffle``.
     cleaves : ndarray of bool, shape (26, 26)
-        True for bonds that the enzyme cuts, by the residues before and after the bond; pseudo-reversal and shuffling leave the residues
-        before them in place.
+        True for bonds that the enzyme cuts, by the residues before and after the bond; pseudo-reversal and shuffling do not move the
+        residues
+            before such bonds.
     with_origin : bool
         True to return the original positions, which take eight times the memory of the residues.
 

@@ -80,7 +80,7 @@ class Digestion:
 
     @classmethod
     def of(cls, settings: DigestionSettings, specificity: str) -> Digestion:
-        """Create the digestion from settings.
+        """Return the digestion that settings describe.
 
         Parameters
         ----------
@@ -105,8 +105,9 @@ class Digestion:
     def content(self) -> dict[str, Any]:
         """Return all settings that determine the peptides and their masses, for cache keys.
 
-        The content has the bonds that are cut and the masses instead of the names of enzyme and modifications, so that a corrected rule or
-        mass with an unchanged name gives another key.
+        The settings contain bonds that are cut and masses instead of the names of enzyme and modifications, so that a corrected rule or
+        mass
+            gives another key although the name is the same.
         """
         masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]
         return {
@@ -134,7 +135,7 @@ class Digestion:
         return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
 
     def replaced_fixed_mass(self, modification: SearchModification) -> float:
-        """Return the mass (dalton) of the fixed modifications that a modification replaces at its residue or terminus."""
+        """Return the mass in dalton of the fixed modifications that a modification replaces at its residue or terminus."""
         if modification.comes_on_top:
             return 0.0
         chemical = [fixed for fixed in self.fixed if not fixed.is_isotopic]

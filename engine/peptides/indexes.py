@@ -34,7 +34,7 @@ _FORMAT = 8
 _MINIMUM_DECOYS = 0.2  # decoys per target; the scale factor of fewer decoys is unreliable
 _COMPLETE = 0.03  # maximum deviation from one decoy per target at which no scaling is needed
 _VARIANT_RULES = 3
-"""Version of the rules of `proteoscope.engine.peptides.variants`, for cache keys; increased when a database yields other entries."""
+"""Version of the rules of `proteoscope.engine.peptides.variants`, for cache keys; to be increased when other entries result."""
 _MB = 1_000_000
 
 
@@ -54,7 +54,7 @@ class IndexSettings(DigestionSettings, Protocol):
 
     @property
     def decoys(self) -> Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]:
-        """Method of generating decoys."""
+        """Method by which decoys are generated."""
 
     @property
     def decoy_prefix(self) -> str:
@@ -108,7 +108,7 @@ class Indexes(NamedTuple):
     proteins : ProteinIndex
         Proteins with decoys.
     peptides : PeptideIndex
-        Their peptides.
+        Peptides of these proteins.
     """
 
     proteins: ProteinIndex
@@ -161,7 +161,7 @@ def open_indexes(databases: Databases, fallback_folder: Path, parameters: IndexS
 
 
 def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progress) -> Indexes:
-    """Return the indexes with the ratio of the database's own decoy peptides to its target peptides.
+    """Return the indexes with the number of the database's own decoy peptides per target peptide.
 
     Raises
     ------
@@ -350,7 +350,7 @@ def _remedy(own_decoys: DatabaseDecoys, parameters: IndexSettings, *, can_be_use
 
 
 def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Path:
-    """Return the file of a protein from its index among all proteins of the database files or of the contaminant files."""
+    """Return the file of a protein with index `number` among all proteins of the database files or of the contaminant files."""
     files = databases.contaminants if is_contaminant else databases.proteins
     if len(files) == 1 or (databases.translation is not None and not is_contaminant):
         return files[0]
@@ -363,7 +363,7 @@ def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Pa
 
 
 def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:
-    """Return the protein index with the annotated modifications of known mass of the database."""
+    """Return the protein index with the modifications of known mass that the database annotates."""
     if parameters.decoys == "existing":
         raise ParameterError(
             "known_modifications: a database with its own decoys has none for known modifications; generate decoys (decoys=reverse)"

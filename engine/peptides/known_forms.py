@@ -1,7 +1,7 @@
-"""Merge peptides with known modifications ("forms") into the peptide dictionary as further entries.
+"""Peptides with known modifications ("forms") as further entries of the peptide dictionary.
 
-The entry of a form has the positions of its peptide and another mass. It costs a search as much as one more peptide, and spectra are not
-compared with combinations of modifications that no protein is known to have.
+The entry of a form has the positions of its peptide and another mass. A search takes as long for a form as for another peptide, and spectra
+are not compared with combinations of modifications that no protein is known to have.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from proteoscope.kernels.partitions import equal_partitions
 __all__ = ["FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
 
 _RULES = 1
-"""Version of the rules of this module and of `known_modifications`, for cache keys; increased when a database yields other forms."""
+"""Version of the rules of this module and of `known_modifications`, for cache keys; to be increased when other forms result."""
 _FILE, _MOST = "known_forms.json", "maximum_modifications"
 _SITE_COLUMNS = ("known_site", "known_modification")
 _BYTES_PER_ENTRY = 100  # while a mass range is sorted and merged: its columns twice, and the order
@@ -100,7 +100,7 @@ class FormColumns(NamedTuple):
 
     @classmethod
     def none(cls) -> FormColumns:
-        """Return empty columns."""
+        """Return the columns of a dictionary without forms."""
         return cls(np.empty(0, np.uint32), np.empty((0, 0), np.uint8), np.empty((0, 0), np.uint8))
 
 
@@ -170,7 +170,7 @@ def merge_known_forms(
 
 
 class _Listing:
-    """Forms of the peptides of a dictionary, which are first counted by mass and then listed by mass range."""
+    """Forms of the peptides of a dictionary, counted by mass first, and then listed by mass range."""
 
     def __init__(
         self, peptides: PeptideDictionary, proteins: ProteinIndex, digestion: Digestion, forms: SearchedForms, resources: Resources
@@ -192,7 +192,7 @@ class _Listing:
         self._counts = np.zeros((len(self._shares), int(max(heaviest, 0.0)) + 2), np.int64)
 
     def count(self) -> None:
-        """Count the forms in each dalton."""
+        """Count the forms with masses in each interval of one dalton."""
         nothing = KnownForms.empty(0, self._most)
 
         def count(share: int) -> None:

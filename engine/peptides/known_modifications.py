@@ -43,9 +43,9 @@ class KnownModifications:
     Attributes
     ----------
     position : ndarray of uint32, shape (s,)
-        Positions of the residues in the protein index.
+        Positions of the modified residues in the protein index.
     modification : ndarray of uint8, shape (s,)
-        Indices in `modifications`.
+        Index of each modification in `modifications`.
     modifications : tuple of SearchModification
         Distinct modifications, m of them.
     n_sites : int
@@ -62,7 +62,7 @@ class KnownModifications:
     n_glycans: int = 0
 
     def message(self) -> str:
-        """Return the message about searched and unsearched annotations."""
+        """Return the message about annotations that are searched and those that are not."""
         glycans = f" ({self.n_glycans:,} of them glycans)" if self.n_glycans else ""
         others = f"; {self.n_others:,} others have no known mass{glycans}" if self.n_others else ""
         return f"{self.n_sites:,} known modifications are searched at their residues in addition{others}"
@@ -275,7 +275,7 @@ class _Ends:
         at : int
             First or last residue of the peptide in the target, from 0.
         mirrored : int
-            Position of this residue in the decoy.
+            Position of the same residue in the decoy.
         is_start : bool
             True for the N-terminus of the peptide.
         is_reverse : bool

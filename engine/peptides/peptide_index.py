@@ -1,7 +1,7 @@
 """Inverted peptide index: a dictionary of distinct peptides sorted by mass, and a list of occurrences of each peptide in the proteins.
 
-As in Li's thesis, chapter 3, a dictionary entry has mass, position, length, and a pointer into the inverted lists, which also gives the
-number of occurrences. Duplicates are found by a 64-bit signature and verified. If the digest would exceed the memory limit, the index is
+As in Li's thesis, chapter 3, a dictionary entry has mass, position, length, and a pointer into the inverted lists (the occurrences of each
+peptide). Duplicates are found by a 64-bit signature and verified. If the digest would exceed the memory limit, the index is
 built in mass ranges, which are chosen from the counts of a first pass. Forms with variable modifications are generated during the search
 and are not stored.
 """
@@ -278,7 +278,7 @@ def _passes(buckets: NDArray[np.int64], limit: int, n_runs: int) -> Iterator[NDA
 
 
 def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.bool_]:
-    """Return True for each mass bucket that overlaps no window, shape (buckets,); without windows, return False for all."""
+    """Return True for each mass bucket that overlaps none of the windows, shape (buckets,); without windows, False for all."""
     if windows is None:
         return np.zeros(n_buckets, bool)
     # Include one more bucket on each side, since masses are rounded.
@@ -291,7 +291,7 @@ def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.
 
 
 class _Digest:
-    """Digest of proteins, which is counted on a GPU or on threads and enumerated on threads."""
+    """Digest of proteins, whose peptides are counted on a GPU or on threads and listed on threads."""
 
     def __init__(
         self,
@@ -386,7 +386,7 @@ class _Digest:
             yield from run_on_threads(merge, batch, self._threads, self._progress, steps=lambda run: sizes[run])
 
     def _counting(self, entries: PeptideEntries) -> PeptideEntries:
-        """Return all entries, except entries of variants outside their bounds."""
+        """Return all entries, except peptides of variants that the variant does not change."""
         if self._peptide_bounds is None:
             return entries
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1
@@ -406,7 +406,7 @@ def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntri
 
 
 class _Selection:
-    """Selected proteins as a separate database, with their original positions."""
+    """Selected proteins as a separate database, with the positions of their residues among all proteins."""
 
     def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
         lengths = np.diff(offsets)[selected]

@@ -98,7 +98,7 @@ class ProteinIndex:
         return int(self.proteins.offsets[self.n_targets])
 
     def protein_of(self, position: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the indices of the proteins at the given residue positions."""
+        """Return the index of the protein at each of the given residue positions."""
         return np.searchsorted(self.proteins.offsets, position, side="right") - 1
 
     def are_variants(self) -> NDArray[np.bool_]:
@@ -107,7 +107,7 @@ class ProteinIndex:
         return np.zeros(len(self), np.bool_) if self.replaced is None else self.replaced[:, 0] != numbers
 
     def first_in_whole(self) -> NDArray[np.int64]:
-        """Return the start index of each entry in its protein, shape (proteins,), which is 0 except for variants."""
+        """Return the position of each entry's first residue in its whole protein, shape (proteins,); 0 except for variants."""
         return np.zeros(len(self), np.int64) if self.replaced is None else self.replaced[:, 1].astype(np.int64)
 
     def whole_lengths(self) -> NDArray[np.int64]:
@@ -396,7 +396,7 @@ def _whole(proteins: Proteins) -> NDArray[np.int64]:
 
 
 def _replaced_in_decoys(replaced: NDArray[np.int64], offsets: NDArray[np.int64], *, is_reversed: bool) -> NDArray[np.int64]:
-    """Return the proteins and residues that the decoys of n targets replace; decoys are numbered after the targets.
+    """Return the proteins and residues that the decoys of n targets replace; decoys have the indices n and following.
 
     Parameters
     ----------
@@ -471,7 +471,7 @@ class _Texts:
         return result
 
     def prefix_of_all(self, prefixes: Sequence[str]) -> str:
-        """Return the first of the given lower-case prefixes that all texts have, in any case; '' if there is none."""
+        """Return the first of the given lower-case prefixes that all texts have, in upper or lower case; '' if there is none."""
         lowered = _Texts(
             np.where((self.characters >= ord("A")) & (self.characters <= ord("Z")), self.characters | 0x20, self.characters), self.offsets
         )
@@ -479,7 +479,7 @@ class _Texts:
         return bytes(self.characters[self.offsets[0] : self.offsets[0] + len(common)]).decode()
 
     def prefixed(self, prefix: bytes) -> _Texts:
-        """Return the texts with `prefix` before each."""
+        """Return the texts with `prefix` prepended to each."""
         n = len(self.offsets) - 1
         offsets = self.offsets + len(prefix) * np.arange(n + 1)
         characters = np.empty(offsets[-1], np.uint8)

@@ -1,4 +1,4 @@
-"""Add known variants of proteins to a database as further entries: the changed sequence around each variant.
+"""Known variants of proteins as further entries of a database: the changed sequence around each variant.
 
 Only peptides that the variant changes are searched. An entry is as long as these peptides can reach, and all its other peptides are left
 out of the index, since they belong to the protein itself, or begin or end where the entry was cut out. Decoys are generated from entries as
@@ -24,7 +24,7 @@ __all__ = ["VariantEntries", "with_variants"]
 
 _CHANGE = re.compile(r"(?:([A-Z]+) -> ([A-Z]+)|(Missing))(?: \(|$)")
 _MAXIMUM_INSERTED = 100
-"""Maximum number of new residues of a variant; longer variants are treated as other proteins."""
+"""Maximum number of inserted residues of a variant; longer variants are skipped."""
 
 
 class VariantEntries(NamedTuple):
@@ -35,8 +35,9 @@ class VariantEntries(NamedTuple):
     proteins : Proteins
         Proteins and variants.
     n_variants, n_others : int
-        Number of variants that became entries; number of the others, which have no known residue change or mass change, or whose original
-        residues differ from the sequence.
+        Number of variants that became entries, and of those that did not: they have no known change of residues, do not change the mass, or
+        state
+            original residues that differ from the sequence.
     peptide_bounds, reversed_peptide_bounds : ndarray of int64, shape (n, 2)
         Two residues of each entry, from 0: only peptides that begin before the second and end after the first are included, which are all
         peptides of a protein. The second array applies to reversed entries.

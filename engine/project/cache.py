@@ -1,4 +1,4 @@
-"""The user's cache: indexes shared by all projects, and small files. Its size is limited, and it may be deleted at any time.
+"""The user's cache: indexes shared by all projects, and small files. Its size is limited, and the user may delete it.
 
 ::
 
@@ -17,5 +17,5 @@ __all__ = ["VARIABLE", "cache_folder", "index_store"]
 
 
 def index_store(kind: str) -> IndexStore:
-    """Return the store of cached indexes of a kind, which a search's entry names; all kinds share one size limit."""
+    """Return the store of cached indexes of a kind, which the entry of a search names; all kinds share one size limit."""
     return IndexStore(cache_folder() / "indexes", kind)

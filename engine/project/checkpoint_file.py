@@ -51,7 +51,7 @@ CREATE TABLE states (name TEXT PRIMARY KEY, columns TEXT NOT NULL, crc32 INTEGER
 
 
 class Partition(NamedTuple):
-    """A stored partition: row id in the file, name of its round, and the range of its items (end exclusive)."""
+    """Partition stored in a checkpoint: its row id in the file, the name of its round, and the range of its items (end exclusive)."""
 
     id: int
     round: str
@@ -61,7 +61,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckpointHeader:
-    """Header of a checkpoint, which identifies the run to which it belongs.
+    """Header of a checkpoint, which identifies the run to which the checkpoint belongs.
 
     Attributes
     ----------
@@ -106,17 +106,17 @@ def is_in_use(path: Path) -> bool:
 
 
 def journal(path: Path) -> Path:
-    """Return the path of the journal that SQLite writes next to a checkpoint."""
+    """Return the path of the journal file that SQLite writes next to a checkpoint."""
     return path.with_name(f"{path.name}-journal")
 
 
 class CheckpointFile:
-    """An open checkpoint, locked by this process; threads must not use it concurrently. Created by `create` or `open`.
+    """Open checkpoint, locked by this process; threads must not use it concurrently. Created by `create` or `open`.
 
     Attributes
     ----------
     header : CheckpointHeader
-        Run to which it belongs.
+        Run to which the checkpoint belongs.
     partitions : list of Partition
         Partitions that were stored before the file was opened.
     """
@@ -184,7 +184,7 @@ class CheckpointFile:
         return self._n_records < _MAXIMUM_RECORDS and self._used_bytes() + n_bytes + _SPARE_BYTES < self._limit
 
     def append(self, name: str, start: int, stop: int, columns: Mapping[str, NDArray]) -> None:
-        """Store the rows of the items ``start:stop`` of a round; they survive a kill of the process only after `flush`.
+        """Store the rows of the items ``start:stop`` of a round; rows are safe from a kill of the process only after `flush`.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class CheckpointFile:
         self._n_records += 1
 
     def store_state(self, name: str, columns: Mapping[str, NDArray]) -> None:
-        """Store the state of an iteration in place of its previous one.
+        """Store the state of an iteration, which replaces the previous state.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class CheckpointFile:
             self._write("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)", name, *record)
 
     def flush(self) -> None:
-        """Commit the stored records, so that they survive a kill of the process.
+        """Commit the stored records to the file, so that they survive a kill of the process.
 
         Raises
         ------
@@ -228,15 +228,15 @@ class CheckpointFile:
                 self._connection.execute("COMMIT")
 
     def rows(self, partition: Partition) -> dict[str, NDArray] | None:
-        """Return the rows of a stored partition; None if they are damaged."""
+        """Return the columns of a stored partition by name; None if they are damaged."""
         return self._read("SELECT columns, crc32, payload FROM partitions WHERE id = ?", partition.id, partition[1:])
 
     def state(self, name: str) -> dict[str, NDArray] | None:
-        """Return the stored state of an iteration; None if missing or damaged."""
+        """Return the stored state of an iteration as columns by name; None if it is missing or damaged."""
         return self._read("SELECT columns, crc32, payload FROM states WHERE name = ?", name, (name,))
 
     def close(self) -> None:
-        """Close the file; unflushed data are lost."""
+        """Close the file; records that were not flushed are lost."""
         self._connection.close()
 
     def _write(self, statement: str, *values: Any) -> None:
@@ -258,7 +258,7 @@ class CheckpointFile:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open an existing checkpoint; raise sqlite3.Error if this fails."""
+    """Return a connection to an existing checkpoint; raise sqlite3.Error if it cannot be opened."""
     address = f"file:{quote(os.fsencode(path))}?mode=rw"
     # Several threads use the connection in turn, under the caller's lock.
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
@@ -284,7 +284,7 @@ def _checksum(text: str, labels: tuple[Any, ...] = (), payload: bytes = b"") -> 
 
 
 def _packed(labels: tuple[Any, ...], columns: Mapping[str, NDArray]) -> tuple[str, int, bytes]:
-    """Return the description, checksum and bytes of arrays; raise TypeError if an array does not hold numbers."""
+    """Return the description, checksum and bytes of arrays for one record; raise TypeError if an array does not hold numbers."""
     arrays = {name: np.ascontiguousarray(column) for name, column in columns.items()}
     if any(array.dtype.kind not in _NUMBERS for array in arrays.values()):
         raise TypeError("only arrays of numbers are stored")

@@ -47,7 +47,7 @@ _NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}-[0-9a-f]{32}\.sqlite")
 
 
 def checkpoint_folder() -> Path:
-    """Return the path of the checkpoint folder, which may not exist yet."""
+    """Return the path of the folder of checkpoints in the user's cache, which may not exist yet."""
     return cache_folder() / "checkpoints"
 
 
@@ -67,17 +67,17 @@ def _is_private(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint found for a run.
+    """Checkpoint found for a run.
 
     Attributes
     ----------
     path : Path
         File of the checkpoint.
     header : CheckpointHeader
-        Run to which it belongs.
+        Run to which the checkpoint belongs.
     place : str
-        ``here`` if the project created it in its present folder, ``moved`` if the project has been moved since then, ``copied`` if the
-        project that created it still exists elsewhere.
+        ``here`` if the project in its present folder created the checkpoint, ``moved`` if the project has been moved since then, ``copied``
+            if this project is a copy and the original still exists.
     """
 
     path: Path
@@ -87,7 +87,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class CheckpointKey:
-    """Key of the checkpoint of a run.
+    """Key by which the checkpoint of a run is found.
 
     Attributes
     ----------
@@ -152,13 +152,13 @@ class CheckpointKey:
         return self.path
 
     def remove(self) -> None:
-        """Remove the checkpoint that the run of the project in this folder wrote, if it exists."""
+        """Remove the checkpoint that the run wrote while the project was in this folder, if it exists."""
         if is_project_id(self.project):
             remove_files(self.path)
 
 
 def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> None:
-    """Remove leftover checkpoints of finished or deleted runs of the project in this folder.
+    """Remove remaining checkpoints of finished or deleted runs of the project in this folder.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> N
 
 @dataclass(frozen=True)
 class ListedCheckpoint:
-    """A checkpoint in the cache, for listing.
+    """Checkpoint in a list of the cache.
 
     Attributes
     ----------
@@ -234,7 +234,8 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
 def prune_checkpoints() -> None:
     """Remove the least recently used checkpoints beyond the maximum total size or number; ignore failures.
 
-    Age alone does not count, since a clock set forward would make every checkpoint old. Checkpoints of active runs remain.
+    The age of a checkpoint is not a criterion, since a clock set forward would make every checkpoint old. Checkpoints of active runs
+    remain.
     """
     total = 0
     for number, checkpoint in enumerate(list_checkpoints(), 1):

@@ -27,7 +27,7 @@ _ALIGNMENT = 16
 
 
 class InvalidIndexError(StorageError):
-    """Raised if an index is not as the program writes it; the message names the error. The caller rebuilds the index."""
+    """Exception: an index differs from what the program writes; the message names the error. The caller rebuilds the index."""
 
 
 def require(condition: object, what: str) -> None:
@@ -63,14 +63,14 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
-    """Raise InvalidIndexError unless offsets ascend from 0 to `end`."""
+    """Raise InvalidIndexError unless the offsets ascend from 0 to `end`; `what` names them in the message."""
     require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not lead from its start to its end")
     # Comparison, not differences, which could overflow.
     require((offsets[1:] >= offsets[:-1]).all(), f"the offsets of {what} do not ascend")
 
 
 def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], what: str) -> None:
-    """Check that offsets divide UTF-8 bytes into texts at character boundaries.
+    """Raise InvalidIndexError unless the offsets divide UTF-8 bytes into texts at character boundaries.
 
     Raises
     ------

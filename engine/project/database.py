@@ -19,10 +19,10 @@ __all__ = ["Database", "gone_error", "is_network_file_system"]
 _BUSY_SECONDS = 20.0
 
 _JOURNAL_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
-"""Final bytes of a journal that names another journal (of a transaction over several databases), which SQLite would open and may delete."""
+"""Final bytes of the journal of a transaction over several databases. It names another file, which SQLite would open and may delete."""
 
 _DAMAGED = ("malformed", "not a database", "no such table", "no such column", "datatype mismatch", "too big", "interrupted")
-"""Fragments of SQLite's messages about content that the program does not write: damage, out-of-range values, endless computations."""
+"""Parts of SQLite's messages about content that the program does not write: damage, out-of-range values, endless computations."""
 
 _ITS_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
@@ -59,7 +59,7 @@ def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
 
 
 def gone_error(folder: Path) -> StorageError:
-    """Return the error for a project in `folder` that no longer exists, with a remedy."""
+    """Return the error for a project in `folder` that no longer exists; the message suggests a remedy."""
     return StorageError(
         f"{folder}: the project is no longer here: its folder was deleted or moved, or its disk was lost. "
         "Bring it back, or choose another folder."
@@ -67,9 +67,9 @@ def gone_error(folder: Path) -> StorageError:
 
 
 class Database:
-    """The database of one project.
+    """Database of one project.
 
-    It uses a write-ahead log where the file system supports it, so that readers and the writer do not wait for each other, and a rollback
+    It uses a write-ahead log (WAL) where the file system supports one, so that readers and the writer do not wait for each other, and a
     journal elsewhere.
     """
 
@@ -79,7 +79,7 @@ class Database:
 
     @classmethod
     def create(cls, path: Path) -> None:
-        """Create an empty database atomically. The caller holds the project's lock."""
+        """Create an empty database, which appears under its name only when complete. The caller holds the project's lock."""
         with _sqlite_errors(path), storage_errors(path), temporary_path(path) as temporary:
             with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
                 # No journal: an incomplete database is deleted as a whole.
@@ -138,7 +138,7 @@ class Database:
             raise StorageError(f"{self._path}: has content that the program did not write ({shown}). Do not trust the project.")
 
     def prepare(self) -> None:
-        """Choose the journal mode. The caller holds the project's lock."""
+        """Select the journal mode that suits the file system. The caller holds the project's lock."""
         with self._connection() as connection:
             wanted = "DELETE" if is_network_file_system(self._path.parent) else "WAL"
             if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() == wanted:
@@ -152,7 +152,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """Yield a connection; commit its statements together if the block succeeds, and roll them back otherwise.
+        """Yield a connection; commit its statements together if the `with` block succeeds, and roll them back otherwise.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Database:
 
 @cache
 def _expected_schema() -> dict[str, str]:
-    """Return the `_schema` of a new project database; cached, since each opening of a project needs it."""
+    """Return the `_schema` of a new project database; cached, since it is needed whenever a project is opened."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.create(connection)
         return _schema(connection)

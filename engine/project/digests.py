@@ -23,7 +23,7 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     Parameters
     ----------
     progress
-        Checked for cancellation between blocks.
+        Progress, which is checked for cancellation between blocks.
 
     Raises
     ------
@@ -66,12 +66,12 @@ def canonical_json(parts: Mapping[str, Any]) -> str:
 
 
 def parts_digest(parts: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the canonical JSON of `parts` in hexadecimal."""
+    """Return the SHA-256 in hexadecimal of the canonical JSON text of `parts`."""
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
 def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the files that are copies of an earlier file in the list, each with the path of the original.
+    """Return the files whose content equals that of an earlier file in the list, each with the path of that earlier file.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Path of each copy to the path of the first file with the same content.
+        Path of each copy, and the path of the first file with the same content.
 
     Examples
     --------
@@ -98,5 +98,5 @@ def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def copy_text(copy: str, original: str) -> str:
-    """Return the beginning of a sentence which states that the file `copy` equals `original`."""
+    """Return the beginning of a sentence which says that the files `copy` and `original` have the same content."""
     return f"{copy} is byte for byte the same as {PurePath(original).name}"

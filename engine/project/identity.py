@@ -22,7 +22,7 @@ def is_project_id(text: object) -> bool:
 
 
 def read_project_id(connection: sqlite3.Connection) -> str:
-    """Return the id in a project's database; '' if damaged."""
+    """Return the id in a project's database; '' if the id is damaged."""
     rows = connection.execute("SELECT id FROM identity LIMIT 2").fetchall()
     return rows[0][0] if len(rows) == 1 and is_project_id(rows[0][0]) else ""
 

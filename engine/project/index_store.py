@@ -1,4 +1,4 @@
-"""Store of indexes on disk, each under a key of its inputs: built once, memory-mapped, and rebuilt if damaged or outdated.
+"""Store of indexes on disk, each under a key of its inputs: an index is built once, then memory-mapped, and rebuilt if damaged or outdated.
 
 ::
 
@@ -48,7 +48,7 @@ Index = TypeVar("Index")
 
 @dataclass(frozen=True)
 class CachedIndex:
-    """A stored index: kind, folder, bytes, last use, and description ('' if unknown)."""
+    """Stored index: its kind, folder, size in bytes, last use, and description ('' if unknown)."""
 
     kind: str
     folder: Path
@@ -58,7 +58,7 @@ class CachedIndex:
 
 
 class IndexStore:
-    """Indexes of one kind in a folder that may be shared with other kinds.
+    """Store of the indexes of one kind, in a folder that other kinds may use too.
 
     Parameters
     ----------
@@ -112,9 +112,9 @@ class IndexStore:
         title
             Description of the inputs, for display.
         build
-            Writes the index into an empty folder.
+            Function that writes the index into an empty folder.
         load
-            Opens the index in a folder, or raises `InvalidIndexError`.
+            Function that opens the index in a folder, or raises `InvalidIndexError`.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class IndexStore:
         return sorted(result, key=lambda index: index.used, reverse=True)
 
     def clear(self, kind: str | None = None) -> list[CachedIndex]:
-        """Remove all indexes (of a kind, if given) and leftovers of unfinished builds; return the removed indexes.
+        """Remove all indexes (of one kind, if given) and remains of unfinished builds; return the removed indexes.
 
         Raises
         ------
@@ -169,10 +169,11 @@ class IndexStore:
 
     @contextmanager
     def build(self, key: str, parts: Mapping[str, Any], *, title: str = "") -> Iterator[Path]:
-        """Yield an empty temporary folder that becomes the index with `key` if the block succeeds, and is removed otherwise.
+        """Yield an empty temporary folder, which becomes the index with `key` if the `with` block succeeds, and is removed otherwise.
 
-        If another process has built the same index meanwhile, its index is used. A damaged index is replaced. Finally, indexes beyond the
-        byte limit are removed.
+        If another process has built the same index in the meantime, that index is used. A damaged index is replaced. Finally, the least
+        recently
+            used indexes beyond the byte limit are removed.
 
         Parameters
         ----------
@@ -228,13 +229,13 @@ class IndexStore:
 
 
 def _discard(folder: Path) -> None:
-    """Rename and then remove an index, so that no process opens it while it is incomplete."""
+    """Rename an index and then remove it, so that no process opens an index that is partly removed."""
     with contextlib.suppress(OSError), temporary_path(folder) as aside:
         folder.rename(aside)
 
 
 def used_time(seconds: float) -> datetime:
-    """Return the time of a file, limited to the range that every time zone can represent, since the clock may have been wrong.
+    """Return a file time as a date, limited to the range that every time zone can represent, since the clock may have been wrong.
 
     Parameters
     ----------
@@ -264,7 +265,7 @@ def _title(manifest: Path) -> str:
 
 
 def _seal(folder: Path, key: str, parts: Mapping[str, Any], title: str) -> None:
-    """Flush all files to the disk and write the manifest."""
+    """Write all files of an index to the disk, then its manifest."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     for path in files:
         sync_file(path)
@@ -304,7 +305,7 @@ def _is_whole(folder: Path, key: str) -> bool:
 
 
 def _checksums(files: list[Path]) -> list[list[int]]:
-    """Return the CRC-32 of each 16 MiB chunk of each file; the chunks are computed in parallel."""
+    """Return the CRC-32 of each chunk of 16 MiB for each file; the chunks are computed in parallel."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         pending = [[pool.submit(_checksum, path, start) for start in range(0, path.stat().st_size, _CHUNK)] for path in files]
         return [[chunk.result() for chunk in chunks] for chunks in pending]

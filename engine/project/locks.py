@@ -70,10 +70,11 @@ def _process_start(pid: int) -> str:
 
 
 class FileLock:
-    """An exclusive lock on a file, between processes and between threads of one process.
+    """Exclusive lock on a file, between processes and between threads of one process.
 
-    The operating system releases it when the holding process ends in any way. The lock file remains; its text names the holder. A forked
-    child does not inherit the lock.
+    The operating system releases the lock when the process that holds it ends in any way. The file remains; its text names the last holder.
+    A
+        forked child process does not inherit the lock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +89,7 @@ class FileLock:
         purpose
             Purpose of the lock, shown to processes that wait for it.
         progress
-            Checked for cancellation while waiting.
+            Progress, which is checked for cancellation while waiting.
 
         Raises
         ------
@@ -106,14 +107,14 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Release the lock if held."""
+        """Release the lock if this object holds it."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             # Remove the text: it names the machine, which a published project should not.
             release_locked(descriptor, empty=True)
 
     def holder(self) -> str:
-        """Return a description of the holder, such as ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``."""
+        """Return a text about the process that holds the lock: ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | NO_LINK)
             try:

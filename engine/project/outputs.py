@@ -1,4 +1,4 @@
-"""Checks of a command's inputs and outputs: no file twice, no overwritten input, no file that belongs to a project."""
+"""Checks of a command's inputs and outputs: no file is given twice, overwrites an input, or belongs to a project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN_FOLDERS = (*_PROJECT_FOLDERS, "exports")
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
-    """Reject outputs that would overwrite an input, a project's file or each other; links are resolved first.
+    """Raise ParameterError for an output that would overwrite an input, a file of a project or another output; links are resolved first.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def refuse_packed(path: Path, format: str) -> None:
 
 
 def check_folder_of_outputs(folder: Path) -> None:
-    """Reject an output folder that is a project or one of its own folders, since files would be mixed.
+    """Raise ParameterError if an output folder is a project or a folder of a project's files, since files would be mixed.
 
     Raises
     ------
     ParameterError
-        If the folder is rejected; the message names it and suggests another. A new folder inside a project is allowed.
+        If the folder is rejected; the message names it and suggests another. A new folder inside a project is accepted.
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
@@ -77,7 +77,7 @@ def check_folder_of_outputs(folder: Path) -> None:
 
 
 def check_distinct(inputs: Sequence[Path]) -> None:
-    """Reject a file that is given twice, directly or by links, since its content would count twice.
+    """Raise InputError for a file that is given twice, directly or by links, since its content would count twice.
 
     Raises
     ------
@@ -106,5 +106,5 @@ def is_on_another_share(path: PurePath, other: PurePath) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """Return True if a file exists and is accessible; if it is inaccessible, writing it will fail anyway."""
+    """Return True if a file exists and is accessible; writing an inaccessible file fails later anyway."""
     return os.access(path, os.F_OK)

@@ -73,7 +73,7 @@ def is_result_path(run: str, path: object) -> bool:
 
 
 def check_folder_name(path: str | Path) -> None:
-    """Reject a project path that is not valid UTF-8, since the database and the tables store Unicode.
+    """Raise InputError for a project path that is not valid UTF-8, since the database and the tables store Unicode.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def check_folder_name(path: str | Path) -> None:
 
 
 def inside(folder: Path, *parts: str) -> Path:
-    """Return the path `parts` in the project `folder`, after checking that no component inside the project is a link.
+    """Return the path that the names `parts` form in the project `folder`, after checking that no folder or file on it is a link.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def inside(folder: Path, *parts: str) -> Path:
 
 
 def refuse_links(folder: Path) -> None:
-    """Check that the program's files and folders in a project, including result folders and their contents, are not links.
+    """Raise StorageError if the program's files and folders in a project, including those of results, contain links.
 
     Raises
     ------

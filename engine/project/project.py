@@ -1,4 +1,4 @@
-"""Project folder: runs with parameters and inputs, and the register of their results.
+"""Project folder: runs with their parameters and inputs, and the register of their results.
 
 ::
 
@@ -80,7 +80,7 @@ _MAXIMUM_JSON = 16 << 20
 _MAXIMUM_LINES, _MAXIMUM_CHARACTERS = 20_000, 10_000
 """Maximum number of log lines read, and of characters per line, since an untrusted log may be huge."""
 INTERRUPTED = "interrupted: the program ended before the run was finished"
-"""Message of a run whose process was killed."""
+"""Message recorded for a run whose process was killed."""
 
 Record = TypeVar("Record")
 
@@ -94,7 +94,7 @@ def is_project(folder: Path) -> bool:
 
 
 class Project:
-    """An open project folder, writable if the disk allows it. Thread-safe.
+    """Open project folder, writable if the disk allows writing. Any thread may use it.
 
     Any number of processes may read a project while one process writes a run. Created by `create_or_open` or `open`.
     """
@@ -201,7 +201,7 @@ class Project:
         name: str = "",
         overwrite: bool = False,
     ) -> Iterator[Run]:
-        """Record a run around a block: files that the block writes become the run's results if it succeeds.
+        """Record a run during a `with` block: files that the block writes become results of the run if the block succeeds.
 
         If the block raises, the files of the run are removed, and the run is recorded as failed, or as cancelled after `Cancelled` and
         KeyboardInterrupt, with the error as its message; the error propagates. If the run was stopped or writing failed, its checkpoint is
@@ -221,7 +221,7 @@ class Project:
         wait
             Maximum seconds to wait, as a queued run, while another process writes a run.
         progress
-            Checked for cancellation while waiting and while computing digests.
+            Progress, which is checked for cancellation while waiting and while computing digests.
         resume
             Id of an unfinished run to restart under this id; its record is replaced according to the other arguments.
         name
@@ -310,11 +310,11 @@ class Project:
             return read_project_id(connection)
 
     def checkpoint_key(self, run: str) -> CheckpointKey:
-        """Return the key that locates a run's checkpoint in the user's cache."""
+        """Return the key by which the checkpoint of a run is found in the user's cache."""
         return CheckpointKey(self.id, self.folder, run)
 
     def checkpoint(self, run: str) -> Checkpoint | None:
-        """Return the checkpoint of a run in this user's cache, even if it belongs to the original of this copied project; or None."""
+        """Return the checkpoint of a run in this user's cache, or None; if this project is a copy, it may be that of the original."""
         return self.checkpoint_key(run).find() if is_run_id(run) else None
 
     def resumable(self) -> frozenset[str]:
@@ -331,7 +331,7 @@ class Project:
         return checkpoint is not None and checkpoint.place != "copied"
 
     def _remove_checkpoint(self, run: str) -> None:
-        """Remove the checkpoint of a run of this project; the checkpoint of a copy of the project remains."""
+        """Remove the checkpoint of a run of this project; the checkpoint of the same run in a copy of the project remains."""
         with contextlib.suppress(StorageError):
             key = self.checkpoint_key(run)
             checkpoint = key.find()
@@ -343,7 +343,7 @@ class Project:
         return [run for run in self.runs() if run.status in ("cancelled", "failed") and is_run_id(run.id)]
 
     def _unfinished(self, run: str) -> RunRecord:
-        """Return the record of an unfinished run, or raise if it cannot be resumed; the caller holds the lock."""
+        """Return the record of an unfinished run, or raise an error if it cannot be resumed; the caller holds the lock."""
         record = next((candidate for candidate in self.runs() if candidate.id == run), None)
         if record is None:
             raise InputError(self.folder, f"holds no run {run[:60]!r}", remedy="proteoscope runs lists them")
@@ -352,7 +352,7 @@ class Project:
         return record
 
     def latest(self, kind: str | None = None) -> str | None:
-        """Return the id of the last finished run (of one kind, if given), or None."""
+        """Return the id of the last finished run (of one kind, if given), or None if there is no such run."""
         return next((run.id for run in reversed(self.runs(kind)) if run.status == "done"), None)
 
     def inputs(self, run: str) -> list[InputRecord]:
@@ -393,7 +393,7 @@ class Project:
             set_note(connection, run, note)
 
     def row_marks(self, run: str, table: str) -> dict[int, RowMark]:
-        """Return the stars and comments of a run's table by row index in the file; empty if the run has no such table."""
+        """Return the stars and comments of rows of a run's table by row index in the file; empty if the run has no such table."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_marks(connection, run, table, n_rows)
@@ -415,7 +415,7 @@ class Project:
             set_row_mark(connection, run, table, row, mark)
 
     def row_corrections(self, run: str, table: str) -> dict[int, dict[str, float]]:
-        """Return the manual corrections of a run's table: row index in the file to values by column."""
+        """Return the manual corrections of values in a run's table: values by column, by row index in the file."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_corrections(connection, run, table, n_rows)
@@ -441,13 +441,13 @@ class Project:
         return next((result.rows or 0 for result in self.results(run) if result.name == table), 0)
 
     def _check_row(self, run: str, table: str, row: int) -> None:
-        """Raise an error if a row cannot be marked or corrected: the project is read-only, or the row does not exist."""
+        """Raise an error if a row cannot be marked or corrected, since the project is read-only or has no such row."""
         self._refuse_reading_only()
         if not 0 <= row < self._row_count(run, table):
             raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
 
     def delete_run(self, run: str) -> None:
-        """Delete a run that has ended. Until this process ends, `restore_run` can restore it.
+        """Delete a run that has ended. Until this process ends, `restore_run` can undo the deletion.
 
         The files are removed by `remove_deleted`, or when the project is next opened after this process has ended.
 
@@ -484,7 +484,7 @@ class Project:
                 raise InputError(self.folder, f"holds no deleted run {run:.60} any more", remedy="Do the search again")
 
     def remove_deleted(self, runs: Iterable[str]) -> None:
-        """Remove deleted runs and their files permanently. While another process writes the project, this is left to the next opening.
+        """Remove deleted runs and their files permanently. If another process is writing the project, they are removed at a later opening.
 
         Raises
         ------
@@ -502,13 +502,13 @@ class Project:
             lock.release()
 
     def results(self, run: str | None = None) -> list[ResultRecord]:
-        """Return the registered files of a run, or of all runs."""
+        """Return the registered files of a run, or of all runs if `run` is omitted."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM results WHERE run = ? OR ? IS NULL ORDER BY run, name", (run, run)).fetchall()
         return _whole(rows, self._result_record)
 
     def table(self, name: str, run: str | None = None, *, verify: bool = True) -> Path:
-        """Return the path of a registered result, of `run` or of the last run with a result of that name.
+        """Return the path of a registered result: that of `run`, or of the last run with a result of this name.
 
         Parameters
         ----------
@@ -562,7 +562,7 @@ class Project:
         steps : mapping
             Measurements of the steps that computed the warnings, as in ``run.json``; they replace those of steps with the same names.
         progress : Progress, optional
-            Checked for cancellation while waiting for other processes.
+            Progress, which is checked for cancellation while waiting for other processes.
 
         Raises
         ------
@@ -608,7 +608,9 @@ class Project:
         return problems
 
     def inside(self, *parts: str) -> Path:
-        """Return the path `parts` in the project folder after checking it for links; to be called immediately before writing there.
+        """Return the path that the names `parts` form in the project folder, checked for links.
+
+        To be called immediately before writing there.
 
         Raises
         ------
@@ -618,7 +620,7 @@ class Project:
         return inside(self.folder, *parts)
 
     def _find_problems(self) -> tuple[str, ...]:
-        """Read every row of the database and return a sentence for each damaged one."""
+        """Read every row of the database and return a sentence for each damaged row."""
         kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
             ("runs", "id", run_record),
             ("inputs", "path", input_record),
@@ -700,7 +702,7 @@ class Project:
             connection.execute("UPDATE runs SET status = 'running', started = ? WHERE id = ?", (_now(), run_id))
 
     def _record_inputs(self, run_id: str, inputs: list[RunInput], progress: Progress | None) -> None:
-        """Record the inputs of a run, replacing its earlier inputs."""
+        """Record the inputs of a run; they replace inputs recorded earlier."""
         rows = []
         for file in inputs:
             path = Path(file.path).absolute()
@@ -780,7 +782,7 @@ class Project:
             connection.execute("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", (run_id, _now(), level, text))
 
     def _sweep(self, but: str = "") -> None:
-        """Remove leftovers of killed processes, except of the run `but`. The caller holds the lock, so no other run is being written."""
+        """Remove files and records of killed processes, except of the run `but`. The caller holds the lock, so no other run is written."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (but,)).fetchall()
             gone = deleted_for_good(connection)
@@ -802,7 +804,7 @@ class Project:
             remove_leftovers(folder)
 
     def _remove(self, runs: Iterable[str]) -> None:
-        """Remove runs permanently. Records go last, so that `_sweep` can complete an interrupted removal; the caller holds the lock."""
+        """Remove runs permanently, their records last, so that `_sweep` can complete an interrupted removal. The caller holds the lock."""
         for run_id in filter(is_run_id, runs):
             self.inside(RESULTS, run_id)
             unpublish(self.folder, run_id)
@@ -817,7 +819,7 @@ class Project:
             shutil.rmtree(results / run_id, ignore_errors=True)
 
     def _publish_pending(self) -> None:
-        """Publish exports whose publishing was interrupted by a kill, in the order of the runs, so that the last one's remain."""
+        """Publish exports whose publishing was interrupted by a kill, in the order of the runs, so that those of the last run remain."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT id FROM runs WHERE status = 'done' ORDER BY number").fetchall()
         pending = [row["id"] for row in rows if is_run_id(row["id"]) and has_unpublished(self.folder, row["id"])]
@@ -891,14 +893,14 @@ def _sentence(error: BaseException) -> str:
 
 
 def _has_ended(run: sqlite3.Row) -> bool:
-    """Return True if the process that computes a run has ended; False if a damaged row has no process."""
+    """Return True if the process that computes a run has ended; False if a damaged row names no process."""
     pid = run["pid"]
     is_process = isinstance(pid, int) and 0 < pid < 1 << 31
     return is_process and ProcessIdentity(str(run["host"]), pid, str(run["process_started"])).has_ended()
 
 
 def _whole(rows: Iterable[sqlite3.Row], read: Callable[[sqlite3.Row], Record]) -> list[Record]:
-    """Return the records of the rows that are not damaged."""
+    """Return the records of those rows that are not damaged."""
     records = []
     for row in rows:
         with contextlib.suppress(DamagedRowError):

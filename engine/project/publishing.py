@@ -1,4 +1,4 @@
-"""Publishing of a run's ``exports`` and ``run.json`` at the top of the project; both always belong to one registered run.
+"""Publishing of a run's ``exports`` and ``run.json`` in the top folder of the project; the two always belong to the same registered run.
 
 A run first writes ``results/RUN/exports`` and ``results/RUN/run.json``. After it is registered, its exports are moved to the top of the
 project, then the record is copied there, and finally ``results/RUN/exports`` is removed. If this folder still exists, publishing was
@@ -25,12 +25,12 @@ _MAXIMUM_JSON = 16 << 20
 
 
 def has_unpublished(project: Path, run_id: str) -> bool:
-    """Return True if a run has exports whose publishing is not complete."""
+    """Return True if a run has exports that are not completely published."""
     return inside(project, RESULTS, run_id, EXPORTS).is_dir()
 
 
 def publish(project: Path, run_id: str) -> None:
-    """Publish the exports and the record of a registered run in the project folder; does nothing without exports.
+    """Publish the exports and the record of a registered run in the project folder; do nothing if the run has no exports.
 
     The caller holds the project's lock. Other files of the user in ``exports`` remain.
 
@@ -50,7 +50,7 @@ def publish(project: Path, run_id: str) -> None:
 
 
 def _publish(project: Path, run_id: str, source: Path, shown: Path) -> None:
-    """Move the exports of a run from the folder `source` to the folder `shown` (both pinned), and copy its record."""
+    """Move the exports of a run from the folder `source` to the folder `shown` (both held open), and copy the run's record."""
     record, of_run = project / RUN_JSON, project / RESULTS / run_id / RUN_JSON
     new = [path for path in sorted(source.iterdir()) if path.is_file() and not path.is_symlink()]
     # After a kill, some exports of this run may already be in `shown`: keep them.
@@ -64,14 +64,14 @@ def _publish(project: Path, run_id: str, source: Path, shown: Path) -> None:
 
 
 def _remove(shown: Path, names: set[str]) -> None:
-    """Remove files by name from the pinned folder of published exports."""
+    """Remove files by name from the folder of published exports, which is held open."""
     for name in names:
         if inside(shown, name).is_file():
             (shown / name).unlink()
 
 
 def _copy_record(project: Path, run_id: str) -> None:
-    """Copy the record of a run, if it has one, to the top of the project."""
+    """Copy the record of a run, if there is one, to the top folder of the project."""
     with (
         contextlib.suppress(FileNotFoundError),
         pinned_folder(project / RESULTS / run_id) as folder,
@@ -82,7 +82,7 @@ def _copy_record(project: Path, run_id: str) -> None:
 
 
 def show_record(project: Path, run_id: str) -> None:
-    """Copy a run's record to the top of the project again if this run is the published one. The caller holds the project's lock.
+    """Copy the record of a run again to the project's top folder if this run is the published one. The caller holds the project's lock.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def show_record(project: Path, run_id: str) -> None:
 
 
 def unpublish(project: Path, run_id: str) -> None:
-    """Remove the published exports and record of a run, if this run is the published one.
+    """Remove the published exports and record of a run if this run is the published one.
 
     The caller holds the project's lock. Other files of the user in ``exports`` remain.
 
@@ -116,7 +116,7 @@ def unpublish(project: Path, run_id: str) -> None:
 
 
 def _exports(record: Path) -> set[str]:
-    """Return the file names of the exports in a record; an empty set if the record is unreadable."""
+    """Return the file names of the exports that a record lists; an empty set if the record is unreadable."""
     names = _read(record).get("exports", [])
     return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)} if isinstance(names, list) else set()
 

@@ -40,7 +40,7 @@ class RecordedFiles:
         path : Path
             Path as recorded by the run.
         progress : Progress, optional
-            Checked for cancellation while the file is read.
+            Progress, which is checked for cancellation while the file is read.
 
         Raises
         ------

@@ -31,12 +31,12 @@ _YEARS = range(1971, 9000)  # other years cannot be represented in every time zo
 
 
 class DamagedRowError(Exception):
-    """Raised if a database row is invalid; the message names the column and is worded as the end of a sentence."""
+    """Exception: a database row is invalid; the message names the column and can end a sentence."""
 
 
 @dataclass(frozen=True)
 class RunInput:
-    """A file that a run reads.
+    """File that a run reads.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class RunInput:
 
 @dataclass(frozen=True)
 class InputRecord:
-    """A file that a run read, with its size and digest at that time."""
+    """File that a run read, with its size and digest at that time."""
 
     path: Path
     kind: str
@@ -65,7 +65,7 @@ class InputRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run: parameters, times, version and outcome.
+    """Record of a run: parameters, times, version and outcome.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ResultRecord:
-    """A result file of a finished run; `path` is absolute, `rows` is the number of rows, or None if the file is not a table."""
+    """Result file of a finished run; `path` is absolute, `rows` is the number of rows, or None if the file is not a table."""
 
     run: str
     name: str
@@ -110,7 +110,7 @@ class ResultRecord:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A line of a run's log."""
+    """Line of a run's log."""
 
     time: datetime
     level: str
@@ -118,7 +118,7 @@ class LogEntry:
 
 
 def run_record(row: sqlite3.Row) -> RunRecord:
-    """Return the record of a row of ``runs``.
+    """Return the run that a row of the database table ``runs`` describes.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def run_record(row: sqlite3.Row) -> RunRecord:
 
 
 def input_record(row: sqlite3.Row) -> InputRecord:
-    """Return the record of a row of ``inputs``.
+    """Return the input file that a row of the database table ``inputs`` describes.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def input_record(row: sqlite3.Row) -> InputRecord:
 
 
 def result_record(row: sqlite3.Row, folder: Path) -> ResultRecord:
-    """Return the record of a row of ``results`` of the project in `folder`.
+    """Return the result file that a row of the database table ``results`` of the project in `folder` describes.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def result_record(row: sqlite3.Row, folder: Path) -> ResultRecord:
 
 
 def log_entry(row: sqlite3.Row) -> LogEntry:
-    """Return the record of a row of ``log``.
+    """Return the log line that a row of the database table ``log`` describes.
 
     Raises
     ------

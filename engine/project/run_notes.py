@@ -18,7 +18,7 @@ __all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "deleted_for_go
 MAXIMUM_TITLE, MAXIMUM_NOTE = 200, 20_000
 """Maximum lengths of a run's title and note in characters."""
 LISTED = "runs.id NOT IN (SELECT run FROM deleted_runs)"
-"""SQL condition that is true for runs that are not deleted."""
+"""Condition in SQL that is true for runs that are not deleted."""
 _LOST_AFTER_DAYS = 1.0
 """Days after which a run that was deleted on another machine is removed, since it cannot be checked whether that process has ended."""
 
@@ -32,7 +32,7 @@ class RunNote:
 
 
 def run_note(connection: sqlite3.Connection, run_id: str) -> RunNote:
-    """Return the note of a run. Invalid values, which an untrusted database may have, become '', and long texts are truncated."""
+    """Return the title and note of a run. Invalid values, which an untrusted database may have, become '', and long texts are truncated."""
     row = connection.execute(
         "SELECT substr(title, 1, ?) AS title, substr(note, 1, ?) AS note FROM run_notes WHERE run = ?",
         (MAXIMUM_TITLE, MAXIMUM_NOTE, run_id),
@@ -49,12 +49,12 @@ def _one_line(text: str) -> str:
 
 
 def _lines(text: str) -> str:
-    """Escape characters that cannot be printed or stored, except line breaks and tabs."""
+    """Return a text with characters escaped that cannot be printed or stored, except line breaks and tabs."""
     return "\n".join("\t".join(map(escape_unprintable, line.split("\t"))) for line in text.split("\n"))
 
 
 def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None:
-    """Replace the note of a run.
+    """Store the title and note of a run, replacing the previous ones.
 
     Raises
     ------

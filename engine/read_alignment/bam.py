@@ -20,11 +20,11 @@ __all__ = ["check_bam", "write_bam"]
 
 _RECORDS_BETWEEN_LOOKS = 4096
 _LONGEST_OF_BAI = 1 << 29
-"""Maximum reference length of the BAI index; longer ones need CSI."""
+"""Maximum length of a reference in a BAI index; longer references need a CSI index."""
 
 
 def check_bam() -> None:
-    """Check that pysam is installed.
+    """Raise ParameterError unless pysam is installed.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def check_bam() -> None:
 def write_bam(
     out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, is_sorted: bool = False, threads: int = 1
 ) -> None:
-    """Write rows of the table ``alignments`` as BAM; sorted records get an index.
+    """Write rows of the table ``alignments`` as BAM; sorted records are indexed.
 
     The index is ``.bai``, or ``.csi`` if a reference is longer than 512 million bases. The uncompressed SAM file is written to the folder
     of `out` and deleted at the end.

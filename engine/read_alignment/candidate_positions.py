@@ -14,7 +14,7 @@ _QUALITY_OF_DIFFERENCE, _QUALITY_OF_VOTE = 20, 10
 
 
 class CandidatePlaces(NamedTuple):
-    """Candidate positions of the reads of a round, each column int64 of shape (candidates,).
+    """Candidate positions of the reads of a round; each column is int64 of shape (candidates,).
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class CandidatePlaces(NamedTuple):
         return CandidatePlaces(*(column[chosen] for column in self))
 
     def joined(self, more: CandidatePlaces) -> CandidatePlaces:
-        """Return these candidates and `more`, ordered by read."""
+        """Return these candidates and those in `more`, ordered by read."""
         if not len(more.read):
             return self
         every = CandidatePlaces(*map(np.concatenate, zip(self, more, strict=True)))
@@ -61,11 +61,11 @@ class BestPlaces(NamedTuple):
     Attributes
     ----------
     read, place
-        Index of each read, and of its best candidate.
+        Index of each read, and index of its best candidate.
     lead
-        Difference between the best score and the best score at another position; -1 without another position.
+        Score advantage: best score minus the best score at another position; -1 without another position.
     rivals
-        Number of other positions.
+        Number of other candidate positions.
     """
 
     read: NDArray[np.int64]
@@ -97,7 +97,7 @@ def are_at_different_positions(
 
 
 def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
-    """Return the position of each read with the highest score.
+    """Return the candidate position of each read with the highest score.
 
     Ties prefer the reference with the lowest index, then the lowest end, then the forward strand.
 
@@ -128,13 +128,14 @@ def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArra
 def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:
     """Return mapping qualities: -10 log10 of the probability of a wrong position, from 0 to 60.
 
-    The quality is the minimum of 60, of 10 per supporting minimiser, and of 20 per mismatch by which the score leads; 10 log10 of the
-    number of other positions is subtracted from the last. Equally good positions give 0.
+    The quality is the minimum of 60, of 10 per supporting minimiser, and of 20 per mismatch in the score advantage minus 10 log10 of the
+    number
+        of other positions. Equally good positions give 0.
 
     Parameters
     ----------
     lead : ndarray of int64, shape (n,)
-        Difference between the best score and the best score at another position; -1 without another position.
+        Best score minus the best score at another position; -1 without another position.
     rivals : ndarray of int64, shape (n,)
         Number of other positions.
     votes : ndarray of int64, shape (n,)

@@ -29,7 +29,7 @@ _SORTED = "sorted-"
 
 
 def check_format(name: str, *, is_sorted: bool = False) -> None:
-    """Check the name of an output format.
+    """Raise an error unless alignments can be written in the format `name`.
 
     Raises
     ------
@@ -116,7 +116,7 @@ _NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.fro
 
 
 def _read_aligned(project: Project, run: str, spool: Path) -> Aligned:
-    """Return the reads and references of a run; large arrays are mapped from unnamed files in the folder `spool`."""
+    """Return the reads and references of a run; large arrays are mapped from files without names in the folder `spool`."""
     names = ("sequence", "qualities")
     columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
     with stored_table(project, run, PATTERNS, names, verify=False) as source:

@@ -1,4 +1,4 @@
-"""Preset suggestions and warnings for the inputs of a read alignment, from the beginnings of the files."""
+"""Presets that suit the inputs of a read alignment, and warnings about the inputs, from the beginnings of the files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["are_exchanged", "are_far_longer", "input_conflict", "suited_preset"]
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_RESIDUES, _MINIMUM_TIMES = 20_000, 100
 _NAMES_A_PLACE = {"mode", "strands", "mapping", "recurrence", "seed_length"}
-"""Parameters that determine where reads are aligned; if the user sets one, no preset is suggested."""
+"""Parameters that determine where reads are aligned; if the user sets one of them, no preset is suggested."""
 
 
 def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
-    """Return True if the references are long enough for mapping.
+    """Return True if the references are so much longer than the reads that the reads are probably to be mapped.
 
     That is at least 20,000 residues, and at least a hundred times the read length.
 
@@ -83,7 +83,7 @@ def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, An
 
 
 def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-    """Return why the given files, options and parameters are incompatible, in the words of the form; empty if they are compatible."""
+    """Return the reason why files, options and parameters do not fit together, in the words of the form; '' if they do."""
     texts, patterns, values = contents.get("texts"), contents.get("patterns"), parameters.model_dump()
     are_pairs = bool(options.get("pairs"))
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):

@@ -1,4 +1,4 @@
-"""Mapping of reads onto long references: candidates by minimisers on both strands, then exact alignment in the best window."""
+"""Mapping of reads onto long references: candidate positions by minimisers on both strands, then exact alignment in the best window."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
 
 @dataclass(frozen=True)
 class MappingPlan:
-    """Plan that maps reads in rounds.
+    """Plan by which reads are mapped in rounds.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class MappingPlan:
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
-        """Open a function that scores rounds independently of each other."""
+        """Yield a function that scores a round; rounds are independent of each other."""
         yield lambda first, last: score_reads(self, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
@@ -151,7 +151,7 @@ def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
 
 
 def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) -> ScoredRound:
-    """Return the alignments of the reads `first:last`, each at its best position.
+    """Return the alignments of the reads `first:last`, each read at its best position.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
 
 
 def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
-    """Return the candidate positions of reads, from minimisers."""
+    """Return the candidate positions of reads, found by minimisers."""
     tolerance, rules = plan.parameters.mapping_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
     n, base_codes, stop = len(reads.offsets) - 1, bases(), stop_flag()
@@ -211,7 +211,7 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
 
 
 def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
-    """Return the sections of the references around the candidate positions."""
+    """Return the sections of the references around candidate positions."""
     offsets = run_offsets(candidates.end - candidates.begin)
     codes, texts = np.empty(offsets[-1], np.int8), plan.texts.sequences
     kernels.cpu.strands.copy_runs(texts.codes, texts.offsets[candidates.text] + candidates.begin, offsets, codes)
@@ -221,7 +221,7 @@ def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
 def _choose_candidates(
     plan: MappingPlan, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the best candidate of each read with candidates, its mapping quality, and the candidates that were scored.
+    """Return the best candidate of each read that has one, its mapping quality, and the candidates that were scored.
 
     Reads with a single candidate are not scored. Of mates, both are scored if one has several candidates.
     """
@@ -256,10 +256,11 @@ def _trace(
     candidates: CandidatePlaces,
     chosen: NDArray[np.int64],
 ) -> tuple[Alignments, NDArray[np.int64]]:
-    """Return the alignments of the chosen candidates, and the candidates that were aligned by the devices.
+    """Return the alignments of the selected candidates, and the candidates whose alignments the devices computed.
 
-    Most reads need no gap, which the comparison of bases often proves. Without GPUs, the CPU then aligns near the diagonal where this is
-    provably optimal. The remaining reads are aligned by the devices.
+    Most reads need no gap, which a comparison of bases often proves. Without GPUs, the CPU aligns the others near the diagonal where this
+    is
+    provably optimal. The devices align the rest.
     """
     slacks = () if resources.has_gpus else _SLACKS
     lengths = np.diff(strands.offsets)
@@ -291,14 +292,14 @@ def _trace(
 def _align(
     plan: MappingPlan, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
 ) -> Alignments:
-    """Return the alignments of the given candidates."""
+    """Return the alignments of the candidates with the indices `some`."""
     if not len(some):
         return Alignments.none(0, plan.rules.maximum_gaps)
     return align_pairs(session, some, candidates.read[some] + candidates.is_other[some] * len(lengths), traces=traces)
 
 
 class QuietProgress(Progress):
-    """Progress of a round that reports cancellation and messages to another progress, but no steps.
+    """Progress of a round that passes cancellation and messages to another progress, but no steps.
 
     Each message is shown only once.
 

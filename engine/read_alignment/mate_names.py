@@ -1,4 +1,4 @@
-"""Names of mates: their tags, and pairs of reads found by name.
+"""Names of mates (the two reads of a fragment): their tags, and pairs of reads found by name.
 
 SAM gives both mates one name (specification, section 1.4: records with one QNAME come from one template). Files give them either one name
 or names with a tag at the end: X/1 and X/2, X.1 and X.2 (SRA with --readids), X_1 and X_2, X/R1 and X/R2, X/f and X/r. Text after the first
@@ -23,20 +23,20 @@ __all__ = ["Interleaving", "find_mates", "inspect_interleaving", "other_names", 
 _SEPARATORS = "/._-"
 _PAIRS = (("1", "2"), ("R1", "R2"), ("r1", "r2"), ("f", "r"), ("F", "R"), ("fwd", "rev"), ("forward", "reverse"))
 _TAGS = [tag.encode() for mark in _SEPARATORS for pair in _PAIRS for tag in (mark + pair[0], mark + pair[1])]
-"""Tags by number; the numbers of the tags of two mates differ in the last bit."""
+"""Tags by number; the numbers of the tags of two mates differ only in the last bit."""
 _TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
 _IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
-"""Number of names without a tag, and number of the first tag without a slash; names of numbered reads do not end with slash tags."""
+"""Number of a name without a tag, and number of the first tag without a slash."""
 _NAMES_OF_BATCH = 1 << 16
 _NAMES_INSPECTED = 1 << 16
-"""Number of names at the beginning of a file that determine the tags of interleaved mates."""
+"""Number of names at the beginning of a file from which tags of interleaved mates are determined."""
 _MINIMUM_INTERLEAVED = 0.9
-"""Minimum fraction of reads next to a mate in a file that is probably interleaved."""
+"""Minimum fraction of reads next to their mate in a file that is probably interleaved."""
 
 
 class _Tagged(NamedTuple):
-    """Tags of n names: the length in characters and the number of each tag, shape (n,)."""
+    """Tags of n names: the length of each in characters, and its number, shape (n,)."""
 
     length: NDArray[np.int64]
     number: NDArray[np.int64]
@@ -50,7 +50,7 @@ def _tagged(names: Texts) -> _Tagged:
 
 
 def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
-    """Return the beginning of each name.
+    """Return the beginnings of names.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
 
 
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return True for each pair of strings that have the same beginning.
+    """Return True for each pair of strings with the same beginning.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_leng
 
 
 def _are_tags(numbers: NDArray[np.int64], kind: int) -> NDArray[np.bool_]:
-    """Return True for each tag with a slash or of the given kind."""
+    """Return True for each tag that has a slash or belongs to the given pair of tags."""
     return (numbers >= 0) & ((numbers < _WITH_SLASH) | (numbers >> 1 == kind))
 
 
@@ -106,7 +106,7 @@ def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[n
 
 
 def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
-    """Return the number of the tag that more than half of the names have, -1 if none.
+    """Return the number of the tag that more than half of the names have, or -1.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
 
 
 def _classify_tags(first: int, other: int) -> int:
-    """Return the kind of the common tags of both mates; -1 if the tags do not belong together.
+    """Return the number of the pair of tags to which the common tags of both mates belong; -1 if they do not form a pair.
 
     Without a common tag in the other file, a name X_1 may belong to the first of numbered reads.
     """
@@ -132,14 +132,14 @@ def _classify_tags(first: int, other: int) -> int:
 
 
 def _batches(names: Texts) -> Iterator[Texts]:
-    """Yield names in batches, and release their memory pages."""
+    """Yield names in batches; after each batch, free the memory of names mapped from a file."""
     for first in range(0, len(names), _NAMES_OF_BATCH):
         yield names[first : first + _NAMES_OF_BATCH]
         release_pages(names.characters)
 
 
 def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
-    """Return the rows in which two files of mates have names of different fragments.
+    """Return the rows in which two files of mates have names of different fragments, ascending.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def template_names(names: Texts) -> Texts:
 
 
 def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
-    """Return the names without tags."""
+    """Return the names without tags, as keys by which mates are found."""
     chunks = []
     for chunk in _batches(names):
         tags = _tagged(chunk)
@@ -191,7 +191,7 @@ def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
 
 
 def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
-    """Return the row of the mate of each read, found by name; -1 without a mate.
+    """Return the row of each read's mate, found by name; -1 without a mate.
 
     Examples
     --------
@@ -205,18 +205,18 @@ def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
 
 
 class Interleaving(NamedTuple):
-    """Result of the inspection of a file for interleaved mates.
+    """Result of testing whether the reads of a file are interleaved mates.
 
     Attributes
     ----------
     are_pairs : bool
-        True if all reads are pairs of mates that follow each other.
+        True if the reads 2 i and 2 i + 1 are mates for all i.
     looks_so : bool
         True if nearly all reads are next to a mate.
     n_alone : int
         Number of reads that are not next to a mate.
     first_alone : int
-        Row of the first of these reads, -1 if all have a mate.
+        Row of the first of these reads, -1 if all are next to a mate.
     """
 
     are_pairs: bool
@@ -226,7 +226,7 @@ class Interleaving(NamedTuple):
 
 
 def inspect_interleaving(names: Texts) -> Interleaving:
-    """Inspect whether the reads of one file are mates that follow each other.
+    """Test whether the reads of a file are mates that follow each other.
 
     Examples
     --------

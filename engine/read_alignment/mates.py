@@ -1,4 +1,4 @@
-"""Joint positions of mates, the two reads from the ends of one fragment, directed towards each other."""
+"""Positions of mates: the two reads from the ends of one fragment, which point towards each other and are mapped together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIFFERENCES_OF_PAIR = 4
 
 
 class InsertSizes(NamedTuple):
-    """Range of fragment lengths, between the outer ends of both reads.
+    """Range of fragment lengths, measured between the outer ends of both reads.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class InsertSizes(NamedTuple):
 
 
 def learn_insert_sizes(rows: AlignmentRows) -> InsertSizes:
-    """Return the range of fragment lengths of the well-mapped pairs: the quartiles, extended by three interquartile ranges."""
+    """Return the range of fragment lengths of well-mapped pairs: from quartile to quartile, extended by three interquartile ranges."""
     result, quality = rows.alignments, rows.mapping_quality
     assert quality is not None
     first_mates, other = slice(0, None, 2), slice(1, None, 2)
@@ -67,7 +67,7 @@ def learn_insert_sizes(rows: AlignmentRows) -> InsertSizes:
 
 
 def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the lengths (pairs,) from the start of the forward read to the end of the reverse read, which are on one reference."""
+    """Return the length of each fragment, (pairs,), from the start of its forward read to the end of its reverse read."""
     start, end = alignments.text_start.astype(np.int64), alignments.text_end.astype(np.int64)
     forward_start = np.where(is_reverse[0::2], start[1::2], start[0::2])
     return np.where(is_reverse[0::2], end[0::2], end[1::2]) - forward_start
@@ -109,7 +109,7 @@ def _find_first_places(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
 def rescue_windows(
     places: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
 ) -> CandidatePlaces:
-    """Return windows next to the first position of mates, for reads without a candidate there.
+    """Return windows where the mate of a mapped read is expected, for reads without a candidate in that window.
 
     A read in such a window would form a proper pair with its mate.
 
@@ -162,12 +162,12 @@ def joint_choice(
 ) -> BestPlaces:
     """Return the best positions of mates by the sum of their scores, with a bonus for proper pairs.
 
-    A read whose mate has no candidate is chosen separately. The leads refer to the sums.
+    The position of a read whose mate has no candidate is selected without it. Score advantages are differences of the sums.
 
     Parameters
     ----------
     places, scores, ends, lengths
-        As in `candidate_positions.best_places`; reads 2 i and 2 i + 1 are mates.
+        See `candidate_positions.best_places`; reads 2 i and 2 i + 1 are mates.
     inserts : InsertSizes
         Range of fragment lengths of proper pairs.
     difference : int

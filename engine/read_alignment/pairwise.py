@@ -24,14 +24,14 @@ _CELLS_OF_ROUND = 2e11
 
 @dataclass(frozen=True)
 class PairingPlan:
-    """Plan of pairs that are aligned in rounds, each of at most several seconds and several hundred megabytes.
+    """Plan by which pairs are aligned in rounds, each of at most several seconds and several hundred megabytes.
 
     Attributes
     ----------
     texts, patterns : NamedSequences
         References and reads.
     strands : Sequences
-        Reads to align: the given ones, and their reverse complements if `is_of_both`.
+        Reads to align, followed by their reverse complements if `is_of_both`.
     rules : GapRules
         Scores and limits of the alignments.
     are_pairs : bool
@@ -49,7 +49,7 @@ class PairingPlan:
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
-        """Open a function that scores rounds; references and reads stay on the devices within the block."""
+        """Yield a function that scores rounds; references and reads remain on the devices during the `with` block."""
         with Executor(resources).session(build_workload(self.texts.sequences, self.strands, self.rules)) as session:
             yield lambda first, last: _score(self, session, resources, first, last)
 
@@ -62,7 +62,7 @@ class PairingPlan:
 
 
 def plan_pairs(texts: NamedSequences, patterns: NamedSequences, rules: GapRules, *, are_pairs: bool, both_strands: bool) -> PairingPlan:
-    """Return the plan of aligning pairs.
+    """Return the plan by which pairs of reads and references are aligned.
 
     Parameters
     ----------

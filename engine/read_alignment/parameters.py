@@ -20,7 +20,7 @@ _MAXIMUM_SCORE = 1_000_000
 
 
 class ReadAlignmentParameters(SearchParameters):
-    """Parameters that, with references and reads, determine the alignments."""
+    """Parameters that determine the alignments, together with references and reads."""
 
     maximum_gaps: int = parameter(
         2,
@@ -203,7 +203,7 @@ class ReadAlignmentParameters(SearchParameters):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Modes that map reads use both strands; a matrix brings the gap costs that NCBI recommends for it."""
+        """Return implied values: modes that map reads use both strands, and a matrix has the gap costs that NCBI recommends for it."""
         brought: dict[str, Any] = {}
         if "mode" in changes:
             brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"

@@ -1,4 +1,4 @@
-"""Writers of alignments as SAM (Sequence Alignment/Map Format Specification 1.6) and as PAF, from rows of the table."""
+"""Writers of alignments as SAM (Sequence Alignment/Map Format Specification 1.6) and as PAF, from rows of the table ``alignments``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOWHERE = np.int64(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class Aligned:
-    """Reads and references of alignment rows, as in the tables ``patterns`` and ``texts``.
+    """Reads and references to which rows of alignments refer, as in the tables ``patterns`` and ``texts``.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Aligned:
     qualities : ndarray of uint8, shape (bases,) or None
         Qualities of all reads as characters; may be mapped from a file.
     offsets : ndarray of int64, shape (reads + 1,)
-        Start of each read in `codes` and `qualities`.
+        Start of each read in `codes` and `qualities`, followed by their length.
     text_names : Texts
         Names of the references.
     text_lengths : ndarray of int64, shape (references,)
@@ -76,7 +76,7 @@ class Aligned:
 
     @classmethod
     def of(cls, texts: NamedSequences, patterns: NamedSequences) -> Aligned:
-        """Create from references (`texts`) and reads (`patterns`)."""
+        """Return the reads (`patterns`) and references (`texts`) of alignments."""
         codes, offsets = patterns.sequences
         return cls(codes, patterns.qualities, offsets, texts.names, texts.lengths, ALPHABET)
 
@@ -126,7 +126,7 @@ def write_sam(
 
 
 def _warn_names(progress: Progress, n_escaped: int, n_cut: int) -> None:
-    """Warn of reads whose names in SAM differ from the names in their file."""
+    """Warn if names of reads in SAM differ from the names in their file."""
     if n_escaped:
         progress.message(f"{_count_names(n_escaped)} with characters that SAM does not allow; they are {ESCAPES}", "warning")
     if n_cut:
@@ -156,7 +156,7 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
 
 
 def _whole_reads(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield the rows in tables that contain only whole reads and whole pairs of mates."""
+    """Yield the rows in tables that do not divide a read or a pair of mates."""
     carried: pa.Table | None = None
     for table in tables:
         rows = table if carried is None else pa.concat_tables([carried, table])
@@ -177,7 +177,7 @@ def _starts(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables of about ten thousand rows: fewer for long reads, more if a single read has more rows."""
+    """Yield tables of about ten thousand rows: fewer for long reads, more if one read has more rows."""
     for table in tables:
         starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
         rows = max(1, min(_ROWS, _BASES // max(1, longest)))
@@ -201,7 +201,7 @@ def _is_reverse(table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _is_missing(table: pa.Table) -> NDArray[np.bool_]:
-    """Return True for each unmapped row, which has no alignment or an alignment without reference bases."""
+    """Return True for each row of an unmapped read: it has no alignment, or an alignment without reference bases."""
     return np.asarray(table["score"].is_null().to_numpy(), np.bool_) | (_numbers(table, "text_end") < _numbers(table, "text_start"))
 
 
@@ -209,12 +209,12 @@ _PAF_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), 127)) + bytes(range(
 
 
 class _ReadNames(NamedTuple):
-    """Names of n reads in SAM.
+    """Names of n reads as written in SAM.
 
     Attributes
     ----------
     names : Texts
-        Valid names.
+        Names that SAM allows.
     is_escaped, is_cut : ndarray of bool, shape (n,)
         True for each name with escaped characters, and for each shortened name.
     """
@@ -225,10 +225,10 @@ class _ReadNames(NamedTuple):
 
 
 def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _ReadNames:
-    """Return the names of reads in SAM.
+    """Return the names of reads as written in SAM.
 
-    Mates have one name. A name that is too long is shortened and gets the number of the read in its file as a suffix, which makes it
-    unique.
+    Mates have one name. A name that is too long is shortened, and the number of the read in its file is appended, which makes the name
+        unique.
 
     Parameters
     ----------
@@ -252,14 +252,14 @@ def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _R
 
 
 class _SamLines:
-    """Formatter of SAM lines.
+    """Formatter of alignments as lines of SAM.
 
     Parameters
     ----------
     aligned : Aligned
         Reads and references of the rows.
     texts : Texts
-        Names of the references in SAM.
+        Names of the references as written in SAM.
     """
 
     def __init__(self, aligned: Aligned, texts: Texts) -> None:
@@ -270,7 +270,7 @@ class _SamLines:
         self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
 
     def _sequences(self, first: int, last: int) -> SamSequences:
-        """Return the bases and qualities of the reads `first:last`, and release their memory pages."""
+        """Return the bases and qualities of the reads `first:last`; then free the memory of arrays mapped from a file."""
         offsets = self._aligned.offsets[first : last + 1]
         begin, end = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
         symbols = self._alphabet[self._aligned.codes[begin:end]]
@@ -282,7 +282,7 @@ class _SamLines:
         return SamSequences(symbols, qualities, offsets - begin, complement_table(), self._shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the SAM lines of whole reads.
+        """Return lines of SAM for rows that do not divide reads.
 
         Returns
         -------
@@ -334,12 +334,12 @@ def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
 
 
 def format_read_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Return the SAM lines of the given rows, which contain all rows of their reads."""
+    """Return lines of SAM for the given rows, which contain all rows of their reads."""
     return _SamLines(aligned, aligned.text_names).lines(rows)[0]
 
 
 def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """Return the rows of whole reads that become records, and True for the primary record of each read."""
+    """Return the rows that become records, and True for the primary record of each read; `rows` do not divide reads."""
     patterns, is_missing = _numbers(rows, "pattern_row"), _is_missing(rows)
     scores = np.where(is_missing, np.iinfo(np.int64).min, _numbers(rows, "score"))
     starts = np.flatnonzero(np.diff(patterns, prepend=-1))
@@ -354,7 +354,7 @@ def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
 
 
 def _mate_flags(table: pa.Table, is_missing: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the additional flags of paired reads."""
+    """Return the flags of SAM that records of mates have in addition."""
     other = np.arange(len(table)) ^ 1
     is_proper = np.asarray(pa.compute.fill_null(table["is_proper_pair"], False).to_numpy(), np.bool_)
     first = _numbers(table, "mate") == 1
@@ -379,12 +379,12 @@ def _fill_mates(
 
 
 def _paf_names(names: Texts) -> Texts:
-    """Return names without blanks and control characters, which occur only in tables of a project that was modified by other programs."""
+    """Return names without blanks and control characters, which names contain only if another program modified the project."""
     return _PAF_NAME_CHARACTERS.escape_texts(escape_unprintable_texts(names)[0])[0]
 
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Return the PAF lines of the mapped rows."""
+    """Return lines of PAF for the rows of mapped reads."""
     chunk = rows.take(np.flatnonzero(~_is_missing(rows))).combine_chunks()
     text = _numbers(chunk, "text_row", -1)
     text_names = _paf_names(aligned.text_names)
@@ -418,7 +418,7 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
 def _write_sorted(
     out: Path, header: bytes, tables: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
 ) -> None:
-    """Write lines ordered by key: first as sorted batches to a temporary file in the folder of `out`, then merged.
+    """Write lines ordered by key: sorted batches go to a temporary file in the folder of `out`, and are then merged.
 
     Each batch contains the lines of a section of `out` contiguously, so that the merge reads few pages of the temporary file.
     """

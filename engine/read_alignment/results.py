@@ -38,14 +38,14 @@ _BASES = 1 << 27  # maximum bases of the reads of a table in memory
 
 
 class AlignmentRows(NamedTuple):
-    """Alignments of n pairs, each a row of the table.
+    """Alignments of n pairs of a reference and a read, each a row of the table ``alignments``.
 
     Attributes
     ----------
     text_of, pattern_of : ndarray of int64, shape (n,)
         Index of the reference, -1 if unmapped, and index of the read.
     alignments : Alignments
-        Alignments; positions refer to the references and to the reads or their reverse complements.
+        Alignments; positions are those in the references, and in the reads or their reverse complements.
     is_reverse : ndarray of bool, shape (n,)
         True if the reverse complement of the read is aligned.
     cigars : Cigars
@@ -66,7 +66,7 @@ class AlignmentRows(NamedTuple):
 
 
 class ScoredRound(NamedTuple):
-    """Alignments of a round, the number of computed matrix cells, and the names of the devices that computed them."""
+    """Alignments of a round, number of computed matrix cells, and names of the devices that computed them."""
 
     rows: AlignmentRows
     cells: int
@@ -74,7 +74,7 @@ class ScoredRound(NamedTuple):
 
     @classmethod
     def of(cls, rows: AlignmentRows, cells: int, session: Session) -> ScoredRound:
-        """Create from the alignments of a round and the session that computed them."""
+        """Return the result of a round from its alignments, the number of cells, and the session that computed them."""
         return cls(rows, cells, [share.device for share in session.shares()] or list(session.devices))
 
 
@@ -101,7 +101,7 @@ class AlignmentTotals:
     devices: list[str] = field(default_factory=list)
 
     def add(self, scored: ScoredRound, table: pa.Table) -> None:
-        """Add the alignments of a round, given also as a table."""
+        """Add the counts of a round, whose alignments are also given as a table."""
         is_aligned = scored.rows.alignments.score != NO_ALIGNMENT
         identity = table["identity"].to_numpy()[is_aligned].astype(np.float32)
         np.maximum.at(self.best_identity, scored.rows.pattern_of[is_aligned], identity)
@@ -116,7 +116,7 @@ RoundScorer = Callable[[int, int], ScoredRound]
 
 
 def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Return the better alignment of both strands, and True where it is on the reverse strand; ties prefer the forward strand."""
+    """Return the better alignment of each read on both strands, and True if it is on the reverse strand; ties prefer the forward strand."""
     is_reverse = reverse.score > forward.score
     chosen = [
         np.where(is_reverse[:, None] if values.ndim == 2 else is_reverse, other, values)

@@ -79,10 +79,10 @@ def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRul
 
 
 def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
-    """Return the estimated CPU time of pairs with the given lengths, in units of one scored cell, shape (n,).
+    """Return the estimated CPU time of pairs with the given lengths, in units of one matrix cell that is only scored, shape (n,).
 
-    A traced cell takes longer than a scored cell. Short references are traced in a single pass; others are first scored, and then traced
-    near the end of the alignment.
+    A cell takes longer if the path of the alignment is traced too. Short references are traced at once; others are first scored, and then
+        traced near the end of the alignment.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules
 
 
 class TextsAgainstPatterns(PredictableWorkloadType):
-    """Workload type whose items are the pairs of a round, which are its state."""
+    """Workload type whose items are the pairs of a reference and a read in a round; its state contains these pairs."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload, to measure the speed of devices.
@@ -131,7 +131,7 @@ class TextsAgainstPatterns(PredictableWorkloadType):
         return cells
 
     def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the operations (see `PredictableWorkloadType`): `cells` on the CPU, nanoseconds of the plan on a GPU."""
+        """Return the operations (see `PredictableWorkloadType`): `cells` on the CPU, predicted nanoseconds on a GPU."""
         texts, patterns = (
             np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
         )
@@ -145,7 +145,7 @@ class TextsAgainstPatterns(PredictableWorkloadType):
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Copy references and reads to the device.
+        """Copy references and reads to the device and yield the computation.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class TextsAgainstPatterns(PredictableWorkloadType):
         yield _Computation(backend_module(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.maximum_gaps)
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
-        """Return `n` missing alignments."""
+        """Return `n` rows for pairs without an alignment."""
         return Alignments.none(n, work.settings["maximum_gaps"])._asdict()
 
 
@@ -169,13 +169,13 @@ class _Computation:
         self._out = Alignments.none(0, maximum_gaps)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Select the pairs of a round: all, or the given items."""
+        """Select the pairs of a round that are computed: all, or those with the indices `items`."""
         chosen = slice(None) if items is None else items
         self._state = {**state, "text": state["text"][chosen], "pattern": state["pattern"][chosen]}
         self._out = Alignments.none(len(self._state["text"]), self._maximum_gaps)
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Align the pairs `first:last`, and yield their alignments in sections."""
+        """Align the pairs `first:last`; yield their alignments in several parts."""
         requested = self._state["text"], self._state["pattern"], self._out, first, last
         with closing(self._search.align(*requested, traces=bool(self._state["traces"]))) as ends:
             begun = first

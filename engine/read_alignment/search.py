@@ -1,4 +1,4 @@
-"""Alignment of reads with a bounded number of gaps, from files of sequences to a table: read -> index -> plan -> score -> report."""
+"""Alignment of reads with a limited number of gaps: from sequence files to a table, in the steps read, index, plan, score and report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["align_reads"]
 
 
 def align_reads(request: SearchRequest, progress: Progress | None = None) -> ReadAlignmentSummary:
-    """Align reads with references, with a bounded number of gaps.
+    """Align reads with references, with a limited number of gaps.
 
     Every read is aligned with every reference, the i-th read with the i-th reference, or each read is mapped to its best position.
 
@@ -139,7 +139,7 @@ def _scored_tables(
     *,
     are_pairs: bool,
 ) -> Generator[pa.Table, None, None]:
-    """Yield the rows of each round."""
+    """Yield the rows of the table ``alignments`` of each round."""
     texts, patterns, _, has_places = sequences
     if has_places:
         run.progress.stage("Placing reads", len(patterns))
@@ -159,7 +159,7 @@ def _scored_tables(
 
 
 def _store(tables: Iterator[pa.Table], write: Callable[[pa.Table], None]) -> Generator[pa.Table, None, None]:
-    """Yield the tables after writing each."""
+    """Yield tables after writing each of them."""
     for table in tables:
         write(table)
         yield table

@@ -76,7 +76,7 @@ class NamedSequences:
     names : Texts
         Names of the sequences.
     sequences : Sequences
-        Codes by `proteoscope.engine.sequences.matrices.SYMBOLS`; U of nucleotides is encoded as T.
+        Codes of the symbols, see `proteoscope.engine.sequences.matrices.SYMBOLS`; U of nucleotides is encoded as T.
     are_nucleotides : bool
         True for nucleotides, False for proteins.
     qualities : ndarray of uint8, shape (bases,) or None
@@ -97,7 +97,7 @@ class NamedSequences:
 
     @property
     def unknown(self) -> int:
-        """Code of the symbol that never matches, not even itself: N for nucleotides, as in ``samtools calmd``; -1 for proteins."""
+        """Code of the symbol that matches no symbol, including itself: N for nucleotides, as in ``samtools calmd``; -1 for proteins."""
         return SYMBOLS.index("N") if self.are_nucleotides else -1
 
     @property
@@ -110,13 +110,13 @@ class NamedSequences:
         return self.sequences.offsets[rows + 1] - self.sequences.offsets[rows]
 
     def release(self) -> None:
-        """Release the memory pages of mapped arrays until the next access."""
+        """Free the memory of arrays mapped from a file until they are next used."""
         for column in (self.sequences.codes, self.names.characters, self.qualities):
             if column is not None:
                 release_pages(column)
 
     def mates(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of each given sequence within its fragment, 1 or 2."""
+        """Return the number of each of the given reads in its fragment, 1 or 2."""
         return rows % 2 + 1
 
 
@@ -142,7 +142,7 @@ class AlignedSequences(NamedTuple):
 def read_patterns(
     path: Path, mates: Path | None, parameters: ReadAlignmentParameters, progress: Progress, spool: Path | None = None
 ) -> NamedSequences:
-    """Read reads, alternating with their mates if there is a second file.
+    """Read reads; if there is a second file, each read is followed by its mate.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def read_patterns(
     progress : Progress
         Progress of the run.
     spool : Path, optional
-        Folder of temporary files, as in `read_sequences`.
+        Folder of temporary files, see `read_sequences`.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def read_patterns(
 def with_interleaved_mates(
     patterns: NamedSequences, parameters: ReadAlignmentParameters, progress: Progress, *, can_be_mates: bool
 ) -> NamedSequences:
-    """Return the reads of one FASTQ file, marked as mates if they follow each other in pairs, and report it.
+    """Return the reads of one FASTQ file, marked as mates if they follow each other in pairs, and report that.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def _get_name(reads: NamedSequences, row: int) -> str:
 
 
 def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | None) -> NamedSequences:
-    """Return the mates in the order of their reads.
+    """Return the reads of the second file in the order of their mates in the first file.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
 def _reordered(
     values: NDArray[Any], offsets: NDArray[np.int64], order: NDArray[np.int64], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the segments of an array in another order, with their offsets."""
+    """Return the segments of an array in the order `order`, with their offsets."""
     taken = GrowingColumn(values.dtype.type, spool)
     for first in range(0, len(order), _PAIRS_OF_BATCH):
         taken.append(take_runs(values, offsets, order[first : first + _PAIRS_OF_BATCH])[0])
@@ -294,7 +294,7 @@ def _reordered(
 def _alternating(
     columns: tuple[NDArray[Any], NDArray[Any]], offsets: tuple[NDArray[np.int64], NDArray[np.int64]], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the segments of two files' arrays alternately, with their offsets."""
+    """Return the segments of two files' arrays alternating between the files, with their offsets."""
     taken = GrowingColumn(columns[0].dtype.type, spool)
     for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_BATCH):
         places = [starts[first : first + _PAIRS_OF_BATCH + 1] for starts in offsets]
@@ -373,7 +373,7 @@ def named_sequences(
     offsets : ndarray of int64, shape (n + 1,)
         Start of each sequence in `characters`.
     spool : Path, optional
-        Folder of temporary files, as in `read_sequences`.
+        Folder of temporary files, see `read_sequences`.
 
     Raises
     ------
@@ -400,7 +400,7 @@ def named_sequences(
 
 
 def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
-    """Return the index of the first character that is True in a table of 256 entries.
+    """Return the index of the first character for which the table `is_one`, with 256 values, is True.
 
     Raises
     ------
@@ -417,7 +417,7 @@ def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int
 
 
 def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Check that references and reads are of the same type.
+    """Raise InputError unless references and reads are both nucleotides or both proteins.
 
     Raises
     ------
@@ -433,8 +433,8 @@ def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
 def nucleotide_matrix(match: int, mismatch: int) -> Matrix:
     """Return the substitution scores of IUPAC nucleotide symbols.
 
-    An ambiguous symbol scores the average over its bases, rounded down, so that N scores almost as a mismatch. With the best score instead,
-    a segment of N would attract every read.
+    The score of an ambiguous symbol is the average over its bases, rounded down, so that N scores almost as a mismatch. With the maximum
+        instead, a segment of N would match every read.
     """
     scores = np.full((len(SYMBOLS), len(SYMBOLS)), mismatch, np.int64)
     for symbol, bases in _BASES.items():
@@ -455,7 +455,7 @@ def _matrix(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> Mat
 
 
 def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> GapRules:
-    """Return the parameters in the form that the kernels use.
+    """Return the parameters of alignments in the form that kernels use.
 
     Raises
     ------
@@ -474,7 +474,7 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
 
 
 def bases() -> NDArray[np.uint8]:
-    """Return the base number of each code, uint8 of shape (codes,): 0 to 3 for A, C, G and T, 4 for others."""
+    """Return the base of each code, uint8 of shape (codes,): 0 to 3 for A, C, G and T, 4 for other symbols."""
     result = np.full(len(SYMBOLS) + 1, 4, np.uint8)
     for number, symbol in enumerate("ACGT"):
         result[SYMBOLS.index(symbol)] = number
@@ -482,7 +482,7 @@ def bases() -> NDArray[np.uint8]:
 
 
 def complement_table() -> NDArray[np.uint8]:
-    """Return the complement of each ASCII character, uint8 of shape (256,); characters other than upper-case nucleotides are unchanged."""
+    """Return the complement of each ASCII character, uint8 of shape (256,), for upper-case nucleotides; others are unchanged."""
     partners = np.arange(256, dtype=np.uint8)
     for symbol, other in _COMPLEMENT.items():
         partners[ord(symbol)] = ord(other)

@@ -16,17 +16,17 @@ from proteoscope.kernels.gapsmis_layouts import PREFIX, GapRules, score_bits
 __all__ = ["CHANCE_IDENTITY", "check_roles", "check_sequences", "check_similarity"]
 
 CHANCE_IDENTITY = {True: 0.5, False: 0.15}
-"""Upper limit of the identity of the best alignment of unrelated sequences, by True for nucleotides and False for proteins.
+"""Maximum identity of the best alignment of unrelated sequences: of nucleotides (True) and of proteins (False).
 
 By chance, 1/4 of nucleotides and 1/17 of residues agree; gaps and the choice of a position increase the fraction.
 """
 
 _TIMES_LONGER = 2
-"""Factor by which a reference must be longer than reads that are not aligned end to end with it."""
+"""Factor by which a reference is longer than reads that are not aligned with it from end to end."""
 
 
 def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Reject exchanged reads and references, whose alignments would be missing or meaningless.
+    """Raise InputError for exchanged reads and references, whose alignments would be missing or meaningless.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
 def check_sequences(
     texts: NamedSequences, patterns: NamedSequences, rules: GapRules, parameters: ReadAlignmentParameters, *, pairs: bool, has_places: bool
 ) -> None:
-    """Reject inputs that cannot be aligned.
+    """Raise an error for sequences that cannot be aligned as the parameters require.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ __all__ = ["ReadAlignmentSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ReadAlignmentSummary(Summary):
-    """Counts of a read alignment.
+    """Numbers of references, reads and alignments of a read alignment.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class ReadAlignmentSummary(Summary):
     has_places: bool = False
 
     def counts(self) -> list[Count]:
-        """Return the number of alignments."""
+        """Return the number of alignments as a count for display."""
         singular, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
         return [Count(self.n_aligned, singular, several, total=self.n_pairs)]
 

@@ -30,7 +30,7 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 
 def _are_within(start: Any, end: Any, length: Any) -> bool:
-    """Return True if all positions are within their sequences: missing, or a start at most one after the end."""
+    """Return True if all positions are valid in their sequences: all are missing, or the start is at most one past the end."""
     is_known = pa.compute.is_valid(start)
     if not is_known.equals(pa.compute.is_valid(end)) or pa.compute.any(pa.compute.and_(is_known, pa.compute.is_null(length))).as_py():
         return False
@@ -42,7 +42,7 @@ def _are_within(start: Any, end: Any, length: Any) -> bool:
 
 
 def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, pattern_end: Any) -> bool:
-    """Return True if all CIGAR strings match the lengths of their alignments."""
+    """Return True if the CIGAR string of each row has the lengths of its alignment in reference and read."""
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
@@ -55,7 +55,7 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
 
 
 def _belong_together(score: Any, *others: Any) -> bool:
-    """Return True if the other values are present exactly where there is a score."""
+    """Return True if values of all columns are present exactly in the rows that have a score."""
     is_known = pa.compute.is_valid(score)
     return all(is_known.equals(pa.compute.is_valid(other)) for other in others)
 

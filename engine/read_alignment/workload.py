@@ -25,7 +25,7 @@ _PAIRS_OF_PLAN = 1 << 17
 
 
 def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> ExpectedWork:
-    """Return the workload of aligning a number of pairs with the given mean lengths."""
+    """Return the expected work of aligning a number of pairs with the given mean lengths."""
     text_length, pattern_length = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
     of_text = reached(text_length, pattern_length, rules)
 

@@ -1,4 +1,4 @@
-"""Spectra as columns, and their preprocessing for searches."""
+"""Spectra as columns, and the preprocessing of spectra for searches."""
 
 import lazy_loader
 

@@ -17,7 +17,7 @@ __all__ = ["OtherPrecursors", "Spectra"]
 
 
 class OtherPrecursors(NamedTuple):
-    """Further precursors of spectra with several precursors, m of them.
+    """Precursors beyond the first of spectra with several precursors, m in total.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class OtherPrecursors(NamedTuple):
     mz : ndarray of float64, shape (m,)
         m/z in thomson.
     charge_mask : ndarray of uint32, shape (m,)
-        Possible charges, as in `Spectra`.
+        Bit z is set if charge z is possible, see `Spectra`.
     """
 
     spectrum: NDArray[np.int64]
@@ -35,7 +35,7 @@ class OtherPrecursors(NamedTuple):
 
     @classmethod
     def none(cls) -> OtherPrecursors:
-        """Return empty columns."""
+        """Return columns without precursors."""
         return cls(np.empty(0, np.int64), np.empty(0), np.empty(0, np.uint32))
 
 
@@ -48,7 +48,7 @@ class Spectra:
     files : tuple of str
         Spectrum files, in the given order.
     file : ndarray of int32, shape (n,)
-        Indices in `files`.
+        Index of the file of each spectrum in `files`.
     identifier : list of str
         Name of each spectrum in its file: native ID in mzML, scan in mzXML, TITLE in MGF, or ``index=k``, counted from 0 in the file.
     scan : ndarray of int64, shape (n,)
@@ -64,7 +64,7 @@ class Spectra:
     charge_mask : ndarray of uint32, shape (n,)
         Bit z is set if charge z is possible; no bit if the charge is unknown. Bit 0 is set for negative ions.
     offsets : ndarray of int64, shape (n + 1,)
-        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+        Start of the peaks of each spectrum in `mz`, followed by their number.
     mz : ndarray of float64, shape (peaks,)
         m/z in thomson, ascending within a spectrum.
     intensity : ndarray of float32, shape (peaks,)
@@ -72,7 +72,7 @@ class Spectra:
     n_skipped : int
         Number of spectra that could not be read.
     others : OtherPrecursors
-        Further precursors, which peptide searches use too.
+        Precursors beyond the first, which peptide searches use too.
     activation : ndarray of uint8, shape (n,)
         Values of `proteoscope.engine.chemistry.activation.Activation`, 0 if unknown.
     """
@@ -112,11 +112,11 @@ class Spectra:
 
     @property
     def peak_arrays(self) -> PeakArrays:
-        """Peaks of all spectra as an argument of kernels."""
+        """Peaks of all spectra, in the form of an argument of kernels."""
         return PeakArrays(self.offsets, read_only(self.mz), read_only(self.intensity))
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:
-        """Return all spectra, but peaks only of the spectra `rows` (ascending), so that the others are not searched."""
+        """Return all spectra, with peaks only for the spectra `rows` (ascending), so that the others are not searched."""
         count = np.zeros(len(self), np.int64)
         count[rows] = np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(count)))

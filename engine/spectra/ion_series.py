@@ -39,7 +39,7 @@ class SpectrumSeries(NamedTuple):
     symbols : tuple of str
         Distinct sets of series, as characters.
     number : ndarray of uint8, shape (n,)
-        Index in `symbols` for each spectrum.
+        Index of the set of each spectrum in `symbols`.
     activation : ndarray of uint8, shape (n,)
         Activation of each spectrum.
     """
@@ -50,7 +50,7 @@ class SpectrumSeries(NamedTuple):
 
     @classmethod
     def of(cls, ion_series: str, activation: NDArray[np.uint8]) -> SpectrumSeries:
-        """Return the ion series of spectra: the given series, or the series of each activation if ``activation`` is given.
+        """Return the ion series of spectra: `ion_series` for all, or, if it is ``activation``, the series of each spectrum's activation.
 
         Parameters
         ----------
@@ -78,5 +78,5 @@ class SpectrumSeries(NamedTuple):
         return len(self.symbols) == 1
 
     def have(self, symbols: frozenset[str]) -> NDArray[np.bool_]:
-        """Return True for each spectrum with at least one of the given series, shape (n,)."""
+        """Return True for each spectrum that has at least one of the ion series `symbols`, shape (n,)."""
         return np.array([bool(symbols & set(series)) for series in self.symbols])[self.number]

@@ -1,4 +1,4 @@
-"""Entries of spectral libraries to write: peptides with their peaks, and the fragment ion of each peak."""
+"""Entries of spectral libraries to be written: peptides with their peaks, and the fragment ion of each peak."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Origin = Literal["best", "merged", "predicted"]
 
 
 class PeakIons(NamedTuple):
-    """Fragment ions of peaks.
+    """Fragment ions to which peaks were assigned.
 
     Attributes
     ----------
     series : ndarray of uint8, shape (peaks,)
-        Character code of the ion series, 0 if no ion explains the peak.
+        Character code of the ion series, 0 if no ion is assigned to the peak.
     number : ndarray of uint8, shape (peaks,)
         Number of residues of the fragment.
     charge : ndarray of uint8, shape (peaks,)
@@ -48,11 +48,11 @@ class EntryModifications(NamedTuple):
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Modifications of peptide i are ``offsets[i]:offsets[i + 1]``.
+        Start of the modifications of each peptide in `position`, followed by their number.
     position : ndarray of int64, shape (m,)
         0 for the N-terminus, 1 to L for the residues, L + 1 for the C-terminus; ascending within a peptide.
     kind : ndarray of int64, shape (m,)
-        Indices in `names` and `masses`.
+        Index of each modification in `names` and `masses`.
     names : tuple of str
         Names in ProForma.
     masses : tuple of float
@@ -74,7 +74,7 @@ class EntryModifications(NamedTuple):
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """Library entries of peptides, n of them, all positive ions.
+    """Entries of a spectral library, n of them, all positive ions.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class LibraryEntries:
     n_members : ndarray of int64, shape (n,)
         Number of source spectra of each entry.
     offsets, mz, intensity : ndarray
-        Peaks, ascending in m/z, as in `SpectralLibrary`.
+        Start of the peaks of each entry, their m/z (ascending) and intensities, see `SpectralLibrary`.
     ions : PeakIons
         Fragment ions of the peaks.
     origin : Origin
@@ -152,7 +152,7 @@ def rounded_peaks(mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> tu
 
 
 def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibrary:
-    """Return entries as a library to search, as if it had been read from a file.
+    """Return entries as a spectral library that can be searched, as if it had been read from a file.
 
     Parameters
     ----------

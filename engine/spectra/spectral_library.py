@@ -42,7 +42,7 @@ class SkippedEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Skipped:
-    """Skipped entries of a library.
+    """Entries of a library that were skipped.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class SpectralLibrary:
     sources : tuple of Path
         Files, in the given order.
     source : ndarray of int64, shape (n,)
-        Indices in `sources`.
+        Index of the file of each entry in `sources`.
     number : ndarray of int64, shape (n,)
         Number of the entry in its file, from 1.
     name : pyarrow.StringArray, length n
@@ -94,7 +94,7 @@ class SpectralLibrary:
     n_members : ndarray of int64, shape (n,)
         Number of source spectra of each entry, 1 if unknown.
     offsets : ndarray of int64, shape (n + 1,)
-        Peaks of entry i are ``offsets[i]:offsets[i + 1]``.
+        Start of the peaks of each entry in `mz`, followed by their number.
     mz : ndarray of float64, shape (peaks,)
         m/z in thomson, ascending within an entry.
     intensity : ndarray of float32, shape (peaks,)
@@ -131,12 +131,12 @@ class SpectralLibrary:
 
     @property
     def polarities(self) -> NDArray[np.int64]:
-        """Polarities from charge or `polarity`: 1 for positive ions, -1 for negative ions, 0 if unknown, shape (n,)."""
+        """Polarity of each entry, from its charge or `polarity`: 1 for positive ions, -1 for negative ions, 0 if unknown, shape (n,)."""
         named = np.zeros(len(self), np.int64) if self.polarity is None else self.polarity
         return np.where(self.charge == 0, named, np.sign(self.charge))
 
     def take(self, rows: NDArray[np.int64]) -> SpectralLibrary:
-        """Return the entries with the given indices, in any order or repeated; `skipped` is unchanged."""
+        """Return the entries with the given indices, which may be in any order or repeated; `skipped` is unchanged."""
         mz, offsets = take_runs(self.mz, self.offsets, rows)
         intensity, _ = take_runs(self.intensity, self.offsets, rows)
         return replace(
@@ -162,7 +162,7 @@ class SpectralLibrary:
         )
 
     def spectra(self) -> Spectra:
-        """Return the entries as spectra for the preprocessing of searches, without copying peaks."""
+        """Return the entries as spectra, for the preprocessing of searches, without copying peaks."""
         n = len(self)
         charge = np.abs(self.charge)
         is_known = (charge > 0) & (charge <= _HIGHEST_CHARGE)

@@ -1,7 +1,7 @@
 """Spectrum index: preprocessed spectra, and queries (a spectrum with an assumed charge) sorted by precursor mass.
 
-Since queries are sorted by mass, neighbouring queries use the same part of the peptide dictionary. During scoring, the peaks of the
-current spectrum are a bit table of fragment bins (12.5 KB for 2,000 Th in bins of 0.02 Th), in which a fragment is looked up in O(1).
+Queries are sorted by mass, so that neighbouring queries use the same part of the peptide dictionary. During scoring, the peaks of the
+current spectrum are a table of bits, one per m/z bin (12.5 KB for 2,000 Th in bins of 0.02 Th), in which a fragment is looked up in O(1).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PreprocessingSettings(Protocol):
 
 @dataclass(frozen=True)
 class SpectrumIndex:
-    """Spectra to search.
+    """Preprocessed spectra and the queries to search.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class SpectrumIndex:
     ion_series : SpectrumSeries
         Ion series of all spectra.
     measured_mass : ndarray of float64, shape (q,), optional
-        Mass of each query before corrections in dalton; None without corrections.
+        Mass of each query before its correction in dalton; None without corrections.
     """
 
     arrays: SpectrumArrays
@@ -98,7 +98,7 @@ class SpectrumIndex:
 
     @property
     def observed_mass(self) -> NDArray[np.float64]:
-        """Masses of the queries as measured in dalton, shape (q,)."""
+        """Mass of each query as measured, without correction, in dalton, shape (q,)."""
         return self.queries.mass if self.measured_mass is None else self.measured_mass
 
     def only(self, spectra: NDArray[np.integer]) -> SpectrumIndex:
@@ -109,12 +109,12 @@ class SpectrumIndex:
 
     @property
     def series(self) -> str:
-        """Ion series of all spectra as characters; a `ValueError` if spectra have different series."""
+        """Ion series of all spectra as characters; raises ValueError if the spectra have different series."""
         (symbols,) = self.ion_series.symbols
         return symbols
 
     def by_series(self) -> list[SpectrumIndex]:
-        """Return an index with the queries of each set of ion series, in the order of `SpectrumSeries.symbols`."""
+        """Return one index per set of ion series, with the queries of its spectra, in the order of `SpectrumSeries.symbols`."""
         if self.ion_series.is_single:
             return [self]
         number = self.ion_series.number[self.queries.spectrum]
@@ -126,7 +126,7 @@ class SpectrumIndex:
         return indexes or [self.with_series(self.ion_series.symbols[0])]
 
     def with_series(self, symbols: str) -> SpectrumIndex:
-        """Return the same spectra with the same ion series for all, regardless of their activation."""
+        """Return an index of the same spectra with the ion series `symbols` for all, regardless of their activation."""
         return replace(self, ion_series=SpectrumSeries.of(symbols, self.ion_series.activation))
 
     def activation_counts(self) -> dict[tuple[str, str], int]:
@@ -138,7 +138,7 @@ class SpectrumIndex:
         return {(name, self.ion_series.symbols[k]): n for name, k, n in zip(names, kinds[1].tolist(), count.tolist(), strict=True)}
 
     def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
-        """Return the same spectra with corrected precursor masses.
+        """Return an index of the same spectra with corrected precursor masses.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
 
 
 def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
-    """Preprocess the spectra and list their queries.
+    """Return an index of preprocessed spectra and their queries.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
 
 
 def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
-    """Preprocess the spectra of a search and list their queries (see `build_spectrum_index`).
+    """Return an index of the preprocessed spectra of a search and their queries (see `build_spectrum_index`).
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: 
 def _preprocessed(
     spectra: Spectra, reduced_charge: NDArray[np.int64], batch: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
 ) -> tuple[NDArray[np.int64], tuple[NDArray, NDArray, NDArray]]:
-    """Preprocess a batch of spectra; return the number of peaks of each (0 for too few peaks), and the columns of `SpectrumArrays`."""
+    """Preprocess a batch of spectra; return the number of peaks of each spectrum (0 if too few), and the columns of `SpectrumArrays`."""
     first, last, _ = batch.indices(len(spectra))
     offsets = spectra.offsets[first : last + 1]
     peaks = slice(int(offsets[0]), int(offsets[-1]))
@@ -293,7 +293,7 @@ def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
 
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
-    """Return the mask of the known charges of spectra, or of the charges to try if unknown, shape (n, charges)."""
+    """Return True for each charge of each spectrum that is known, or to be tried if the charge is unknown, shape (n, charges)."""
     table = (mask[:, None] >> np.arange(_MAXIMUM_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
     table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True

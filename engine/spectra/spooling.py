@@ -1,4 +1,4 @@
-"""Columns that grow while files are read, in memory or, if they become large, in a temporary file without a name.
+"""Columns that grow while files are read: in memory or, if large, in a temporary file without a name.
 
 The file is memory-mapped: pages are loaded from disk on access, and `release_pages` frees them, so that a column that is larger than the
 memory can be processed block by block.
@@ -20,10 +20,10 @@ from proteoscope.engine.files import storage_errors
 __all__ = ["GrowingColumn", "iterate_chunks", "release_pages"]
 
 _MAXIMUM_BYTES = 1 << 27
-"""Maximum size of a column in memory if there is a folder, which is the size for about 80,000 spectra."""
+"""Maximum size in bytes of a column in memory if a folder is given, which is the size for about 80,000 spectra."""
 _CHUNK_VALUES = 1 << 24
 _MAXIMUM_LISTED_BYTES = 1 << 25
-"""Maximum size of a column that is a list of arrays: the system moves the pages of larger arrays as they grow, but copies small arrays."""
+"""Maximum size in bytes of a column that is a list of arrays; larger arrays grow in place, since the system can move their pages."""
 
 
 class GrowingColumn:
@@ -79,12 +79,12 @@ class GrowingColumn:
         self._length = stop
 
     def _join(self) -> None:
-        """Concatenate the listed arrays."""
+        """Concatenate the list of arrays into one array."""
         self._values = np.concatenate([self._values, *(self._listed or [])])
         self._listed = None
 
     def finish(self) -> NDArray:
-        """Return the whole array; nothing can be appended afterwards. Changes of a mapped array do not reach the file."""
+        """Return the complete array; values cannot be appended afterwards. Changes of an array mapped from a file do not reach the file."""
         if self._listed is not None:
             self._join()
             return self._values
@@ -99,7 +99,7 @@ class GrowingColumn:
 
 
 def release_pages(values: NDArray) -> None:
-    """Free the memory of a column that is mapped from a file until its next access, and discard changes; do nothing for other columns."""
+    """Free the memory of a column that is mapped from a file until it is next used, and discard changes; do nothing for other columns."""
     base: object = values
     while isinstance(base, np.ndarray):
         base = base.base
@@ -110,7 +110,7 @@ def release_pages(values: NDArray) -> None:
 
 
 def iterate_chunks(values: NDArray) -> Iterator[NDArray]:
-    """Yield the values in chunks, and free the memory of a mapped column after each chunk."""
+    """Yield the values of a column in chunks, and free the memory of a mapped column after each chunk."""
     for first in range(0, len(values), _CHUNK_VALUES):
         yield values[first : first + _CHUNK_VALUES]
         release_pages(values)

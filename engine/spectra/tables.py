@@ -35,7 +35,7 @@ def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "s
     spectra : Spectra
         Spectra.
     progress : Progress
-        Polled for cancellation after each batch.
+        Progress, which is checked for cancellation after each batch.
     name : str
         Name of the table.
 
@@ -142,7 +142,7 @@ def spectrum_columns(spectra: Spectra, rows: NDArray[np.int64], names: Sequence[
 
 
 def spectra_table(spectra: Spectra) -> pa.Table:
-    """Return the spectra with their peaks as read, in a row each, so that they can be drawn without their file."""
+    """Return the spectra with their peaks as read, one row per spectrum, so that they can be drawn without their file."""
     offsets = pa.array(spectra.offsets, pa.int64())
     others = _other_precursors(spectra)
     return SPECTRA.arrow(
@@ -161,7 +161,7 @@ def spectra_table(spectra: Spectra) -> pa.Table:
 
 
 def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
-    """Return the columns of further precursors; an empty dict if no spectrum has any."""
+    """Return the columns of precursors beyond the first; an empty dictionary if no spectrum has several."""
     if not len(spectra.others.spectrum):
         return {}
     order = np.argsort(spectra.others.spectrum, kind="stable")
@@ -250,13 +250,13 @@ def _read_other_precursors(table: pa.Table) -> OtherPrecursors:
 
 
 def _activations(names: pa.DictionaryArray) -> NDArray[np.uint8]:
-    """Return activations from their names."""
+    """Return the activation of each spectrum from its name."""
     codes = np.append(parse_activation_names(names.dictionary.to_pylist()), np.uint8(Activation.UNKNOWN))
     return codes[names.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
 
 
 def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:
-    """Return the offsets and the values of a column of lists."""
+    """Return the offsets of the lists in a column, and the values of all lists."""
     column = table[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)

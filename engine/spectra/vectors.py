@@ -1,4 +1,4 @@
-"""Spectra as sparse integer vectors in the order of comparison: sorted by type of ion, then by precursor m/z.
+"""Spectra as sparse vectors of integers, sorted by type of ion and then by precursor m/z.
 
 As in Li's thesis, 4.4.1, the m/z axis is divided into bins, and only bins with peaks are stored. Spectra of ions with different polarity
 or charge, or without a precursor, are never compared.
@@ -37,16 +37,16 @@ _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 
 @dataclass(frozen=True)
 class SpectrumVectors:
-    """Vectors of n spectra in the order of comparison.
+    """Vectors of n spectra, sorted by type of ion and then by precursor m/z.
 
     Attributes
     ----------
     order : ndarray of int64, shape (n,)
-        Index of the spectrum at each position.
+        Index of the spectrum at each position of the sorted order.
     precursor_mz : ndarray of float64, shape (n,)
         Precursor m/z at each position in thomson, NaN if unknown.
     ion : ndarray of uint32, shape (n,)
-        Type of ion at each position, as in `Spectra.charge_mask`; spectra of different types are not compared.
+        Type of ion at each position, as a mask of charges (see `Spectra.charge_mask`); spectra of different types are not compared.
     arrays : VectorArrays
         Vector at each position.
     n_bins : int
@@ -66,7 +66,9 @@ class SpectrumVectors:
 def spectrum_vectors(
     spectra: Spectra, settings: VectorSettings, resources: Resources, *, factor: NDArray[np.float64] | None = None
 ) -> SpectrumVectors:
-    """Return the vectors of all spectra; vectors of spectra with too few peaks, or with precursor or charge out of the limits, are empty.
+    """Return the vectors of all spectra.
+
+    A spectrum with too few peaks, or with a precursor or charge outside the limits, has an empty vector.
 
     Parameters
     ----------
@@ -166,9 +168,10 @@ def _are_within_limits(spectra: Spectra, settings: VectorSettings) -> NDArray[np
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:
-    """Return the end of the range of positions with which each spectrum is compared; the range starts after the spectrum.
+    """Return, for each sorted spectrum, the end of the range of positions with which it is compared; the range starts after the spectrum.
 
-    It contains the spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An empty
+    The range contains the spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An
+    empty
     vector is not compared, but retains its position.
 
     Parameters
