@@ -161,8 +161,7 @@ def read_only(array: NDArray) -> NDArray:
     """Return a read-only view of an array.
 
     Kernels are compiled separately for writable arrays and for read-only ones, such as memory-mapped arrays. Passing all arrays as
-    read-only
-    avoids a second compilation.
+    read-only avoids a second compilation.
     """
     view = array.view()
     view.setflags(write=False)

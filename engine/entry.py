@@ -467,13 +467,12 @@ class SearchRequest:
 class ExportRequest:
     """Request to export results of a finished run: the run, the format, the destination and options.
 
-    `spreadsheet_safe`: for ``tsv``, True to begin texts that a spreadsheet would read as formulas with an apostrophe.
-    `query`: for searches with queries, the name of the query whose hits are written; '' for all.
-    `consensus`: for spectral libraries, ``merged`` if an entry is the mean of its spectra, ``best`` if it is the best of them.
-    `accepted_only`: True to write only the targets that are accepted at the false discovery rate of the run, if the format supports it.
-    `structures`: for formats that read structures, the files or folders that the user names; no others outside the project are read.
-    `figures`, `q_value`, `fold_change`: for figures, the file format and the thresholds of a change: maximum q-value (None for the false
-    discovery rate of the run) and minimum absolute log2 fold change.
+    `spreadsheet_safe`: for ``tsv``, True to begin texts that a spreadsheet would read as formulas with an apostrophe. `query`: for searches
+    with queries, the name of the query whose hits are written; '' for all. `consensus`: for spectral libraries, ``merged`` if an entry is
+    the mean of its spectra, ``best`` if it is the best of them. `accepted_only`: True to write only the targets that are accepted at the
+    false discovery rate of the run, if the format supports it. `structures`: for formats that read structures, the files or folders that
+    the user names; no others outside the project are read. `figures`, `q_value`, `fold_change`: for figures, the file format and the
+    thresholds of a change: maximum q-value (None for the false discovery rate of the run) and minimum absolute log2 fold change.
     """
 
     run_id: str

@@ -1,4 +1,4 @@
-"""Actions of menus and shortcuts, and timers."""
+"""Creation of actions for menus and shortcuts, and of timers."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def action_of(
     text : str
         Text in menus.
     use : callable or None
-        Called without arguments when the action is triggered.
+        Function that is called without arguments when the action is triggered.
     shortcut : QKeySequence.StandardKey or str
-        Keys that trigger it, or ''.
+        Keys that trigger the action, or ''.
     tip : str
-        Tooltip; '' for the text.
+        Tooltip; '' to use the text.
     icon : str
-        Name of its icon, or ''.
+        Name of the action's icon, or ''.
     context : Qt.ShortcutContext
-        Where the shortcut works.
+        Widgets in which the shortcut works.
     """
     action = QAction(text, owner, shortcut=QKeySequence(shortcut), shortcutContext=context)
     if tip:
@@ -68,9 +68,9 @@ def add_choices(
     choices : mapping of object to str
         Texts by choice, in their order.
     chosen : object or None
-        The choice whose action is checked.
+        Choice whose action is checked.
     choose : callable
-        Called with the choice that the user makes.
+        Function that is called with the choice that the user makes.
 
     Returns
     -------
@@ -86,14 +86,14 @@ def add_choices(
 
 
 def delayed(owner: QObject, use: Callable[[], object] | SignalInstance, milliseconds: int = 0) -> QTimer:
-    """Return a timer that calls `use`, or emits it, once, some time after each start; starting it again begins anew."""
+    """Return a timer that calls the function `use`, or emits the signal `use`, once after a delay; starting it again restarts the delay."""
     timer = QTimer(owner, singleShot=True, interval=milliseconds)
     timer.timeout.connect(use)
     return timer
 
 
 def repeated(owner: QObject, use: Callable[[], object], milliseconds: int) -> QTimer:
-    """Return a timer that calls `use` again and again while it runs."""
+    """Return a timer that calls the function `use` at intervals while it runs."""
     timer = QTimer(owner, interval=milliseconds)
     timer.timeout.connect(use)
     return timer

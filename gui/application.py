@@ -57,7 +57,7 @@ def run_window(files: Sequence[Path] = ()) -> int:
 
 
 class _ErrorHandler(QObject):
-    """Shows uncaught exceptions of all threads in the window, in addition to the traceback in the terminal."""
+    """Handler that shows uncaught exceptions of all threads in the window, in addition to the traceback in the terminal."""
 
     _met = Signal(str, str)
 

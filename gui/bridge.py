@@ -1,4 +1,4 @@
-"""A bridge from job events of the engine's thread to Qt signals."""
+"""Bridge from job events in the engine's threads to Qt signals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAXIMUM_MESSAGES = 200
 
 
 class JobBridge(QObject):
-    """Receives job events in any thread and emits them as Qt signals in the window's thread. `handle` is the event handler of the queue.
+    """Bridge that receives job events in any thread and emits them as Qt signals in the window's thread; `handle` receives the events.
 
     Events are delivered in batches, at most 14 times a second. A batch contains only the latest progress of each job and the last 200
     messages; all other events are delivered in order.

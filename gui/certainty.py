@@ -28,7 +28,7 @@ def nothing_text(at_5_percent: int, fdr: float, locale: QLocale) -> str:
 
 
 def share_text(low: float, high: float, locale: QLocale) -> str:
-    """Return an interval of fractions (0 to 1) in percent, such as ``0.1–2.6 %``, rounded to about two significant digits."""
+    """Return an interval of fractions (0 to 1) as a text in percent, such as ``0.1–2.6 %``, rounded to about two significant digits."""
     return f"{_percent(low, locale)}–{_percent(high, locale)} %"
 
 

@@ -1,4 +1,4 @@
-"""Closing the window: confirmation while jobs run, and the wait for cancelled jobs."""
+"""Closing of the window: confirmation while jobs run, and waiting until cancelled jobs have stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAXIMUM_MS_TO_STOP = 10_000
 
 
 class Closing(QObject):
-    """Requests confirmation from the user, cancels the jobs, and closes the window when they have stopped or after ten seconds.
+    """Procedure that requests confirmation, cancels the jobs, and closes the window when they have stopped or after ten seconds.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Closing(QObject):
         self._patience = delayed(self, window.close, _MAXIMUM_MS_TO_STOP)
 
     def may_close(self) -> bool:
-        """Return True if the window may close now; otherwise ask the user."""
+        """Return True if the window may close now; otherwise open a dialog for confirmation."""
         if self._queue.is_idle or self.is_agreed:
             self._patience.stop()
             return True

@@ -27,7 +27,7 @@ class PlotColours:
 
 
 def palette_of(palette: QPalette) -> Palette:
-    """Return the colours of a widget's Qt palette as the engine's `Palette`."""
+    """Return the colours of a widget's Qt palette in the form that figures use."""
     role = QPalette.ColorRole
     roles = (role.Base, role.Text, role.PlaceholderText, role.Mid, role.Highlight, role.HighlightedText)
     return Palette(*(palette.color(role).name() for role in roles))
@@ -35,7 +35,7 @@ def palette_of(palette: QPalette) -> Palette:
 
 @lru_cache(maxsize=1024)
 def qt_colour(ink: Ink, palette: Palette, opacity: float = 1.0) -> QColor:
-    """Return the colour of an ink on the background of `palette`. The object is cached: modify only a copy."""
+    """Return the colour of an ink on the background of `palette`. The returned object is cached: modify only a copy."""
     colour = QColor(*rgb_of(ink, palette))
     colour.setAlphaF(opacity)
     return colour

@@ -19,14 +19,14 @@ __all__ = ["Comparisons"]
 
 
 class Comparisons(QObject):
-    """Creates and closes the comparison view.
+    """Owner of the comparison view, which it creates and closes.
 
     Parameters
     ----------
     pages : QStackedWidget
-        Receives the view.
+        Widget to which the view is added.
     settings : SettingsFile
-        Stores the layout of the view.
+        Settings that store the layout of the view.
     parent : QObject
         Owner of this object.
 

@@ -31,14 +31,14 @@ _WHICH = ("All", "Identified", "Unidentified")
 
 
 class ConversionDialog(JobDialog):
-    """Dialog for choosing spectra and an output file. It runs a `ConversionTask` as a job of the window and shows the result.
+    """Dialog for the selection of spectra and an output file; it runs a `ConversionTask` as a job of the window and shows the result.
 
     Parameters
     ----------
     inspector : FileInspector
-        Inspects files.
+        Inspector that determines the types of files.
     bridge : JobBridge
-        Reports job events.
+        Bridge that reports job events.
     project : Path or None
         The open project, used to select identified spectra.
     """
@@ -79,7 +79,7 @@ class ConversionDialog(JobDialog):
         )
 
     def validation_error(self) -> str:
-        """Return why the conversion cannot start, or ''."""
+        """Return the reason why the conversion cannot start, or ''."""
         if self.is_running:
             return "Spectra are being written"
         if self.spectra.is_empty:

@@ -63,14 +63,14 @@ class SkippedChains(QAbstractTableModel):
 
 
 class DatabaseDialog(JobDialog):
-    """Dialog for choosing structures and a folder. It runs a `DatabaseTask` as a job of the window and shows the result.
+    """Dialog for the selection of structures and a folder; it runs a `DatabaseTask` as a job of the window and shows the result.
 
     Parameters
     ----------
     inspector : FileInspector
-        Inspects files.
+        Inspector that determines the types of files.
     bridge : JobBridge
-        Reports job events.
+        Bridge that reports job events.
 
     Signals
     -------
@@ -115,7 +115,7 @@ class DatabaseDialog(JobDialog):
         self.check_on(self.sources.changed, self.folder.changed, self.confidence.lineEdit().textChanged)
 
     def validation_error(self) -> str:
-        """Return why the build cannot start, or ''."""
+        """Return the reason why building the database cannot start, or ''."""
         if self.is_running:
             return "The database is being built"
         if self.sources.is_empty:
@@ -139,7 +139,7 @@ class DatabaseDialog(JobDialog):
         return DatabaseTask(tuple(self.sources.paths), folder, self.confidence.value())
 
     def enable(self, missing: str) -> None:
-        """Enable the fields while no build is running."""
+        """Enable the fields unless a database is being built."""
         self._confidence_frame.mark(missing.startswith("Minimum pLDDT"))
         for widget in (self.sources, self.folder, self.confidence):
             widget.setEnabled(not self.is_running)

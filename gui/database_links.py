@@ -1,4 +1,4 @@
-"""Links to entries of public databases. A click opens the entry in the system's browser; the program itself downloads nothing."""
+"""Links to entries of public databases. A click opens the entry in the system's browser; the program itself does not download it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["LinksButton", "link_actions", "open_link"]
 
 
 def open_link(link: DatabaseLink, report: Callable[[str], object]) -> None:
-    """Open an entry in the browser. If there is no browser, `report` is called with a message."""
+    """Open a database entry in the browser; if there is no browser, call `report` with a message."""
     if not QDesktopServices.openUrl(QUrl(link.url)):
         report(f"No browser could be opened. The address is {link.url}")
 
 
 def link_actions(links: Iterable[DatabaseLink], report: Callable[[str], object], parent: QObject) -> list[QAction]:
-    """Return a menu action for each entry. If there is no browser, an action calls `report` with a message."""
+    """Return a menu action for each database entry; if there is no browser, an action calls `report` with a message."""
     actions = []
     for link in links:
         action = action_of(parent, f"Open {link.title} in the browser", partial(_open, link, report), tip=link.url)
@@ -40,7 +40,7 @@ class LinksButton(QToolButton):
     Parameters
     ----------
     report : callable
-        Called with a message if there is no browser.
+        Function that is called with a message if there is no browser.
     is_structure : bool
         True if the names are structure names, False if they are protein names.
     """
@@ -57,7 +57,7 @@ class LinksButton(QToolButton):
         self.show_names(())
 
     def show_names(self, names: Iterable[str]) -> None:
-        """Offer the database entries to which the given names refer."""
+        """Set the names of proteins or structures whose database entries the menu lists."""
         self.links = links_of_names(names, is_structure=self._is_structure)
         menu = self.menu()
         menu.clear()

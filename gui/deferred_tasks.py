@@ -1,4 +1,4 @@
-"""Deferred work, done in small steps so that the window stays responsive."""
+"""Deferred work, done in small steps so that the window remains responsive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAUSE_MS = 5
 
 
 class DeferredTasks(QObject):
-    """Runs steps of work in order. Each is called from the event loop, so that user input is handled between two steps."""
+    """Queue of steps of work, which are called from the event loop in order, so that user input is handled between two steps."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -29,7 +29,7 @@ class DeferredTasks(QObject):
         return bool(self._left)
 
     def add(self, *steps: Callable[[], object]) -> None:
-        """Append steps to the pending ones."""
+        """Append steps to those that are pending."""
         self._left.extend(steps)
         if self._left:
             self._timer.start()

@@ -1,4 +1,4 @@
-"""Panel of one device on the device page: state, calibration, current use and past speeds."""
+"""Panel of a device on the device page: state, calibration, current use and speeds in past runs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class DeviceCard(Section):
         self.show_job(None)
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return the pairs of name and value that are shown below the title and the state."""
+        """Return the names and values of properties, which are shown below the title and the state."""
         return [] if self.is_gap else [(self._name(row), self._value(row)) for row in range(1, self._row) if self._value(row)]
 
     def show_account(self, account: DeviceAccount) -> None:
@@ -190,7 +190,7 @@ class DeviceCard(Section):
 
 
 def speed_text(speed: float) -> str:
-    """Return a speed (work units per second) as a text such as ``34.3 billion per second``."""
+    """Return a speed (units of work per second) as a text such as ``34.3 billion per second``."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if speed >= size:
             return f"{QLocale().toString(speed / size, 'f', 1)} {word} per second"

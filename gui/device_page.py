@@ -35,7 +35,7 @@ _EXPLANATION = (
 _MS_OF_USE = 1000
 
 RunningJobs = Callable[[], list[tuple[Job, Any]]]
-"""Type of a callable that returns the running jobs with their tasks."""
+"""Function that returns the running jobs with their tasks."""
 
 
 class DeviceButton(QToolButton):
@@ -56,16 +56,16 @@ class DeviceButton(QToolButton):
 
 
 class DevicePage(QWidget):
-    """A page with a panel for each device. The current use of devices is queried only while the page is visible.
+    """Page with a panel for each device; the current use of the devices is queried only while the page is visible.
 
     Parameters
     ----------
     detector : DeviceDetector
-        Detects the devices.
+        Detector of the devices.
     bridge : JobBridge
-        Reports job events.
+        Bridge that reports job events.
     running : callable
-        Returns the running jobs with their tasks.
+        Function that returns the running jobs with their tasks.
 
     Signals
     -------
@@ -123,7 +123,7 @@ class DevicePage(QWidget):
             self.cards[device.name].cancel_button.setFocus()
 
     def close_worker(self) -> None:
-        """Stop inspecting devices."""
+        """Stop the thread that queries the devices."""
         self._timer.stop()
         self._worker.cancel()
 

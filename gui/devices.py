@@ -11,7 +11,7 @@ __all__ = ["DeviceDetector", "device_text", "device_title", "memory_text", "stat
 
 
 class DeviceDetector(QObject):
-    """List of the devices of this machine, which contains only the CPU until `detect` has found the GPUs.
+    """List of the devices of this machine, which contains only the CPU until `detect` has found GPUs.
 
     Signals
     -------
@@ -32,7 +32,7 @@ class DeviceDetector(QObject):
 
     @property
     def is_detecting(self) -> bool:
-        """True while the GPUs are being detected."""
+        """True while GPUs are being detected."""
         return self._worker.is_busy
 
     @property
@@ -41,7 +41,7 @@ class DeviceDetector(QObject):
         return [device for device in self.devices if device.numbers and device.usable]
 
     def detect(self, *, again: bool = False) -> None:
-        """Start detecting the GPUs in the background. Has no effect if they have been detected, unless `again` is true."""
+        """Start detecting GPUs in the background; do nothing if they have been detected, unless `again` is True."""
         if self.is_detecting or (self.is_known and not again):
             return
 
@@ -72,7 +72,7 @@ def memory_text(device: Device, locale: QLocale) -> str:
 
 
 def state_text(device: Device) -> str:
-    """Return a text that states that the device is usable, or why it is not."""
+    """Return a text which states that a device can be used, or the reason why not."""
     return "usable" if device.usable else f"not usable: {device.reason}" if device.reason else "not usable"
 
 

@@ -20,13 +20,13 @@ __all__ = ["CloseDialog", "CrashDialog", "LostProjectDialog", "StructuresDialog"
 
 
 def report_text(error_report: str, log: str) -> str:
-    """Return the text of a bug report: the versions and traceback in `error_report`, and the last lines of the log."""
+    """Return the text of a bug report: versions and traceback from `error_report`, and the last lines of the log."""
     versions = f"Proteoscope {VERSION}, Python {platform.python_version()}, Qt for Python {PySide6.__version__}, {platform.platform()}"
     return f"{versions}\n\n{error_report.strip()}\n\nLog:\n" + "\n".join(log.splitlines()[-60:])
 
 
 class CrashDialog(QDialog):
-    """Dialog that shows an unexpected error of the program, with a bug report to copy. The window stays usable."""
+    """Dialog that shows an unexpected error of the program, with a bug report to copy; the window remains usable."""
 
     def __init__(self, summary: str, report: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,7 +57,7 @@ _MAXIMUM_PATH = 300  # characters; longer paths are shortened
 
 
 class _Question(QMessageBox):
-    """Message box with a warning sign, whose buttons derived classes add."""
+    """Message box with a warning sign, to which derived classes add buttons."""
 
     def __init__(self, parent: QWidget, title: str, text: str, details: str) -> None:
         super().__init__(parent, textFormat=Qt.TextFormat.PlainText, text=text, informativeText=details)
@@ -66,14 +66,14 @@ class _Question(QMessageBox):
         self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
 
     def _choose(self, default: QPushButton, escape: QPushButton) -> None:
-        """Set the buttons for the keys Enter and Escape, after all buttons are added."""
+        """Set the buttons for the keys Enter and Escape; called after all buttons are added."""
         without_icons(self.buttons())
         self.setDefaultButton(default)
         self.setEscapeButton(escape)
 
 
 class CloseDialog(_Question):
-    """Requests confirmation from the user before the window closes while jobs run."""
+    """Dialog that requests confirmation before the window closes while jobs run."""
 
     def __init__(self, n_jobs: int, parent: QWidget) -> None:
         text = "A run is not finished." if n_jobs == 1 else f"{n_jobs} runs are not finished."
@@ -85,7 +85,7 @@ class CloseDialog(_Question):
 
 
 class LostProjectDialog(_Question):
-    """Requests the new location of a missing project in which a queued search should run."""
+    """Dialog that requests the new location of a missing project in which a queued search is to run."""
 
     def __init__(self, folder: Path, parent: QWidget) -> None:
         details = (
@@ -100,7 +100,7 @@ class LostProjectDialog(_Question):
 
 
 class StructuresDialog(_Question):
-    """Requests permission from the user for an export to read structures outside the project.
+    """Dialog that requests permission for an export to read structures outside the project.
 
     The structures are read from the folders named in the project, or from another folder that the user chooses.
     """
@@ -128,7 +128,7 @@ class StructuresDialog(_Question):
 
 
 def about(parent: QWidget) -> QMessageBox:
-    """Open a dialog with the versions, the licence and the sources of the shipped data."""
+    """Open a dialog with the versions, the licence and the sources of the data delivered with the program."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIconPixmap(pixmap("proteoscope", 56, QColor(colours().accent), box.devicePixelRatioF()))

@@ -1,4 +1,4 @@
-"""Docks around the pages of the window, with title bars that fit the theme."""
+"""Docks around the pages of the window, with title bars in the colours of the theme."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class _DockTitle(QWidget):
 
 
 class AutomaticDock(QObject):
-    """Opens a dock when work begins and closes it when no work is left, unless the user has opened or closed it.
+    """Dock control: the dock opens when work begins and closes when no work is left, unless the user opened or closed it.
 
     Parameters
     ----------
     dock : QDockWidget
         Dock to open and close.
     is_idle : callable
-        Returns True if no work is left.
+        Function that returns True if no work is left.
 
     Signals
     -------

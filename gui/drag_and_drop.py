@@ -46,16 +46,16 @@ def _path_of(url: QUrl) -> Path | None:
 
 
 class DropHandler(QObject):
-    """Passes dropped files to forms and reports files that cannot be used.
+    """Handler of dropped files, which are added to forms; files that cannot be used are reported.
 
     Parameters
     ----------
     searches : callable
-        Returns all searches, starting with the current one.
+        Function that returns all searches, starting with the current one.
     inspector : FileInspector
-        Inspects files.
+        Inspector that determines the types of files.
     bar : MessageBar
-        Reports that nothing can be used.
+        Message bar that reports if none of the dropped files can be used.
     parent : QObject
         Owner of this object.
 
@@ -81,7 +81,7 @@ class DropHandler(QObject):
         self._searches, self._inspector, self._bar = searches, inspector, bar
 
     def take(self, paths: Sequence[Path], n_others: int, target: QWidget | None) -> None:
-        """Inspect files and folders and use those that a form, a preset or a project can take.
+        """Inspect dropped files and folders, and use those that a form accepts, presets, and projects.
 
         Parameters
         ----------
@@ -132,6 +132,6 @@ class DropHandler(QObject):
 
 
 def _takers(searches: list[SearchPages], sorts: set[FileContent]) -> list[SearchPages]:
-    """Return the first search that takes all of these file types, otherwise all searches that take some of them."""
+    """Return the first search that accepts all of these file types, otherwise all searches that accept some of them."""
     some = [search for search in searches if sorts & search.search.contents]
     return [search for search in some if sorts <= search.search.contents][:1] or some

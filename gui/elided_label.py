@@ -13,7 +13,7 @@ __all__ = ["ElidedLabel", "ReadoutLabel", "TitleLabel"]
 
 
 class ElidedLabel(QLabel):
-    """A line of faint text that never requires more width than available. A text that is cut is shown completely in the tooltip."""
+    """Line of faint text that never requires more width than available; the tooltip of a shortened text shows it completely."""
 
     def __init__(self, parent: QWidget | None = None, *, role: QPalette.ColorRole = QPalette.ColorRole.PlaceholderText) -> None:
         super().__init__(parent)
@@ -29,11 +29,11 @@ class ElidedLabel(QLabel):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """Return the size of one line of flexible width."""
+        """Return the size of one line of any width."""
         return QSize(0, QFontMetrics(self.font()).height() + 2)
 
     def minimumSizeHint(self) -> QSize:
-        """Return the size of one line of flexible width."""
+        """Return the size of one line of any width."""
         return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -46,7 +46,7 @@ class ElidedLabel(QLabel):
 
 
 class _ShorteningLabel(QLabel):
-    """A line with the preferred width of its text, elided if space is short. The tooltip shows the complete text."""
+    """Line of text, elided if space is short; its preferred width is that of the text, and the tooltip shows the complete text."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +76,7 @@ class _ShorteningLabel(QLabel):
 
 
 class TitleLabel(_ShorteningLabel):
-    """The title of a table or a figure, in bold."""
+    """Title of a table or a figure, in bold."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -84,7 +84,7 @@ class TitleLabel(_ShorteningLabel):
 
 
 class ReadoutLabel(_ShorteningLabel):
-    """A line of text that can be selected and copied."""
+    """Line of text that can be selected and copied."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent)

@@ -1,4 +1,4 @@
-"""Dialogs for files and folders, which report the choice when the user has made it."""
+"""Dialogs for files and folders, which call a function with the paths that the user chose."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def prompt_for_path(
     title : str
         Title of the dialog.
     choose : callable
-        Called with the path that the user has chosen.
+        Function that is called with the chosen path.
     mode : str
-        An existing file or folder, a file to save, or a folder to create.
+        Type of path: an existing file or folder, a file to save, or a folder to create.
     folder : str
-        Folder, or path, at which the dialog begins.
+        Folder, or path of a file, that the dialog shows first.
     filters : sequence of str
-        Types of files.
+        Filters for types of files.
     name : str
-        Suggested name.
+        Suggested file name.
     suffix : str
-        Extension that is added to a name without one.
+        Extension that is appended to a name without extension.
     """
     dialog = _dialog(parent, title, mode, folder, filters)
     dialog.setDefaultSuffix(suffix)

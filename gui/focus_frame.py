@@ -1,4 +1,4 @@
-"""A thick frame inside the widget that has the keyboard focus, for the high-contrast theme."""
+"""Thick frame inside the widget that has the keyboard focus, for the high-contrast theme."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDTH = 2
 
 
 class FocusFrame(QObject):
-    """Draws a frame inside the widget that has the keyboard focus, while switched on.
+    """Painter of a frame inside the widget that has the keyboard focus, while switched on.
 
     Qt's own focus marks are only one pixel wide, and tables and plots have none.
     """
@@ -26,7 +26,7 @@ class FocusFrame(QObject):
         application.focusChanged.connect(lambda _, entered: self._follow(entered))
 
     def show(self, colour: str | None) -> None:
-        """Mark the focused widget in the given colour (a name or ``#rrggbb``), or stop marking if None."""
+        """Mark the widget that has the focus in the given colour (a name or ``#rrggbb``); None stops this."""
         self._colour = None if colour is None else QColor(colour)
         self._follow(self._application.focusWidget())
 
@@ -40,7 +40,7 @@ class FocusFrame(QObject):
 
 
 class _Frame(QWidget):
-    """The frame: a child of the marked widget, transparent to mouse events."""
+    """Frame: a child of the marked widget, through which mouse events pass."""
 
     def __init__(self, marked: QWidget, colour: QColor) -> None:
         super().__init__(marked)

@@ -1,4 +1,4 @@
-"""Collection of Python's cyclic garbage in the window's thread, at suitable moments.
+"""Collection of Python's cyclic garbage in the window's thread, at times when it does not disturb the user.
 
 By default, Python collects in whichever thread allocates memory, including background threads. Such a thread may then destroy Qt objects,
 which only their own thread may do. A full collection also stops all threads while it inspects every object: it blocks the window for
@@ -23,7 +23,7 @@ _MOST_YOUNG = 60_000
 
 
 class GarbageCollector(QObject):
-    """Collects young objects a few times a second. Collects all objects when that is due and `may_pause` returns True."""
+    """Collector of garbage: young objects a few times a second, all objects when that is due and `may_pause` returns True."""
 
     def __init__(self, may_pause: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
@@ -37,7 +37,7 @@ class GarbageCollector(QObject):
         gc.disable()
 
     def collect_if_due(self) -> None:
-        """Collect the generations that Python would have collected by now. A full collection waits until `may_pause` returns True."""
+        """Collect the generations that Python would have collected by now; a full collection waits until `may_pause` returns True."""
         counts, limits = gc.get_count(), gc.get_threshold()
         if counts[0] <= limits[0]:
             return
@@ -52,6 +52,6 @@ class GarbageCollector(QObject):
         gc.collect(generation)
 
     def stop(self) -> None:
-        """Stop, and enable Python's automatic garbage collection again."""
+        """Stop collecting, and enable Python's automatic garbage collection again."""
         self._timer.stop()
         gc.enable()

@@ -1,4 +1,4 @@
-"""The program's icons, drawn from SVG in the colours of the palette, at the resolution of each screen."""
+"""Icons of the program, drawn from SVG in the colours of the palette, at the resolution of each screen."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class _HasIcon(Protocol):
 
 
 _drawn: dict[tuple[str, int, int], QIcon] = {}
-"""Icons drawn so far, by name and colours. A window shows hundreds of icons but only about thirty different ones."""
+"""Icons drawn so far, by name and colours. A window shows hundreds of icons, but only about thirty different ones."""
 qAddPostRoutine(_drawn.clear)
 
 _users: weakref.WeakKeyDictionary[_HasIcon, tuple[str, QColor | None]] = weakref.WeakKeyDictionary()
 
 
 def set_icon(user: _HasIcon, name: str, colour: QColor | None = None) -> None:
-    """Set the icon of an action or a button, in the given colour or in the palette's, and redraw it after each palette change."""
+    """Set the icon of an action or a button in a colour, by default that of the palette, and redraw it after each palette change."""
     _users[user] = (name, colour)
     user.setIcon(icon(name, colour))
 
@@ -48,7 +48,7 @@ def without_icons(buttons: Iterable[QAbstractButton]) -> None:
 
 
 def refresh_icons() -> Iterator[None]:
-    """Redraw all icons set by `set_icon` after a palette change. Yields every few milliseconds so that the caller can handle events."""
+    """Redraw all icons set by `set_icon` after a palette change; yield every few milliseconds so that the caller can handle events."""
     _drawn.clear()
     users = sorted(_users.items(), key=lambda user: user[1][0])
     n_drawn = 0
@@ -96,7 +96,7 @@ def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
 
 @lru_cache(maxsize=2)
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    """Return an SVG renderer for an icon in a colour. Cached, since an icon is drawn in many sizes and parsing is slower than drawing."""
+    """Return an SVG renderer for an icon in a colour; cached, since an icon is drawn in many sizes and parsing is slower than drawing."""
     return QSvgRenderer(QByteArray(_drawing(name).replace(b"currentColor", colour.encode())))
 
 

@@ -28,11 +28,11 @@ class JobDialog(QDialog):
     Parameters
     ----------
     inspector : FileInspector
-        Inspects files.
+        Inspector that determines the types of files.
     bridge : JobBridge
-        Reports job events.
+        Bridge that reports job events.
     files : FileList
-        Receives dropped files.
+        List to which dropped files are added.
     parent : QWidget or None
         Owner of the dialog.
     action, cancel, progress : str
@@ -93,11 +93,11 @@ class JobDialog(QDialog):
         return self._job is not None
 
     def validation_error(self) -> str:
-        """Return why the task cannot start, or ''."""
+        """Return the reason why the task cannot start, or ''."""
         raise NotImplementedError
 
     def task(self) -> Any:
-        """Return the task to run. Only called if all fields are valid."""
+        """Return the task to run; called only if all fields are valid."""
         raise NotImplementedError
 
     def enable(self, missing: str) -> None:
@@ -105,11 +105,11 @@ class JobDialog(QDialog):
         raise NotImplementedError
 
     def result_text(self, result: Any) -> str:
-        """Return the status text for the result of a finished job. Derived classes may also show other parts of the result here."""
+        """Return the status text for the result of a finished job; derived classes may also show other parts of the result."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Enable the widgets that can be used in the current state, and show what is missing or invalid."""
+        """Enable the widgets that can be used in the current state, and show the missing or invalid input."""
         missing = self.validation_error()
         self.action_button.setEnabled(not missing)
         self.cancel_button.setEnabled(self.is_running)
@@ -141,7 +141,7 @@ class JobDialog(QDialog):
         self._inspector.all_within(paths, lambda inspection: self._files.take(inspection.files))
 
     def lay_out(self, *items: Item) -> None:
-        """Place items (see `in_column`) on a scrolling page above the buttons. The buttons stay visible on small screens."""
+        """Place items (see `in_column`) on a scrolling page above the buttons, which remain visible on small screens."""
         self._area = PageScroll(page_of(in_column(*items, spacing=10)))
         in_column(
             (self._area, 1), in_row(STRETCH, self.action_button, self.cancel_button, self.close_button), on=self, margins=None, spacing=10

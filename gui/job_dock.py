@@ -1,4 +1,4 @@
-"""The list of running, queued and finished jobs."""
+"""List of running, queued and finished jobs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MAXIMUM_HEIGHT = 16_777_215
 
 
 class JobFacts(Protocol):
-    """Source of outcomes and remaining times of jobs."""
+    """Interface of an object that knows the outcomes and the remaining times of jobs."""
 
     def outcome(self, job: Job) -> str:
         """Return the outcome of a finished job as one line."""
@@ -49,14 +49,14 @@ class JobFacts(Protocol):
 
 
 class JobDock(QWidget):
-    """A row for each job, newest last; finished jobs stay until they are cleared.
+    """Dock with a row for each job, newest last; rows of finished jobs remain until the user clears them.
 
     Signals
     -------
     cancel_requested
         Job to cancel.
     moved
-        A queued job that the user has dragged, and the job before which it was placed (None: at the end).
+        A queued job that the user has dragged, and the job before which it was placed (None: at the end of the queue).
     """
 
     MANUAL = "projects"
@@ -167,7 +167,7 @@ class JobDock(QWidget):
 
 
 class JobRow(Card):
-    """The row of a job; it can be dragged while the job is queued.
+    """Row of a job, which can be dragged while the job is queued.
 
     Signals
     -------
@@ -263,7 +263,7 @@ class JobRow(Card):
 
 
 class _Elided(QLabel):
-    """A line of text that is elided if it is too wide."""
+    """Line of text that is elided if it is too wide."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

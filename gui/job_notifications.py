@@ -16,7 +16,7 @@ __all__ = ["JobNotifications"]
 
 
 class JobNotifications(QObject):
-    """Shows the outcome of finished jobs.
+    """Notifier that shows the outcome of finished jobs.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class JobNotifications(QObject):
                 self._notify_writing(job, task)
 
     def _notify_search(self, job: Job, task: SearchTask) -> None:
-        """Show the results of a search, or only offer them if the user has started something else."""
+        """Show the results of a search; if the user has started another action, show only a button for them."""
         window, show = self._window, partial(self.results_requested.emit, task.project_folder, job.result.run_id)
         page, pane = window.pages.currentWidget(), window.project_pane
         results = next((results for results in window.made_results() if results is page), None)

@@ -51,14 +51,14 @@ def label_of(text: str, widget: QWidget) -> QLabel:
 
 
 def set_bold(widget: _Bold, is_bold: bool = True) -> None:
-    """Write the text of a widget or list item in bold or not."""
+    """Write the text of a widget or list item in bold, or in normal weight."""
     font = widget.font()
     font.setBold(is_bold)
     widget.setFont(font)
 
 
 class _TonedLabel(QLabel):
-    """A label in a tone that has no palette role, so its colour is set after each theme change."""
+    """Label in a tone that has no palette role, so that its colour is set after each theme change."""
 
     def __init__(self, text: str, tone: _Tone) -> None:
         super().__init__(text)
@@ -78,7 +78,7 @@ class _TonedLabel(QLabel):
 
 
 def described(widget: _Widget, name: str = "", tip: str = "") -> _Widget:
-    """Give a widget its accessible name and tooltip ('' for none), and return it."""
+    """Set the accessible name and the tooltip ('' for none) of a widget, and return the widget."""
     widget.setAccessibleName(name)
     widget.setToolTip(tip)
     return widget

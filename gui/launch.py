@@ -17,10 +17,10 @@ _USE_COMMAND_LINE = "The command line works without a window: proteoscope --help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Open the window or run the command line, and return the exit status.
+    """Open the window or run the command line, and return the exit code.
 
-    No argument, a project folder or ``open FILE...`` opens the window; other arguments go to the command line. If a window cannot be
-    opened, one line on stderr gives the reason and the remedy, and the status is 2.
+    No argument, a project folder or ``open FILE...`` opens the window; other arguments are passed to the command line. If a window cannot
+    be opened, one line on standard error gives the reason and the remedy, and the exit code is 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
@@ -41,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def why_no_window() -> str:
-    """Return why no window can be opened and what the user can do, without a full stop, or '' if one can be opened.
+    """Return the reason why no window can be opened and the remedy, without a full stop, or '' if one can be opened.
 
-    Qt aborts the process if it finds no display or a library is missing, so this is checked beforehand.
+    Qt aborts the process if it finds no display or a library is missing; therefore this is checked before Qt starts.
     """
     if not find_spec("PySide6"):
         return "the window is not installed; it is optional: in the folder of the source, pip install -e '.[gui]'"

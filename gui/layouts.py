@@ -1,4 +1,4 @@
-"""Rows and columns of widgets, described in one call."""
+"""Functions that lay out widgets in rows and columns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from proteoscope.gui.tabs import PageTabs
 __all__ = ["STRETCH", "Item", "add_tabs", "bar_of", "hide_in_place", "in_column", "in_row", "page_of", "scroll_of", "tabs_of"]
 
 STRETCH = 1
-"""Item that takes the space that is left; a multiple takes more of it."""
+"""Item that takes the remaining space; a multiple takes a larger part of it."""
 Item = QWidget | QLayout | int | tuple
-"""A widget, a layout, or a stretch. A tuple has the stretch factor and the alignment of a widget or layout as further values."""
+"""Widget, layout or stretch. A tuple has the stretch factor and the alignment of a widget or layout as further values."""
 _Layout = TypeVar("_Layout", bound=QBoxLayout)
 
 
@@ -28,11 +28,11 @@ def in_row(
     *items : Item
         The items in their order.
     on : QWidget or None
-        The widget whose layout this is; None for a layout to be put into another one.
+        Widget to which the layout belongs; None for a layout inside another one.
     margins : int, (int, int, int, int) or None
-        Margins on all sides, or left, top, right and bottom, pixels; None for those of the style.
+        Margins in pixels: on all sides, or left, top, right and bottom; None for those of the style.
     spacing : int or None
-        Space between items, pixels; None for that of the style.
+        Space between items in pixels; None for that of the style.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def in_column(
 
 
 def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
-    """Return a row of widgets for the top of a view; the first takes the space that is left."""
+    """Return a row of widgets for the top of a view; the first widget takes the remaining space."""
     return in_row((widgets[0], 1), *widgets[1:], margins=(8, 3, 6, 3), spacing=spacing)
 
 
@@ -61,7 +61,7 @@ def page_of(layout: QLayout) -> QWidget:
 
 
 def scroll_of(content: QWidget, *, is_vertical: bool = False) -> QScrollArea:
-    """Return a scroll area without a frame that fits its content to its size; it scrolls only up and down if `is_vertical`."""
+    """Return a scroll area without a frame, whose content has its width; it scrolls only vertically if `is_vertical`."""
     area = QScrollArea(widgetResizable=True)
     area.setWidget(content)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -86,7 +86,7 @@ def tabs_of(*pages: tuple[QWidget, str, str]) -> PageTabs:
 
 
 def hide_in_place(widget: QWidget) -> None:
-    """Hide a widget, whose space in the layout stays free."""
+    """Hide a widget, whose space in the layout remains empty."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)

@@ -1,4 +1,4 @@
-"""The log of messages and warnings."""
+"""Log of messages and warnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TONES = {"info": "text", "warning": "attention", "error": "wrong"}
 
 
 class LogDock(QWidget):
-    """Log of messages from jobs and warnings from the program. Only the last 5,000 lines are retained."""
+    """Dock with messages from jobs and warnings from the program; only the last 5,000 lines are retained."""
 
     MANUAL = "troubleshooting"
     """Manual page of the dock."""
@@ -64,7 +64,7 @@ class LogDock(QWidget):
             self._write(line)
 
     def detach(self) -> None:
-        """Stop receiving log records because the window is closing."""
+        """Stop receiving log records, since the window is closing."""
         logging.getLogger(_PROGRAM).removeHandler(self._handler)
 
     def _write(self, line: tuple[str, str, str]) -> None:

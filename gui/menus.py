@@ -35,7 +35,7 @@ _NEW_SHORTCUTS = ("Ctrl+N", "Ctrl+Shift+N")
 
 
 class MenuActions(Protocol):
-    """Callbacks of the menu actions."""
+    """Interface of the object whose methods the menu actions call."""
 
     def new_search(self, kind: str) -> None:
         """Show the form of a search."""
@@ -78,7 +78,7 @@ class MenuActions(Protocol):
 
 
 class DialogActions(Protocol):
-    """Callbacks of the actions that open a separate dialog."""
+    """Interface of the object whose methods open a separate dialog."""
 
     def new_database(self) -> None:
         """Open the dialog that builds a structure database."""
@@ -91,22 +91,22 @@ class DialogActions(Protocol):
 
 
 class Menus:
-    """All actions of the window. Form, run and result actions apply to the current search.
+    """Actions of the window in menus and a toolbar; form, run and result actions apply to the current search.
 
     Parameters
     ----------
     window : QMainWindow
         Window to which the menus and the toolbar are added.
     actions : MenuActions
-        Callbacks of the actions.
+        Object whose methods the actions call.
     dialogs : DialogActions
-        Callbacks of the actions that open a dialog.
+        Object whose methods open dialogs.
     searches : iterable of Search
         Searches that the menus offer, in order.
     docks : iterable of QDockWidget
         Docks to show and hide.
     undo_stack : UndoStack
-        Provides the Undo and Redo actions of the Edit menu.
+        Undo stack with the Undo and Redo actions of the Edit menu.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""A message about an error or finished work, shown in the status bar until it is closed.
+"""Message about an error or finished work, shown in the status bar until it is closed.
 
-It does not interrupt the user, and its space is reserved, so that no other control moves when it appears.
+The message does not interrupt the user, and its space is reserved, so that no other control moves when it appears.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["MessageBar"]
 _ICONS = {"wrong": "failed", "attention": "warning", "good": "done"}
 _LINES = 2
 _WIDTH_OF_WHOLE = 520
-"""Width of the box that shows the whole text of a long message, in pixels."""
+"""Width in pixels of the box that shows the whole text of a long message."""
 
 
 class MessageBar(QWidget):
-    """Shows a message in two lines, with a button for the whole text if it does not fit. Hidden if there is no message."""
+    """Bar with a message in two lines, with a button for the whole text if it does not fit; hidden without a message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class MessageBar(QWidget):
         action : str
             Text of a button, or '' for no button.
         clicked : callable, optional
-            Called when the button is clicked.
+            Function that is called when the button is clicked.
         """
         self._tone, self._clicked, self._is_hint = tone, clicked, False
         self.label.setText(text)
@@ -139,7 +139,7 @@ class MessageBar(QWidget):
 
 
 class _LinesLabel(QLabel):
-    """A label with two lines of text, elided if space is short. The tooltip shows the whole text."""
+    """Label with two lines of text, elided if space is short; the tooltip shows the whole text."""
 
     def __init__(self) -> None:
         super().__init__()

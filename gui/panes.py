@@ -32,12 +32,12 @@ __all__ = ["Pane", "PaneView", "TitledPage", "add_half", "halve", "split"]
 _MAXIMUM = 16_777_215
 """Qt's maximum size of a widget."""
 _WINDOW = QSize(900, 640)
-"""Initial size of the window of a detached pane, in pixels."""
+"""Initial size in pixels of the window of a detached pane."""
 _ICON = 16
 
 
 class Pane(QWidget):
-    """An area of a page with a title and a content.
+    """Area of a page with a title and a content.
 
     A click on the title or on its arrow collapses the pane. A double-click on the title, or F11, maximises the pane within its view; a
     second double-click, F11 or Escape restores it. Panes with pictures also have buttons to maximise and to detach. A detached pane has
@@ -184,7 +184,7 @@ class Pane(QWidget):
             window.deleteLater()
 
     def fit_strip(self) -> None:
-        """Adapt the title of a collapsed pane after the orientation of its splitter has changed."""
+        """Adapt the title of a collapsed pane after its splitter has changed between horizontal and vertical."""
         if not self._strip.isHidden():
             self._strip.is_upright = self._is_across
             self._limit(True)
@@ -233,11 +233,11 @@ class Pane(QWidget):
 
     @property
     def _is_across(self) -> bool:
-        """True if the panes of the splitter are side by side, so that the title of a collapsed pane is vertical."""
+        """True if the panes of the splitter are next to each other, so that the title of a collapsed pane is vertical."""
         return self._splitter is not None and self._splitter.orientation() == Qt.Orientation.Horizontal
 
     def _show_strip(self, is_shown: bool, text: str) -> None:
-        """Replace the content by a strip with a text, or show the content again."""
+        """Replace the content by a narrow bar with a text, or show the content again."""
         splitter = self._splitter
         if is_shown and splitter is not None:
             self._extent = splitter.sizes()[splitter.indexOf(self)]
@@ -264,7 +264,7 @@ class Pane(QWidget):
 
 
 class _Frame(QWidget):
-    """The movable contents of a pane: its bar and its content widget."""
+    """Contents of a pane that can be moved: its bar and its content widget."""
 
     def __init__(self, pane: Pane) -> None:
         super().__init__()
@@ -289,7 +289,7 @@ class _Frame(QWidget):
 
 
 class _Strip(QAbstractButton):
-    """Button with the title of a collapsed pane. A click opens the pane. The text is vertical if panes are side by side."""
+    """Button with the title of a collapsed pane, which opens the pane; the text is vertical if panes are next to each other."""
 
     def __init__(self, pane: Pane) -> None:
         super().__init__(pane)
@@ -341,7 +341,7 @@ class _Strip(QAbstractButton):
 
 
 class _PaneWindow(QWidget):
-    """The window of a detached pane. Closing it returns the content to its view."""
+    """Window of a detached pane; closing it returns the content to its view."""
 
     def __init__(self, pane: Pane, frame: QWidget) -> None:
         super().__init__(pane, Qt.WindowType.Window)
@@ -452,14 +452,14 @@ class PaneView(QWidget):
         self._stack.setCurrentWidget(self._shown)
 
     def _panes_state(self) -> dict[str, Any]:
-        """Return the splitter sizes and the titles of collapsed panes as JSON values."""
+        """Return the splitter sizes and the titles of collapsed panes as values for JSON."""
         return {
             "sizes": {name: splitter.sizes() for name, splitter in self._splitters.items()},
             "collapsed": [pane.title for pane in self.panes if pane.is_collapsed],
         }
 
     def _restore_panes_state(self, state: Mapping[str, Any]) -> None:
-        """Restore splitter sizes and collapsed panes from `_panes_state`. Invalid values are ignored."""
+        """Restore splitter sizes and collapsed panes from `_panes_state`; invalid values are ignored."""
         sizes, collapsed = state.get("sizes"), state.get("collapsed")
         for name, splitter in self._splitters.items():
             stored = sizes.get(name) if isinstance(sizes, dict) else None
@@ -475,7 +475,7 @@ class PaneView(QWidget):
 
 
 class TitledPage(QWidget):
-    """A page with a bar (title and widgets) above a content.
+    """Page with a bar (title and widgets) above a content.
 
     Parameters
     ----------

@@ -37,9 +37,9 @@ class PredictionDialog(JobDialog):
     Parameters
     ----------
     inspector : FileInspector
-        Inspects files.
+        Inspector that determines the types of files.
     bridge : JobBridge
-        Reports job events.
+        Bridge that reports job events.
     """
 
     MANUAL = "library_search"
@@ -61,7 +61,7 @@ class PredictionDialog(JobDialog):
         self.check_on(self.proteins.changed, self.parameters.changed, self.out.changed)
 
     def validation_error(self) -> str:
-        """Return why the prediction cannot start, or ''."""
+        """Return the reason why the prediction cannot start, or ''."""
         if self.is_running:
             return "The library is being predicted"
         if self.proteins.is_empty:
@@ -79,7 +79,7 @@ class PredictionDialog(JobDialog):
         return PredictionTask(tuple(self.proteins.paths), out, parameters)
 
     def enable(self, missing: str) -> None:
-        """Enable the fields while no prediction is running."""
+        """Enable the fields unless a library is being predicted."""
         for widget in (self.proteins, self.parameters, self.out):
             widget.setEnabled(not self.is_running)
 

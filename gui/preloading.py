@@ -23,14 +23,14 @@ _ALSO: tuple[Callable[[], ModuleType], ...] = (lambda: results.run_page, lambda:
 
 
 class Preparation(QObject):
-    """Imports the modules of pages in a background thread, then creates the pages step by step in the window's thread.
+    """Preparation of pages: their modules are imported in a background thread, then the pages are created in steps in the window's thread.
 
     Parameters
     ----------
     searches : iterable of SearchPages
         Searches whose pages are created, in this order.
     may_work : callable
-        Returns True if the window is idle.
+        Function that returns True if the window is idle.
     parent : QObject
         Owner of this object.
 
@@ -57,14 +57,14 @@ class Preparation(QObject):
         self._timer.start()
 
     def end(self) -> None:
-        """Stop, after waiting for the current import: the program must not end during an import."""
+        """Stop after waiting for the current import, since the program must not end during an import."""
         self._is_wanted = False
         self._timer.stop()
         if self._thread.is_alive():
             self._thread.join()
 
     def step(self) -> None:
-        """Do the next step of creating a page, if any is left and the window is idle."""
+        """Do the next step of creating a page, if a step remains and the window is idle."""
         if not self._is_imported.is_set() or not self._may_work():
             return
         if not any(search.prepare() for search in self._searches):

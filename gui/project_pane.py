@@ -1,4 +1,4 @@
-"""The project pane: name and runs of the open project; selecting a run shows its results."""
+"""Project pane: name and runs of the open project; selecting a run shows its results."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ProjectPane(QWidget):
     resume_requested
         Record of a stopped run to resume.
     about_requested, discard_requested
-        Record of the run whose details page is to be shown, or which is to be deleted.
+        Record of the run whose details page the user requests (`about_requested`), or which is to be deleted (`discard_requested`).
     """
 
     MANUAL = "projects"
@@ -160,7 +160,7 @@ class ProjectPane(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the runs again and restore the selection. If this fails, the previous list stays, with the error."""
+        """Read the runs again and restore the selection; if reading fails, the previous list remains, with the error."""
         problem = self._read()
         records = self._records
         selected = {record.id for record in self.selected_runs}
@@ -208,7 +208,10 @@ class ProjectPane(QWidget):
         return ""
 
     def _as_resumed(self, record: RunRecord) -> RunRecord:
-        """Return a copy of the record with the status "running" if a job is resuming this stopped run, otherwise the record."""
+        """Return a copy of the record with the status "running" if a job is resuming this stopped run.
+
+        Otherwise return the record itself.
+        """
         assert self.project is not None
         if record.status in ("failed", "cancelled") and self.is_resuming(self.project.folder, record.id):
             return replace(record, status="running", message="resuming", finished=None)
@@ -237,7 +240,7 @@ class ProjectPane(QWidget):
                 return
 
     def mark(self, run_ids: Collection[str]) -> None:
-        """Select exactly the given runs, whose results or details are already shown, without choosing them again."""
+        """Select exactly the given runs, whose results or details are already shown, without emitting signals."""
         if {record.id for record in self.selected_runs} == set(run_ids):
             return
         self.runs.blockSignals(True)
@@ -260,11 +263,11 @@ class ProjectPane(QWidget):
         self.resume_action.setToolTip("Continue this run from where it stopped, with the same files and parameters")
 
     def missing_checkpoint(self, record: RunRecord) -> str:
-        """Return why a stopped run cannot be resumed, worded as the end of a sentence, or '' if it can be or is not stopped."""
+        """Return the reason why a stopped run cannot be resumed, as the end of a sentence; '' if it can be resumed or is not stopped."""
         return missing_checkpoint(record, self._resumable)
 
     def title_of(self, record: RunRecord) -> str:
-        """Return the title that the user gave to a run, otherwise a description of the search and its results."""
+        """Return the title that the user gave to a run, or else a description of the search and its results."""
         key = record.id, record.status
         if key not in self._titles:
             if self.project is None:
@@ -305,7 +308,7 @@ class ProjectPane(QWidget):
         self.compare_action.setToolTip(reason or "Compare the results of these runs")
 
     def _why_not_compared(self, records: list[RunRecord]) -> str:
-        """Return why these runs cannot be compared, or ''."""
+        """Return the reason why these runs cannot be compared, or ''."""
         if len(records) < 2 or self.project is None:
             return "Select two or more runs with Ctrl or Shift"
         # The comparison module is only loaded when needed.

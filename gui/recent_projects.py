@@ -1,4 +1,4 @@
-"""The list of recent projects with their content and date; missing projects are greyed out."""
+"""List of recent projects with their content and date; missing projects are grey."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class _List(Protocol):
         """List recent projects. `notes` maps each folder to a text with its content and date."""
 
     def show_missing(self, folders: frozenset[str]) -> None:
-        """Grey out recent projects that do not exist."""
+        """Show recent projects that do not exist in grey."""
 
 
 class RecentProjects:
-    """Maintains the list of recent projects in the settings and in the widgets that show it.
+    """Maintenance of the list of recent projects in the settings and in the widgets that show it.
 
     Parameters
     ----------
     settings : SettingsFile
-        Stores the recent projects.
+        Settings that store the recent projects.
     inspector : FileInspector
-        Checks in a thread which projects exist.
+        Inspector that checks in a thread which projects exist.
     searches : iterable of Search
         Searches, whose names are used in the notes on projects.
     lists : iterable
@@ -45,7 +45,7 @@ class RecentProjects:
         self._lists = tuple(lists)
 
     def remember(self, folder: Path, runs: Iterable[RunRecord]) -> None:
-        """Move a project to the top of the lists and store a summary of its runs, which are given newest first."""
+        """Move a project to the top of the lists, and store a summary of its runs, which are ordered newest first."""
         done = [run for run in runs if run.status == "done"]
         kinds = tuple(dict.fromkeys(run.kind for run in done))
         self._values.remember_project(folder, RecentProject(kinds=kinds, last_run=done[0].started.isoformat() if done else ""))

@@ -1,4 +1,4 @@
-"""Resuming stopped runs as jobs of the window."""
+"""Resuming of stopped runs as jobs of the window."""
 
 from __future__ import annotations
 

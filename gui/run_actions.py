@@ -35,7 +35,7 @@ _OF_PROJECT = "project_"
 
 
 class RunActions(QObject):
-    """Performs actions on runs for the window.
+    """Actions of the window on runs.
 
     Signals
     -------
@@ -123,7 +123,7 @@ class RunActions(QObject):
         return None if page is None or page.account is None else page.account.run
 
     def stop_reading(self) -> None:
-        """Do not show the details that are being read, since another page or run is shown meanwhile."""
+        """Discard the details that are being read, since another page or run is shown in the meantime."""
         self._reader.cancel()
 
     def leave_project(self) -> None:
@@ -192,7 +192,7 @@ class RunActions(QObject):
         self.show_page(run)
 
     def show_no_results(self, run: RunRecord) -> None:
-        """Show why a run of the open project has no results, and offer to resume it if possible."""
+        """Show the reason why a run of the open project has no results, with a button that resumes it if possible."""
         why = run_text(run) if run.kind in self._searches else "this version of the program cannot show this kind of run"
         if reason := self._pane.missing_checkpoint(run):
             why += f"; {reason}"
@@ -307,7 +307,7 @@ class RunActions(QObject):
             self._pane.select(run.id)
 
     def close(self) -> None:
-        """Save an edited note, and erase deleted runs, which can no longer be restored."""
+        """Store an edited note, and remove deleted runs permanently."""
         self.save_note()
         self._reader.close()
         for folder, runs in self._deleted.items():

@@ -20,12 +20,12 @@ _USUAL_HEIGHT = 15
 
 
 def scaled_pixels(widget: QWidget, pixels: int) -> int:
-    """Return a length in pixels, chosen for the default font, scaled up to the font of a widget."""
+    """Return a length in pixels, given for the default font, enlarged for the font of a widget."""
     return max(pixels, round(pixels * widget.fontMetrics().height() / _USUAL_HEIGHT))
 
 
 class PaneBar(NamedTuple):
-    """The bar that a content widget shares with its pane, as its attribute `pane_bar`.
+    """Bar of a content widget that its pane uses too; it is the attribute `pane_bar` of the content.
 
     `start` is the layout for the arrow, `end` that for the other buttons, and `title` the label with the title, or None.
     """
@@ -55,7 +55,7 @@ class PageScroll(QScrollArea):
         return self._page.layout()
 
     def minimumSizeHint(self) -> QSize:
-        """Return a very small size, since the area can scroll at any size."""
+        """Return a small size, since the area can scroll at any size."""
         return QSize(1, 1)
 
     def sizeHint(self) -> QSize:
@@ -70,7 +70,7 @@ class PageScroll(QScrollArea):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Refit the page when its layout changes."""
+        """Adapt the size of the page when its layout changes."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
             self._fit()
         return super().eventFilter(watched, event)
@@ -96,7 +96,7 @@ class PageScroll(QScrollArea):
 
 
 class FoldingBar(QWidget):
-    """A bar with two groups of widgets. The second group moves below the first if they do not fit into one line.
+    """Bar with two groups of widgets; the second group moves below the first if they do not fit into one line.
 
     Parameters
     ----------

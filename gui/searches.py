@@ -1,4 +1,4 @@
-"""The searches in the window. Each has a form and a results view, created when needed."""
+"""Searches in the window, each with a form and a view of results, which are created when needed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OWN_VIEWS: Mapping[str, Callable[[], Callable[..., RunView]]] = {
     "library": lambda: results_package.library_view.LibraryView,
     "quantify": lambda: results_package.quantity_view.QuantityView,
 }
-"""Functions that import the results view of a search kind. Other kinds use the standard view.
+"""Functions that import the view of results of a search kind; other kinds have the standard view.
 
 Views are imported on first use, since importing plots takes longer than opening the window. Only the tables of this module distinguish
 searches in the window.
@@ -87,14 +87,14 @@ _FOLLOW_UPS = (
 
 
 class SearchPages(QObject):
-    """A search with its form and results view, which are created on first use.
+    """Search with its form and its view of results, which are created on first use.
 
     Creating a form takes a third of a second, and most forms of the window are never used.
 
     Signals
     -------
     form_made, results_made
-        The new form or view.
+        The new form, or the new view of results.
     """
 
     form_made = Signal(object)
@@ -150,7 +150,7 @@ class SearchPages(QObject):
         return False
 
     def _go_on(self, page: _Page) -> None:
-        """Do the next step of creating a page. A failed step marks the page as failed; using the page starts its creation again."""
+        """Do the next step of creating a page; a failed step marks the page as failed, and its next use starts its creation again."""
         making = self._making.pop(page, None) or (self._make_form() if page == "form" else self._make_results())
         self._failed.add(page)
         next(making, None)

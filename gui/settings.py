@@ -66,7 +66,7 @@ class SearchSettings(BaseModel):
 
 
 class RecentProject(BaseModel):
-    """Stored summary of a recent project.
+    """Summary of a recent project in the settings.
 
     `kinds` are the search kinds of its finished runs, `last_run` is the start time of the last run in ISO 8601.
     """
@@ -76,7 +76,7 @@ class RecentProject(BaseModel):
 
 
 class Settings(BaseModel):
-    """The stored settings.
+    """Settings of the window that are stored between program starts.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def default_settings_path() -> Path:
 
 
 def sample_project(data: SampleData = "measured") -> Path:
-    """Return the default project folder for runs on sample data. It is in the user's home, since the shipped files may be read-only."""
+    """Return the default project folder for runs on sample data, in the user's home folder, since the sample files may be read-only."""
     try:
         home = Path.home()
     except RuntimeError:  # the home folder is unknown
@@ -137,7 +137,7 @@ def sample_project(data: SampleData = "measured") -> Path:
 
 
 class SettingsFile:
-    """The settings and their file.
+    """Settings and their file.
 
     Reading and writing never raise an error: a damaged file, or a file of another version, is renamed and the defaults are used; failures
     to write are logged. A thread writes the file because disks can be slow. The thread ends when everything is written, and the program
@@ -152,7 +152,7 @@ class SettingsFile:
         self.values = self._read()
 
     def save(self) -> None:
-        """Start writing the current settings atomically in a background thread. `flush` waits until it has finished."""
+        """Start writing the current settings in a background thread; the file is replaced only when complete. `flush` waits until then."""
         content = {"version": _VERSION, **self.values.model_dump()}
         written = json.dumps(content, indent=2).encode() + b"\n"  # ASCII, because folder names need not be UTF-8
         with self._lock:
@@ -168,7 +168,7 @@ class SettingsFile:
             writer.join()
 
     def _write(self) -> None:
-        """Write the most recently saved settings, and repeat if newer settings arrive meanwhile. Runs in a background thread."""
+        """Write the settings that were last passed to `save`, and repeat this if newer ones arrive. Runs in a background thread."""
         while True:
             with self._lock:
                 content, self._unwritten = self._unwritten, None

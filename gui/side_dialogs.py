@@ -1,4 +1,4 @@
-"""Dialogs that stay open while their jobs run: structure databases, format conversion and library prediction."""
+"""Dialogs that remain open while their jobs run: structure databases, format conversion and library prediction."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ __all__ = ["SideDialogs"]
 
 
 class SideDialogs(QObject):
-    """Opens dialogs, at most one of each kind, and queues their tasks.
+    """Opener of dialogs, at most one of each kind, whose tasks it queues.
 
     Parameters
     ----------
     searches : callable
-        Returns all searches, starting with the current one.
+        Function that returns all searches, starting with the current one.
     project : callable
-        Returns the folder of the open project, or None.
+        Function that returns the folder of the open project, or None.
     inspector : FileInspector
-        Inspects files.
+        Inspector that determines the types of files.
     tasks : TaskQueue
-        Runs the tasks.
+        Queue that runs the tasks.
     window : QWidget
         Owner of the dialogs.
 
@@ -63,7 +63,7 @@ class SideDialogs(QObject):
         self._searches, self._project, self._inspector, self._tasks, self._window = searches, project, inspector, tasks, window
 
     def new_database(self) -> None:
-        """Open the dialog that builds a structure database. The finished database is passed to the first form with a suitable input."""
+        """Open the dialog that builds a structure database, which is then passed to the first form with a suitable input."""
         for search in self._searches():
             for input_spec in search.search.inputs:
                 if input_spec.also == "structure database":
@@ -71,7 +71,7 @@ class SideDialogs(QObject):
                     return
 
     def prompt_for_database(self, search: SearchPages, name: str) -> None:
-        """Open the dialog that builds a structure database. The finished database is passed to the input `name` of a search."""
+        """Open the dialog that builds a structure database, which is then passed to the input `name` of a search."""
 
         def made() -> DatabaseDialog:
             dialog = gui.database_dialog.DatabaseDialog(self._inspector, self._tasks.bridge, self._window)
@@ -81,7 +81,7 @@ class SideDialogs(QObject):
         self._show(gui.database_dialog.DatabaseDialog, made)
 
     def convert_spectra(self) -> None:
-        """Open the dialog that writes spectra in another format. The open project provides the identified spectra for its filter."""
+        """Open the dialog that writes spectra in another format; its filter can use the identified spectra of the open project."""
         kind = gui.conversion_dialog.ConversionDialog
         self._show(kind, lambda: kind(self._inspector, self._tasks.bridge, self._project(), self._window))
 

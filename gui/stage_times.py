@@ -13,7 +13,7 @@ _SURE_SECONDS = 0.5
 
 
 class StageTimes:
-    """Records the durations of the stages of a running job.
+    """Durations of the stages of a running job.
 
     Parameters
     ----------
@@ -39,10 +39,11 @@ class StageTimes:
         return self._done
 
     def left(self, progress: ProgressEvent | None, now: float) -> float | None:
-        """Return the estimated remaining seconds of the job, or None.
+        """Return the estimated remaining seconds of the job, or None if there is no estimate.
 
         Future stages are estimated from the durations in the earlier job, scaled by the ratio of the two jobs' finished stages. The running
-        stage is estimated from its own progress, or from the earlier job until that is known. None if the earlier job had no such stage.
+        stage is estimated from its own progress, or from the earlier job until its progress is known. None if the earlier job had no such
+        stage.
         """
         stages = list(self._earlier)
         if self._stage not in self._earlier:
@@ -54,7 +55,7 @@ class StageTimes:
         return of_stage + self._pace() * sum(self._earlier[stage] for stage in to_come)
 
     def _pace(self) -> float:
-        """Return how many times longer the finished stages took in this job than in the earlier job, or 1 if that is uncertain."""
+        """Return the ratio of the time of finished stages in this job to that in the earlier job, or 1 if the ratio is uncertain."""
         both = [stage for stage in self._done if stage in self._earlier]
         before, now = sum(self._earlier[stage] for stage in both), sum(self._done[stage] for stage in both)
         return now / before if min(before, now) > _SURE_SECONDS else 1.0

@@ -1,4 +1,4 @@
-"""The start page, shown until a project or a form is opened."""
+"""Start page, shown until a project or a form is opened."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ __all__ = ["StartPage"]
 
 
 _MAXIMUM_WIDTH = 1000
-"""Maximum width of the page, in pixels."""
+"""Maximum width of the page in pixels."""
 _RECENT_HEIGHTS = (112, 66)
 _FIRST_SAMPLE = "identify"
-"""Kind of the search whose sample data is offered first, at the top of the page."""
+"""Kind of the search whose sample data is suggested first, at the top of the page."""
 
 
 class _Group(NamedTuple):
@@ -142,7 +142,7 @@ class StartPage(QWidget):
         )
 
     def _sample_line(self, search: Search | None) -> QHBoxLayout:
-        """Return the line that offers the first sample and explains how to start with the user's files."""
+        """Return the line with a button for the first sample, and a text about starting with the user's files."""
         line = in_row(spacing=10)
         if search is not None and search.demo is not None:
             button = PrimaryButton("Use sample data")
@@ -197,7 +197,7 @@ class StartPage(QWidget):
         return button
 
     def _sample_button(self, search: Search, text: str) -> QAbstractButton | None:
-        """Return a button for the sample data of a search, or None if there is none or if it is offered at the top."""
+        """Return a button for the sample data of a search, or None if it has none or its button is at the top."""
         if search.demo is None or search.kind in self.sample_buttons:
             return None
         button = text_button(text, "", partial(self.sample_requested.emit, search.kind))
@@ -269,7 +269,7 @@ class StartPage(QWidget):
         self._fit()
 
     def show_missing(self, folders: frozenset[str]) -> None:
-        """Grey out recent projects that do not exist."""
+        """Show recent projects that do not exist in grey."""
         if folders != self._missing:
             self._missing = folders
             self.show_recent(self._folders, self._notes)

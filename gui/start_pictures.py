@@ -1,6 +1,6 @@
 """Pictures on the cards of the start page, drawn in the colours of the theme.
 
-They do not use the modules of the figures, which are slow to import and not needed when the window opens.
+They do not use the modules of figures, which are slow to import and not needed when the window opens.
 """
 # ruff: noqa: N802 - Qt gives these names
 
@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT = 120.0, 90.0
 _FAINT_PEAKS = ((8, 14), (15, 9), (30, 18), (41, 8), (54, 12), (70, 20), (83, 9), (97, 13), (112, 7))
 _FIRST_PEAKS = ((22, 34), (37, 52), (62, 40), (90, 22))
 _SECOND_PEAKS = ((47, 70), (57, 28), (76, 58), (104, 36))
-"""Peaks of the drawn spectrum, each as horizontal position and height, in units of the picture (`_WIDTH` x `_HEIGHT`)."""
+"""Peaks of the spectrum in the picture, each as horizontal position and height, in units of the picture (`_WIDTH` x `_HEIGHT`)."""
 
 
 class StartPicture(QWidget):

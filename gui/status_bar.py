@@ -1,4 +1,4 @@
-"""The status bar, in which a long brief message is elided and its tooltip shows the whole message."""
+"""Status bar, in which a long transient message is elided and its tooltip shows the whole message."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ _MARGIN = 6
 
 
 class StatusBar(QStatusBar):
-    """Status bar with permanent widgets on the right and brief messages in the rest of its width."""
+    """Status bar with permanent widgets on the right and transient messages in the rest of its width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._permanent: list[QWidget] = []
 
     def addPermanentWidget(self, widget: QWidget, stretch: int | None = 0) -> None:
-        """Add a widget to the right of the brief messages."""
+        """Add a widget to the right of transient messages."""
         super().addPermanentWidget(widget, stretch or 0)
         self._permanent.append(widget)
 
     @property
     def message_place(self) -> QRect:
-        """Rectangle of the brief message, left of the visible permanent widgets."""
+        """Rectangle of the transient message, left of the visible permanent widgets."""
         right = min((widget.x() for widget in self._permanent if widget.isVisible()), default=self.width())
         return QRect(_MARGIN, 0, max(right - 2 * _MARGIN, 0), self.height())
 
     def shown_message(self) -> str:
-        """Return the brief message, elided to its space."""
+        """Return the transient message, elided to its space."""
         return self.fontMetrics().elidedText(self.currentMessage(), Qt.TextElideMode.ElideRight, self.message_place.width())
 
     def event(self, event: QEvent) -> bool:
@@ -44,7 +44,7 @@ class StatusBar(QStatusBar):
         return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the bar with the message: by default, Qt cuts a message that is too long."""
+        """Paint the bar with the elided message, since Qt cuts a message that is too long."""
         option = QStyleOption()
         option.initFrom(self)
         with QPainter(self) as painter:

@@ -1,7 +1,7 @@
 """Raised cards with rounded corners, which a palette cannot define.
 
-They are painted in code: an application-wide style sheet would make the creation of every widget several times slower, and a theme change
-would take seconds.
+The cards are painted by the program: a style sheet of the whole application would make the creation of every widget several times slower,
+and a theme change would take seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RADIUS = 6.0
 
 
 class Card(QFrame):
-    """Frame around an area of a page, raised and with rounded corners."""
+    """Frame around an area of a page, which looks raised and has rounded corners."""
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
         with QPainter(self) as painter:

@@ -1,4 +1,4 @@
-"""Opening or creating the project of a search, and a dialog for its new location if the folder is missing."""
+"""Opening or creating of the project of a search, and a dialog for its new location if the folder is missing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["TaskProjects"]
 
 
 class TaskProjects(QObject):
-    """Opens or creates the project in which a task runs.
+    """Opener of the project in which a task runs.
 
     Parameters
     ----------
     is_known : callable
-        Returns True if the program has used a project in the given folder before.
+        Function that returns True if the program has used a project in the given folder before.
     window : QWidget
         Owner of the dialogs.
 
@@ -52,7 +52,7 @@ class TaskProjects(QObject):
         """The open dialog for the location of a project, or None."""
 
     def open_for(self, task: SearchTask) -> None:
-        """Open the project of a task and emit `opened`. If a known project is missing, open a dialog for its location instead."""
+        """Open the project of a task and emit `opened`; if a known project is missing, open a dialog for its location instead."""
         if self._is_known(task.project_folder) and not is_project(task.project_folder):
             self._prompt(task)
         else:

@@ -1,4 +1,4 @@
-"""The window's tasks in the job queue, with their progress and outcomes."""
+"""Tasks of the window in the job queue, with their progress and outcomes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["TaskQueue"]
 
 
 class TaskQueue(QObject):
-    """Owner of the job queue and of the bridge that delivers its events. It logs the events and emits signals about tasks.
+    """Owner of the job queue and of the bridge that delivers its events; it logs the events and emits signals about tasks.
 
     Parameters
     ----------
     log : LogDock
-        Receives messages about queued, started and finished tasks.
+        Log to which messages about queued, started and finished tasks are added.
     parent : QObject
         Owner of this object.
 
@@ -101,7 +101,7 @@ class TaskQueue(QObject):
         self.bridge.close()
 
     def seconds_left(self, job: Job) -> float | None:
-        """Return the remaining seconds of a running job, estimated from the last job of its kind, or None."""
+        """Return the remaining seconds of a running job, estimated from the last job of its kind, or None without an estimate."""
         times = self._times.get(job.id)
         return None if times is None else times.left(job.progress, time.monotonic())
 

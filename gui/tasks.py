@@ -49,7 +49,7 @@ _NAME_DIGITS = 12
 
 @dataclass(frozen=True)
 class SearchTask:
-    """A search to run in the project of its request.
+    """Search to run in the project of its request.
 
     Attributes
     ----------
@@ -83,14 +83,14 @@ class SearchTask:
         return replace(self, request=replace(self.request, project=folder, inputs=inputs))
 
     def run(self, progress: Progress) -> Any:
-        """Run the search in the background thread and return the engine's summary. The computing modules are imported there."""
+        """Run the search in the background thread and return the summary; the computing modules are imported there."""
         progress.stage("Starting")
         return self.search.run(self.whole_request(), progress)
 
     def whole_request(self) -> SearchRequest:
         """Return the complete request, with files for pasted texts and tables.
 
-        The check for causes of a low yield is switched off if `advice` can do it later.
+        The check for causes of few identifications is switched off if `advice` can do it later.
         """
         written = {name: self._written(name, "pasted", text, ".fasta") for name, text in self.pasted.items() if text}
         inputs = {name: [*paths, *([written[name]] if name in written else [])] for name, paths in self.request.inputs.items()}
@@ -99,7 +99,7 @@ class SearchTask:
         return replace(self.request, inputs=inputs, options={**self.request.options, **made, **later})
 
     def advice(self, summary: Any) -> AdviceTask | None:
-        """Return the task that checks the finished run for causes of a low yield, or None if its yield is sufficient."""
+        """Return the task that looks for causes of few identifications in the finished run, or None if there are enough."""
         if self.search.advise_later is None or not getattr(summary, "has_low_yield", False):
             return None
         return AdviceTask(self, summary.run_id)
@@ -140,7 +140,7 @@ class WrittenLibrary(NamedTuple):
 class WritingTask:
     """Base class of tasks that write files outside projects.
 
-    They run at the same time as searches, unless a derived class uses the lane of the searches.
+    Such tasks run at the same time as searches, unless a derived class uses the lane of the searches.
     """
 
     lane: ClassVar[Lane] = "writing"
@@ -166,7 +166,7 @@ class WritingTask:
 
 @dataclass(frozen=True)
 class AdviceTask(WritingTask):
-    """Checks a finished run for causes of a low yield, after the queued searches."""
+    """Task that looks for causes of few identifications in a finished run, after the queued searches."""
 
     lane = "searches"
     searched: SearchTask
@@ -268,7 +268,7 @@ class SuperpositionTask(WritingTask):
     folder : Path
         Target folder, created if missing.
     check : callable
-        Raises an error if the given structure file may not be read.
+        Function that raises an error if the given structure file may not be read.
     """
 
     inputs: tuple[tuple[str, Path], ...]
@@ -355,7 +355,7 @@ class PredictionTask(WritingTask):
 
 @dataclass(frozen=True)
 class CalibrationTask(WritingTask):
-    """Task that calibrates a device. It shares the lane of the searches, so that no search uses the device during the measurement."""
+    """Task that calibrates a device, in the lane of the searches, so that no search uses the device during the measurement."""
 
     lane = "searches"
     device: Device

@@ -16,7 +16,7 @@ __all__ = ["Termination"]
 
 
 class Termination(QObject):
-    """Calls a function when the process receives a termination signal, then ends the process by this signal.
+    """Handler that calls a function when the process receives a termination signal, then ends the process by this signal.
 
     The parent process thus sees the signal as the exit reason. Python runs signal handlers only between two Python instructions, and
     executes none while Qt waits for events. Python's wake-up socket (`signal.set_wakeup_fd`) therefore turns the signal into a Qt event.
@@ -24,7 +24,7 @@ class Termination(QObject):
     Parameters
     ----------
     before : callable
-        Called before the process ends, in the window's thread, from the event loop.
+        Function that is called before the process ends, in the window's thread, from the event loop.
     parent : QObject
         Owner of this object.
     """
@@ -43,7 +43,7 @@ class Termination(QObject):
             signal.signal(number, self._note)
 
     def close(self) -> None:
-        """Restore the default signal handlers. Called after the window has closed normally."""
+        """Restore the default signal handlers; called after the window has closed normally."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(-1)
         for number in END_SIGNALS:

@@ -31,7 +31,7 @@ ThemeChoice = Literal["system", "light", "dark", "contrast"]
 
 @dataclass(frozen=True)
 class Colours:
-    """The colours of a theme, as ``#rrggbb``.
+    """Colours of a theme, as ``#rrggbb``.
 
     `surface` is the background of windows, `field` that of input fields, `raised` that of buttons and cards. `outline` separates widgets
     and `frame` surrounds fields. `good`, `attention` and `wrong` are readable as text on all three surfaces.
@@ -126,14 +126,14 @@ def colours() -> Colours:
 
 
 def scale_font(application: QApplication, percent: int) -> None:
-    """Set the font size in percent of the system's size. Must be called before widgets are created: they compute sizes from the font."""
+    """Set the font size in percent of the system's size; to be called before widgets are created, since they compute sizes from it."""
     font = application.font()
     font.setPointSizeF(font.pointSizeF() * percent / 100)
     application.setFont(font)
 
 
 class Theme(QObject):
-    """The theme of the application, which follows the system unless the user has selected another.
+    """Theme of the application, which is that of the system unless the user has selected another.
 
     Signals
     -------
@@ -182,14 +182,14 @@ class Theme(QObject):
         return self._deferred.is_busy
 
     def choose(self, choice: ThemeChoice) -> None:
-        """Apply a theme immediately. Intended for use before many widgets exist. Has no effect if the theme is already applied."""
+        """Apply a theme at once, for use before many widgets exist; do nothing if the theme is already applied."""
         if choice != self._choice:
             self._take(choice)
             if self._whole is not self._chosen or self.is_changing:
                 self._apply()
 
     def change(self, choice: ThemeChoice) -> None:
-        """Start applying a theme in steps, because thousands of widgets change. Windows show the new theme when all steps are done."""
+        """Start to apply a theme in steps, since thousands of widgets change; windows show the new theme when all steps are done."""
         if choice != self._choice:
             self._hold()
             self._take(choice)

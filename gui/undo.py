@@ -1,4 +1,4 @@
-"""The undo history of the window: a single stack of changes, used by Edit > Undo and Redo and by the Undo buttons of pages."""
+"""Undo history of the window: a single stack of changes, used by Edit > Undo and Redo and by the Undo buttons of pages."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Change(QUndoCommand):
     text : str
         Description shown after "Undo" in the menu, such as ``delete run 3``.
     owner : QObject
-        The object whose content has changed.
+        Object whose content has changed.
     before, after : object
-        The content before and after the change.
+        Content before and after the change.
     show : callable
-        Sets its argument as the content of the owner. Raises `ProteoscopeError` if this is no longer possible.
+        Function that sets its argument as the content of the owner; it raises `ProteoscopeError` if this is no longer possible.
     field : object, optional
-        The changed field. Successive changes of the same field are undone together if the keyboard focus has not moved between them.
+        Field that changed; successive changes of one field are undone together if the keyboard focus has not moved between them.
     read : callable, optional
-        Returns the present content of the owner, including edits that were not recorded. If given, undo stores this content for the next
-        redo, and redo stores it for the next undo.
+        Function that returns the present content of the owner, including edits that were not recorded. If given, undo stores this content
+        for the next redo, and redo stores it for the next undo.
     note : str, optional
         Text for the owner to show next to its Undo button.
     """
@@ -60,7 +60,7 @@ class Change(QUndoCommand):
         self._is_new = True
 
     def join(self, stack: UndoStack, visit: int) -> None:
-        """Store the stack to which the change is added, and a number that increases whenever the keyboard focus moves."""
+        """Set the stack to which the change is added, and a number that increases whenever the keyboard focus moves."""
         self._stack, self._visit = stack, visit
 
     def id(self) -> int:
@@ -83,7 +83,7 @@ class Change(QUndoCommand):
         self._apply(self._before)
 
     def redo(self) -> None:
-        """Apply the change again. The first call does nothing: Qt makes it when the change is added, although it is already applied."""
+        """Apply the change again; the first call, which Qt makes when the change is added, does nothing."""
         if self._is_new:
             self._is_new = False
             return
@@ -106,7 +106,7 @@ class Change(QUndoCommand):
 
 
 class UndoStack(QUndoStack):
-    """The changes of a window that can be undone or redone.
+    """Changes of a window that can be undone or redone.
 
     While a text field has the keyboard focus and a text history, it handles the shortcuts of Undo and Redo itself.
 
@@ -138,7 +138,7 @@ class UndoStack(QUndoStack):
         self.redo_action = self._action("&Redo", ["Ctrl+Y", "Ctrl+Shift+Z"], self.step_forward, self.canRedoChanged, self.redoTextChanged)
 
     def add(self, change: Change) -> None:
-        """Add a change that has been made. Has no effect during undo and redo."""
+        """Add a change that has been made; do nothing during undo and redo."""
         if not self._is_stepping:
             change.join(self, self._visit)
             self.push(change)
@@ -158,7 +158,7 @@ class UndoStack(QUndoStack):
         self._step(self.redo)
 
     def take_back(self, change: Change) -> None:
-        """Undo a change, even if other changes were made after it. Has no effect if the change is already undone."""
+        """Undo a change, even if other changes were made after it; do nothing if the change is already undone."""
         if not isValid(change) or change not in self._done():
             return
         if self._done()[0] is change:
@@ -181,7 +181,7 @@ class UndoStack(QUndoStack):
         self.indexChanged.emit(self.index())
 
     def _done(self) -> list[Change]:
-        """Return the changes that can be undone, in reverse order."""
+        """Return the changes that can be undone, newest first."""
         changes = [self.command(i) for i in reversed(range(self.index()))]
         return [change for change in changes if isinstance(change, Change) and not change.isObsolete()]
 
@@ -233,7 +233,7 @@ class UndoStack(QUndoStack):
         self.redoTextChanged.emit(self.redoText())
 
     def _action(self, name: str, keys: list[str], step: Callable[[], None], can: Any, text: Any) -> QAction:
-        """Return a menu action with the text of the next change. Qt's own undo action would not record edits in progress first."""
+        """Return a menu action with the text of the next change, since Qt's own undo action would not record unfinished edits first."""
         action = QAction(name, self)
         action.setShortcuts([QKeySequence(key) for key in keys])
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)

@@ -1,4 +1,4 @@
-"""The main window, which connects project pane, pages, job dock and log."""
+"""Main window, which connects project pane, pages, job dock and log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["MainWindow"]
 
 
 class MainWindow(WindowFrame):
-    """The main window. It owns the job queue and shuts the queue down when it closes."""
+    """Main window, which owns the job queue and ends it when it closes."""
 
     def __init__(self, settings: SettingsFile, theme: Theme) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class MainWindow(WindowFrame):
         prompt_for_path(self, "Open a project", self.open_project, "folder", folder=folder)
 
     def show_run(self, run: RunRecord) -> None:
-        """Show the results of a run of the open project, or why it has none."""
+        """Show the results of a run of the open project, or the reason why it has none."""
         project = self.project_pane.project
         if project is None:
             return
@@ -136,7 +136,7 @@ class MainWindow(WindowFrame):
         self.show_page(place)
 
     def _let_go(self, run: RunRecord) -> None:
-        """Clear the views of a deleted run."""
+        """Clear the views that show a deleted run."""
         for results in self.made_results():
             if results.run_id == run.id:
                 results.clear()
@@ -157,7 +157,7 @@ class MainWindow(WindowFrame):
             self.show_search_form(kind)
 
     def search_library(self, prefill: FormPrefill) -> None:
-        """Show the form of the library search, filled with a new library."""
+        """Show the form of the library search, filled with the values in `prefill`, which include a new library."""
         self.searches["library"].form.begin_with(prefill)
         self.show_search_form("library")
 
@@ -170,7 +170,7 @@ class MainWindow(WindowFrame):
             self.searches[run.kind].results.show_peptide(peptide)
 
     def run_form(self) -> None:
-        """Start the search of the current form. If the form is incomplete or invalid, show why and focus the field."""
+        """Start the search of the current form; if the form is incomplete or invalid, show the reason and focus the field."""
         self.form.check()
         missing = self.form.validation_error()
         if missing:
@@ -189,7 +189,7 @@ class MainWindow(WindowFrame):
         self.tasks.add(task)
 
     def _await_results(self) -> None:
-        """Show the results of a queued or resumed search as soon as it ends, unless the user does something else meanwhile."""
+        """Show the results of a queued or resumed search as soon as it ends, unless the user has started another action by then."""
         self.notifications.is_awaited = True
 
     def _knows_project(self, folder: Path) -> bool:
@@ -246,7 +246,7 @@ class MainWindow(WindowFrame):
         self._enable_export()
 
     def _mark_shown(self, page: QWidget | None) -> None:
-        """Select the runs of a page in the project pane, since the page may be shown by other means than their selection."""
+        """Select the runs of a page in the project pane, since other actions than their selection can show the page."""
         results = next((results for results in self.made_results() if results is page), None)
         if results is not None and results.run_id is not None:
             self.project_pane.mark([results.run_id])
@@ -260,7 +260,7 @@ class MainWindow(WindowFrame):
         self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
     def open_files(self, paths: Sequence[Path]) -> None:
-        """Open a project, or add files to the matching forms. A project is given by its folder or by its file project.sqlite."""
+        """Open a project, or add files to the forms that accept them. A project is given by its folder or its file project.sqlite."""
         folder = paths[0].parent if paths[0].name == "project.sqlite" else paths[0]
         if len(paths) == 1 and (folder / "project.sqlite").is_file():
             self.open_project(folder)
@@ -387,7 +387,7 @@ class MainWindow(WindowFrame):
         self.window_state.save_soon()
 
     def set_font_scale(self, percent: int) -> None:
-        """Store the font size, which is applied when the program starts next."""
+        """Store the font size, which is used from the next program start."""
         self.settings.values.font_scale = percent
         self.message_bar.show_message(f"The font size will be {percent} % after the next start of the program.", "good")
         self.window_state.save_soon()
@@ -451,7 +451,7 @@ class MainWindow(WindowFrame):
         self.closing.stopping.connect(lambda: self.statusBar().showMessage("Cancelling jobs"))
 
     def _take_form(self, search: SearchPages, form: SearchForm) -> None:
-        """Add a new form to the pages, restore its settings, and offer it the open project."""
+        """Add a new form to the pages, restore its settings, and set the open project in it."""
         self.pages.addWidget(form)
         form.restore(self.window_state.of_search(search))
         if self.project_pane.project is not None:

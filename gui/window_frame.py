@@ -38,11 +38,11 @@ __all__ = ["WindowFrame"]
 
 _MESSAGE_MS = 8_000
 _PART_FOR_MESSAGES = 0.6
-"""Maximum width of the message bar, as a fraction of the width of the status bar."""
+"""Maximum width of the message bar as a fraction of the width of the status bar."""
 
 
 class WindowFrame(QMainWindow):
-    """The widgets of the window and the pages of all searches. The derived class `MainWindow` handles projects.
+    """Widgets of the window and the pages of all searches; the derived class `MainWindow` handles projects.
 
     Signals
     -------
@@ -129,7 +129,7 @@ class WindowFrame(QMainWindow):
         self.show_search_form(kind)
 
     def show_search_form(self, kind: str) -> None:
-        """Show the form of a search with its present content."""
+        """Show the form of a search with its current content."""
         self.deferred.finish()
         self.show_page(self.searches[kind].form)
 
@@ -143,7 +143,7 @@ class WindowFrame(QMainWindow):
         self.show_page(self.form)
 
     def show_results(self) -> None:
-        """Show the results of the current search, or the results view shown last if the search has no results."""
+        """Show the results of the current search, or the view of results shown last if the search has no results."""
         # Otherwise results of the previous project could be shown.
         self.deferred.finish()
         made = self.search.made_results
@@ -151,7 +151,7 @@ class WindowFrame(QMainWindow):
         self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)
 
     def show_page(self, page: QWidget) -> None:
-        """Show a page. If it belongs to a search, this becomes the current search."""
+        """Show a page; if it belongs to a search, this becomes the current search."""
         self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
         left = self.pages.currentWidget()
         self._left_results = next(

@@ -1,4 +1,4 @@
-"""Saving and restoring the window state: size, position, docks, forms and views."""
+"""Saving and restoring of the window state: size, position, docks, forms and views."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class WindowState(QTimer):
     window : QMainWindow
         Window whose state is saved.
     settings : SettingsFile
-        Stores the state.
+        Settings that store the state.
     searches : mapping of str to SearchPages
         Searches whose forms and views are saved.
     tasks : TaskQueue
-        Provides the durations of stages.
+        Queue that provides the durations of stages.
     """
 
     def __init__(self, window: QMainWindow, settings: SettingsFile, searches: Mapping[str, SearchPages], tasks: TaskQueue) -> None:

@@ -18,7 +18,7 @@ def with_article(noun: str) -> str:
 
 
 def in_sentence(title: str) -> str:
-    """Return a title in lower case for use inside a sentence, such as ``proteins``; abbreviations such as ``PSMs`` stay unchanged."""
+    """Return a title in lower case for use in a sentence, such as ``proteins``; abbreviations such as ``PSMs`` are unchanged."""
     return title if title[1:2].isupper() else title.lower()
 
 

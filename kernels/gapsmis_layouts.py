@@ -5,9 +5,8 @@ in both count separately. The score is the sum of the matrix over pairs, minus `
 optimum is the highest score of all alignments that the mode allows with at most `maximum_gaps` gaps.
 
 Ties are resolved identically on every device: by the alignment that ends first in the reference, then first in the read (mode LOCAL), then
-by
-the fewest gaps, then by tracing back from the end, where each step is the first of these that preserves the score: start of the alignment,
-a pair, an unpaired base of the read, an unpaired base of the reference. A gap ends as soon as that preserves the score.
+by the fewest gaps, then by tracing back from the end, where each step is the first of these that preserves the score: start of the
+alignment, a pair, an unpaired base of the read, an unpaired base of the reference. A gap ends as soon as that preserves the score.
 """
 
 from __future__ import annotations
@@ -133,8 +132,7 @@ def score_bits(rules: GapRules, longest_pattern: int) -> int:
     """Return the number of bits for the scores of reads up to the given length with any reference: 16 or 32, or 0 if 32 do not suffice.
 
     Impossible cells have the smallest number, to which sums add less than the gain of a whole read. The score of the best alignment is at
-    least that of
-    all read bases unpaired or mismatched, and its prefixes have at least this score minus the gain.
+    least that of all read bases unpaired or mismatched, and its prefixes have at least this score minus the gain.
     """
     gain = longest_pattern * rules.maximum_gain
     return next((bits for bits in (16, 32) if rules.maximum_loss(longest_pattern) + 2 * gain < 2 ** (bits - 1) - 1), 0)

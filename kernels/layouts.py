@@ -266,8 +266,7 @@ class ScoreTables(NamedTuple):
 
     The score is ``(of_count[n] + of_count[c]) + of_dot[dot]``. n and c are the numbers of matched N- and C-terminal ions; dot is the sum of
     segment weights, with `weight_scale` units per unit of weight. `of_count` (256,) float32 (zeros for the plain dot product), `of_dot`
-    (d,)
-    float32 for every possible dot product.
+    (d,) float32 for every possible dot product.
     """
 
     of_count: NDArray[np.float32]

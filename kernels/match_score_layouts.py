@@ -1,8 +1,7 @@
 """Definition and input of match scores of spectra (match score identification, Carroll's thesis, chapter 6) for both backends.
 
 A spectrum is a list of integer masses and the precursor mass. The shift delta is the precursor mass of the query minus that of the
-candidate. The
-match score of query T and candidate X is
+candidate. The match score of query T and candidate X is
 
     score(T, X) = |T and X| + |T and (X + delta)|,
 

@@ -68,8 +68,7 @@ def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[
     Few, for little overhead, with small ones at the end, so that workers end together.
 
     In each round, every worker gets an equal fraction of the larger part of the remaining items (factoring: Hummel, Schonberg & Flynn
-    1992).
-    A single worker gets one partition. See `equal_partitions` for the other parameters and the result.
+    1992). A single worker gets one partition. See `equal_partitions` for the other parameters and the result.
 
     Parameters
     ----------

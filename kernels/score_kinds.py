@@ -1,8 +1,7 @@
 """Descriptions of the scores of spectra against peptides; everything that depends on the score is derived from these.
 
 A description contains the score's compiled function and GPU kernel, the properties of a spectrum that it needs in addition to matched
-peaks, the
-settings of its chance distribution, and its names in parameters, tables, files of other formats and the methods paragraph.
+peaks, the settings of its chance distribution, and its names in parameters, tables, files of other formats and the methods paragraph.
 docs/developers/extending.md explains how to add a score.
 """
 

@@ -240,7 +240,7 @@ class UnimodCatalogue:
         """Return the entries that match all criteria, the most likely first.
 
         Matches are ordered by their type (whole names, beginnings of names, whole words, other parts; titles before descriptions), then by
-            Unimod's classification and visibility (usual before rare modifications), then by mass difference and record number.
+        Unimod's classification and visibility (usual before rare modifications), then by mass difference and record number.
 
         Parameters
         ----------

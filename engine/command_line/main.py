@@ -55,8 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with command-line arguments and return the exit code.
 
     The code is 0 for success, 2 for wrong usage or input, and 128 + signal number after a signal. If `arguments` is omitted, the arguments
-    of
-    the process are used, and the process ends immediately after this function, without garbage collection.
+    of the process are used, and the process ends immediately after this function, without garbage collection.
     """
     if arguments is None:
         end_on_interrupt()

@@ -1,8 +1,7 @@
 """Distribution of the items of a workload among its workers: GPUs, and the CPU with all its threads.
 
 A worker that has finished a partition takes the next: a GPU takes the largest, the CPU the smallest. The speed of each worker is measured
-during
-the round and corrects the distribution:
+during the round and corrects the distribution:
 
 - An idle worker receives a fraction of another worker's remaining items, in proportion to their speeds.
 - A worker takes no partition that faster workers would finish earlier. The CPU takes none if it adds too little to the speed of the GPUs.

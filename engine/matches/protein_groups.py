@@ -44,8 +44,7 @@ class ProteinGroups:
         q-value of each group.
     is_beaten : ndarray of bool, shape (g,)
         True if a group with the decoy (or target) of one of the members has a higher score: the group does not compete, and its q-value is
-        1.
-        All False if the pairs of targets and decoys are unknown.
+        1. All False if the pairs of targets and decoys are unknown.
     is_decoy : ndarray of bool, shape (g,)
         True for groups of decoys.
     n_peptides : ndarray of int64, shape (g,)
@@ -239,8 +238,7 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
     """Return a number for each protein that is equal for proteins with the same peptides; -1 without peptides.
 
     Numbers count from 0 in the order of the proteins. Sets of peptides are compared by two sums of 64-bit random numbers of the peptides:
-    among 10^6 sets, the probability that two different sets agree is
-    below 10^-26.
+    among 10^6 sets, the probability that two different sets agree is below 10^-26.
     """
     signature = np.random.default_rng(0).integers(0, 2**64, (2, n_peptides), np.uint64)
     present, begin = np.unique(protein, return_index=True)

@@ -28,8 +28,7 @@ def make_decoys(
         ``reverse``, ``pseudo-reverse`` or ``shuffle``.
     cleaves : ndarray of bool, shape (26, 26)
         True for bonds that the enzyme cuts, by the residues before and after the bond; pseudo-reversal and shuffling do not move the
-        residues
-            before such bonds.
+        residues before such bonds.
     with_origin : bool
         True to return the original positions, which take eight times the memory of the residues.
 

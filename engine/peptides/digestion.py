@@ -106,8 +106,7 @@ class Digestion:
         """Return all settings that determine the peptides and their masses, for cache keys.
 
         The settings contain bonds that are cut and masses instead of the names of enzyme and modifications, so that a corrected rule or
-        mass
-            gives another key although the name is the same.
+        mass gives another key although the name is the same.
         """
         masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]
         return {

@@ -36,8 +36,7 @@ class VariantEntries(NamedTuple):
         Proteins and variants.
     n_variants, n_others : int
         Number of variants that became entries, and of those that did not: they have no known change of residues, do not change the mass, or
-        state
-            original residues that differ from the sequence.
+        state original residues that differ from the sequence.
     peptide_bounds, reversed_peptide_bounds : ndarray of int64, shape (n, 2)
         Two residues of each entry, from 0: only peptides that begin before the second and end after the first are included, which are all
         peptides of a protein. The second array applies to reversed entries.

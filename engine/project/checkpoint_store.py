@@ -77,7 +77,7 @@ class Checkpoint:
         Run to which the checkpoint belongs.
     place : str
         ``here`` if the project in its present folder created the checkpoint, ``moved`` if the project has been moved since then, ``copied``
-            if this project is a copy and the original still exists.
+        if this project is a copy and the original still exists.
     """
 
     path: Path

@@ -172,8 +172,7 @@ class IndexStore:
         """Yield an empty temporary folder, which becomes the index with `key` if the `with` block succeeds, and is removed otherwise.
 
         If another process has built the same index in the meantime, that index is used. A damaged index is replaced. Finally, the least
-        recently
-            used indexes beyond the byte limit are removed.
+        recently used indexes beyond the byte limit are removed.
 
         Parameters
         ----------

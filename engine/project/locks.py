@@ -73,8 +73,7 @@ class FileLock:
     """Exclusive lock on a file, between processes and between threads of one process.
 
     The operating system releases the lock when the process that holds it ends in any way. The file remains; its text names the last holder.
-    A
-        forked child process does not inherit the lock.
+    A forked child process does not inherit the lock.
     """
 
     def __init__(self, path: Path) -> None:

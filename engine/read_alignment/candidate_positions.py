@@ -129,8 +129,7 @@ def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes:
     """Return mapping qualities: -10 log10 of the probability of a wrong position, from 0 to 60.
 
     The quality is the minimum of 60, of 10 per supporting minimiser, and of 20 per mismatch in the score advantage minus 10 log10 of the
-    number
-        of other positions. Equally good positions give 0.
+    number of other positions. Equally good positions give 0.
 
     Parameters
     ----------

@@ -259,8 +259,7 @@ def _trace(
     """Return the alignments of the selected candidates, and the candidates whose alignments the devices computed.
 
     Most reads need no gap, which a comparison of bases often proves. Without GPUs, the CPU aligns the others near the diagonal where this
-    is
-    provably optimal. The devices align the rest.
+    is provably optimal. The devices align the rest.
     """
     slacks = () if resources.has_gpus else _SLACKS
     lengths = np.diff(strands.offsets)

@@ -228,7 +228,7 @@ def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _R
     """Return the names of reads as written in SAM.
 
     Mates have one name. A name that is too long is shortened, and the number of the read in its file is appended, which makes the name
-        unique.
+    unique.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules
     """Return the estimated CPU time of pairs with the given lengths, in units of one matrix cell that is only scored, shape (n,).
 
     A cell takes longer if the path of the alignment is traced too. Short references are traced at once; others are first scored, and then
-        traced near the end of the alignment.
+    traced near the end of the alignment.
 
     Parameters
     ----------

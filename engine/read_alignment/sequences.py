@@ -434,7 +434,7 @@ def nucleotide_matrix(match: int, mismatch: int) -> Matrix:
     """Return the substitution scores of IUPAC nucleotide symbols.
 
     The score of an ambiguous symbol is the average over its bases, rounded down, so that N scores almost as a mismatch. With the maximum
-        instead, a segment of N would match every read.
+    instead, a segment of N would match every read.
     """
     scores = np.full((len(SYMBOLS), len(SYMBOLS)), mismatch, np.int64)
     for symbol, bases in _BASES.items():

@@ -386,8 +386,8 @@ class _Sample:
     def _likelihood(self, lambda_: float) -> tuple[float, float]:
         """Return the log-likelihood of `lambda_` with the best K, and this K.
 
-        With ``g = A(x) exp(-lambda x)``, the likelihood of a score x below the limit is
-        ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) - g(bound)))``; at the best K, its derivative with respect to K is zero.
+        With ``g = A(x) exp(-lambda x)``, the likelihood of a score x below the limit is ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) -
+        g(bound)))``; at the best K, its derivative with respect to K is zero.
         """
         below = self._x < self._bound
         x, m, n, bound = self._x[below], self._m[below], self._n[below], self._bound[below]

@@ -171,8 +171,7 @@ def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]
     """Return, for each sorted spectrum, the end of the range of positions with which it is compared; the range starts after the spectrum.
 
     The range contains the spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An
-    empty
-    vector is not compared, but retains its position.
+    empty vector is not compared, but retains its position.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Chains of protein structures as concatenated columns, with one row per residue.
 
-names      1a8o          1lcd:A        1lcd:B
-offsets    0        70             141          212
-position   x y z of Cα, one row for each residue ...
+names      1a8o          1lcd:A        1lcd:B offsets    0        70             141          212 position   x y z of Cα, one row for each
+residue ...
 """
 
 from __future__ import annotations

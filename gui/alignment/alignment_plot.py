@@ -22,7 +22,7 @@ _SMALLEST, _LARGEST, _ZOOM_STEP = 0.5, 3.0, 1.15
 
 
 class AlignmentPlot(ScrolledDrawing):
-    """Shows an alignment or a text. Ctrl with the wheel, + or - zooms.
+    """Widget that shows an alignment or a text. Ctrl with the mouse wheel, + or - zooms.
 
     A click picks a column; if a column is marked, the left and right arrows pick its neighbours.
     """

@@ -22,7 +22,7 @@ __all__ = ["AlignmentView"]
 
 
 class AlignmentView(QWidget):
-    """Shows an alignment, with buttons for zooming, copying and exporting.
+    """Widget that shows an alignment, with buttons for zooming, copying and exporting.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class AlignmentView(QWidget):
         self.show_pair(None)
 
     def add_action(self, action: QAction) -> None:
-        """Add an action on the alignment as a button and to the context menu."""
+        """Add an action to the alignment as a button and to the context menu."""
         self.bar.second.addWidget(action_button(action, Qt.ToolButtonStyle.ToolButtonTextOnly))
         self.plot.insertAction(self.plot.export_action, action)
 

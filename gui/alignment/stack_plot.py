@@ -18,7 +18,7 @@ __all__ = ["StackPlot"]
 
 
 class StackPlot(ScrolledDrawing):
-    """Shows a stack or a text. Names, logo, query and conservation stay visible while scrolling.
+    """Widget that shows stacked hits or a text. Names, logo, query and conservation remain visible while scrolling.
 
     Signals
     -------
@@ -37,7 +37,7 @@ class StackPlot(ScrolledDrawing):
         self.export_action.setEnabled(False)
 
     def show_stack(self, painted: ColouredStack | None, text: str = "") -> None:
-        """Show a coloured stack or a text; the scroll position is retained if only the colours have changed."""
+        """Show coloured stacked hits or a text; the scroll position is retained if only the colours have changed."""
         is_same = painted is not None and self.painted is not None and painted.stack is self.painted.stack
         self.painted = painted
         self.export_action.setEnabled(painted is not None)
@@ -46,13 +46,13 @@ class StackPlot(ScrolledDrawing):
             self._show_marked()
 
     def mark(self, place: int) -> None:
-        """Mark the hit with this index in the stack (-1: none), and scroll to it."""
+        """Mark the hit with index `place` in the stack (-1: none), and scroll to it."""
         self.marked = place
         self._show_marked()
         self.viewport().update()
 
     def place_at(self, at: QPointF) -> tuple[int, int] | None:
-        """Return the row (0: query) and the column of the stack at a position of the viewport, or None."""
+        """Return the row (0: query) and the column of the stack at a position of the viewport, or None if there is none."""
         region = self.in_sight
         return None if self._sheet is None else self._sheet.place_at(at.x() + region.left, at.y() + region.top, region)
 

@@ -1,4 +1,4 @@
-"""View of hits stacked below their query, with a choice of colours, and saving."""
+"""View of hits stacked below their query, with a choice of colours, and a button that saves them."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILES = {
 
 
 class StackView(QWidget):
-    """Shows hits stacked below their query, or a text.
+    """Widget that shows hits stacked below their query, or a text.
 
     Signals
     -------
@@ -99,7 +99,7 @@ class StackView(QWidget):
             self._paint()
 
     def mark(self, row: int | None) -> None:
-        """Mark the hit of a row of the table of hits, or none."""
+        """Mark the hit of a row of the table of hits; None removes the mark."""
         rows = [] if self.found is None or row is None else self.found.rows.tolist()
         self.plot.mark(rows.index(row) if row in rows else -1)
 

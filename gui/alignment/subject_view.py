@@ -21,7 +21,7 @@ _ALPHA = 80
 
 
 class SubjectView(QWidget):
-    """Shows the sequence of a subject, or a text.
+    """Widget that shows the sequence of a subject, or a text.
 
     Signals
     -------
@@ -103,5 +103,8 @@ class SubjectView(QWidget):
 
 
 def _with_blanks(place: int) -> int:
-    """Return the character offset in a line of its residue `place` (from 0), including the spaces between groups of ten."""
+    """Return the position in a line of text of its residue with index `place`, from 0.
+
+    The line has a space between groups of ten residues.
+    """
     return place + place // _GROUP

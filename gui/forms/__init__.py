@@ -1,4 +1,4 @@
-"""The forms of the searches, generated from the declared inputs, options and parameters."""
+"""Forms of the searches, generated from the declared inputs, options and parameters."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A line next to the Run button with a warning about settings that do not suit the files, and a button for a suitable preset."""
+"""Line next to the Run button with a warning about settings that do not suit the files, and a button for a suitable preset."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AdviceLine(QWidget):
     Signals
     -------
     taken
-        Name of the preset. The user has clicked the button that applies it.
+        Name of the preset that the user applies with the button.
     """
 
     taken = Signal(str)
@@ -37,7 +37,7 @@ class AdviceLine(QWidget):
         self.hide()
 
     def show_advice(self, advice: PresetAdvice | None) -> None:
-        """Show advice, or hide the line."""
+        """Show advice; None hides the line."""
         self.advice = advice
         if advice is not None:
             self.label.setText(f"{advice.text}.")

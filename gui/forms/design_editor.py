@@ -1,4 +1,4 @@
-"""The design table of a form, which assigns files to samples, conditions and replicates."""
+"""Design table of a form, which assigns files to samples, conditions and replicates."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class DesignEditor(QWidget):
     Signals
     -------
     changed
-        The design has changed, or it was switched on or off.
+        The design was changed, switched on or switched off.
     """
 
     changed = Signal()
@@ -216,9 +216,9 @@ class DesignEditor(QWidget):
         return self._worker.is_busy
 
     def show_files(self, folder: Path | None, parameters: Mapping[str, Any]) -> None:
-        """Show the files of the identifications that the parameters of a quantification refer to, with their label channels.
+        """Show the files of the identifications that the parameters of a quantification name, with their label channels.
 
-        If the files are the same as before, their design is retained.
+        If the files are the same as before, the assigned samples and conditions are retained.
         """
         kit = parameters["label"] if parameters["method"] == "tmt" else None
         if kit != self._label:
@@ -248,7 +248,7 @@ class DesignEditor(QWidget):
         return design_text(DesignTable(self.model.table.columns, tuple(rows))) if self.is_used.isChecked() else ""
 
     def problem(self) -> str:
-        """Return why the design cannot be used, or ''."""
+        """Return the reason why the design cannot be used, or ''."""
         return self._validated.text if self.is_used.isChecked() and isinstance(self._validated, DesignIssue) else ""
 
     def guess(self) -> None:
@@ -266,11 +266,11 @@ class DesignEditor(QWidget):
         self.model.replace_table(table)
 
     def table(self) -> DesignTable | None:
-        """Return the table, or None if it is not used."""
+        """Return the design table, or None if it is not used."""
         return self.model.table if self.is_used.isChecked() else None
 
     def restore(self, design: Path | DesignTable | None) -> None:
-        """Restore a design from a file or a table as soon as the files are known. None restores the state without a design."""
+        """Restore a design from a file or a table as soon as the files are known; None restores the state without a design."""
         self._wanted = (design,)
         if not self.is_busy:
             self._take_wanted()
@@ -313,7 +313,7 @@ class DesignEditor(QWidget):
         self._show_state()
 
     def _take_none(self, error: Exception) -> None:
-        """Show an empty table. The project field shows the error."""
+        """Show an empty table; the project field shows the error."""
         self._take([])
 
     def _begin_anew(self) -> None:
@@ -362,7 +362,7 @@ class DesignEditor(QWidget):
 
 
 def _summary(design: Design, compared: ComparedConditions) -> str:
-    """Return a text that summarises a design and the conditions that are compared."""
+    """Return a text with the numbers of samples and conditions in a design, and the conditions that are compared."""
     count = {name: sum(sample.condition == name for sample in design.samples) for name in design.conditions}
     names = ", ".join(f"{name} ({number})" for name, number in list(count.items())[:8]) + (" …" if len(count) > 8 else "")
     if compared.groups:

@@ -26,7 +26,7 @@ BLOCK_MEANING = {
     "batch": "Samples prepared or measured together; differences between batches do not count as changes",
     "subject": "Individual from which a sample was taken, for paired designs; differences between subjects do not count as changes",
 }
-"""Meaning of each block column (groups of samples whose differences are removed from the comparison), by column name."""
+"""Meaning of each block column by name; blocks are groups of samples whose differences are removed from the comparison."""
 _MEANING = {
     **BLOCK_MEANING,
     "file": "Spectrum file of the identification",
@@ -42,7 +42,7 @@ class DesignModel(QAbstractTableModel):
     Signals
     -------
     changed
-        A cell or the whole table has changed.
+        The text of a cell or the whole table has changed.
     history_changed
         `can_undo` may have changed.
     """
@@ -66,7 +66,7 @@ class DesignModel(QAbstractTableModel):
         self._take(table)
 
     def replace_table(self, table: DesignTable) -> None:
-        """Replace the table. This can be undone."""
+        """Replace the table, as one step of the undo history."""
         if table == self.table:
             return
         before = self.table
@@ -86,11 +86,11 @@ class DesignModel(QAbstractTableModel):
         self.replace_table(DesignTable(self.table.columns, tuple(map(tuple, rows))))
 
     def set_block(self, name: str, is_there: bool) -> None:
-        """Add the empty block column `name` if `is_there`, otherwise remove it. This can be undone."""
+        """Add the empty block column `name` if `is_there`, otherwise remove it, as one step of the undo history."""
         self.replace_table(with_block(self.table, name, is_there))
 
     def fill_down(self, cells: Sequence[Cell]) -> None:
-        """Copy the topmost of the given cells in each column to the cells below it. A single cell is copied to the end of its column."""
+        """Copy the topmost of the given cells in each column to the cells below it; a single cell is copied to the end of its column."""
         filled: list[tuple[Cell, str]] = []
         for column in sorted({column for _, column in cells}):
             rows = sorted(row for row, cell_column in cells if cell_column == column)
@@ -116,7 +116,7 @@ class DesignModel(QAbstractTableModel):
             self.set_cells(((at[0] + down, at[1] + across), text) for down, row in enumerate(block) for across, text in enumerate(row))
 
     def show_issue(self, issue: DesignIssue | None) -> None:
-        """Mark the invalid row of an issue, or no row if None."""
+        """Mark the row to which an issue refers; None removes the mark."""
         self._invalid_row = None if issue is None else issue.row
         if self.table.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.table.rows) - 1, len(self.table.columns) - 1))

@@ -1,4 +1,4 @@
-"""The choice of the computing device. It is updated when the devices of the machine have been detected."""
+"""Field for the computing device, which is updated when the devices of the machine have been detected."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _USUAL = "auto"
 
 
 class DeviceChoice(QWidget):
-    """Box with the choices automatic, all devices, each GPU and CPU only, with a note on the devices of this machine.
+    """Field with the choices automatic, all devices, each GPU and CPU only, with a note on the devices of this machine.
 
     Parameters
     ----------
     detector : DeviceDetector
-        Detects the devices.
+        Detector of the devices.
     takes_workers : bool
         True if remote workers can be chosen too.
 
@@ -52,16 +52,16 @@ class DeviceChoice(QWidget):
         self._fill()
 
     def value(self) -> str:
-        """Return the choice as the value of ``--device``."""
+        """Return the selected device as a value of ``--device``."""
         return self._choice
 
     def choose(self, choice: str) -> None:
-        """Choose a device by its ``--device`` value."""
+        """Select a device by its value of ``--device``."""
         self._choice = choice or _USUAL
         self._fill()
 
     def problem(self) -> str:
-        """Return why the chosen device cannot be used, or ''."""
+        """Return the reason why the selected device cannot be used, or ''."""
         return self.workers.problem() or (self._problem_of_device() if self.workers.are_here else "")
 
     def _problem_of_device(self) -> str:
@@ -101,7 +101,7 @@ class DeviceChoice(QWidget):
         self.changed.emit()
 
     def _meaning(self) -> str:
-        """Return a text with the devices that the current choice would use."""
+        """Return a text with the devices that the current selection would use."""
         detector = self._detector
         processor = device_title(detector.devices[0])
         names = [device_title(gpu) for gpu in detector.usable_gpus]

@@ -1,4 +1,4 @@
-"""Editors of single parameter values. A parameter declares its editor, or gets the editor of its type."""
+"""Editors of parameter values. A parameter declares its editor, or gets the editor of its type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Editor", "RunEditor", "editor_for"]
 
 
 class Editor(QWidget):
-    """Base class of editors of a single value.
+    """Base class of editors of one value.
 
     Signals
     -------
@@ -52,7 +52,7 @@ class Editor(QWidget):
     """True if the editor should be as wide as possible."""
 
     def value(self) -> Any:
-        """Return the value in the form that the parameter model accepts."""
+        """Return the value in a form that the class of parameters accepts."""
         raise NotImplementedError
 
     def set_value(self, value: Any) -> None:
@@ -60,7 +60,7 @@ class Editor(QWidget):
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Return why the typed text is not a valid value, or ''."""
+        """Return the reason why the typed text is not a valid value, or ''."""
         return ""
 
     def _hold(self, *widgets: QWidget, stretch: int = -1) -> None:
@@ -92,7 +92,7 @@ class BoolEditor(Editor):
 
 
 class ChoiceEditor(Editor):
-    """Editor of a parameter with a few allowed words: `words`, or the choices of the parameter."""
+    """Editor of a parameter with few possible words: `words`, or the choices of the parameter."""
 
     def __init__(self, description: ParameterDescription, words: Iterable[str] = ()) -> None:
         super().__init__()
@@ -101,16 +101,16 @@ class ChoiceEditor(Editor):
         self._hold(self._combo)
 
     def value(self) -> str:
-        """Return the chosen word."""
+        """Return the selected word."""
         return self._combo.currentText()
 
     def set_value(self, value: Any) -> None:
-        """Choose a word."""
+        """Select a word."""
         self._combo.setCurrentText(str(value))
 
 
 class EnzymeEditor(ChoiceEditor):
-    """Editor of an enzyme or other cleavage agent of the PSI-MS vocabulary. It shows the cleavage rule."""
+    """Editor of an enzyme or other cleavage agent of the PSI-MS vocabulary, which also shows the cleavage rule."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__(description, [enzyme.name for enzyme in ENZYMES.values()])
@@ -120,7 +120,7 @@ class EnzymeEditor(ChoiceEditor):
 
 
 class MatrixEditor(ChoiceEditor):
-    """Editor of a shipped substitution matrix or a matrix file."""
+    """Editor of a substitution matrix, delivered with the program or in a file."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__(description, matrix_names())
@@ -130,13 +130,13 @@ class MatrixEditor(ChoiceEditor):
         self._row.addWidget(tool_button("open", "Choose a matrix file in NCBI's format", self.prompt_for_file))
 
     def set_value(self, value: Any) -> None:
-        """Choose a matrix by name or path. A path is added to the choices."""
+        """Select a matrix by name or path; a path is added to the choices."""
         if self._combo.findText(str(value)) < 0:
             self._combo.addItem(str(value))
         self._combo.setCurrentText(str(value))
 
     def problem(self) -> str:
-        """Return why the chosen file is not a valid matrix, or ''. The file is only read again after it has changed."""
+        """Return the reason why the selected file is not a valid matrix, or ''. The file is read again only after it has changed."""
         name = self.value()
         if name in matrix_names():
             return ""
@@ -172,7 +172,7 @@ def _matrix_problem(path: str) -> str:
 
 
 class RunEditor(Editor):
-    """Editor that chooses a finished run of the project, or always the newest run. The form provides the runs with `offer`."""
+    """Editor that selects a finished run of the project, or always the newest run; the form provides the runs with `offer`."""
 
     tables = frozenset(("psms", "spectra"))
     """Names of the result tables that a run must have to be offered."""
@@ -189,13 +189,13 @@ class RunEditor(Editor):
         return str(self._combo.currentData() or "")
 
     def set_value(self, value: Any) -> None:
-        """Choose a run by its id. If the id is unknown, it is added to the choices."""
+        """Select a run by its id; an unknown id is added to the choices."""
         if self._combo.findData(str(value)) < 0:
             self._combo.addItem(str(value), str(value))
         self._combo.setCurrentIndex(self._combo.findData(str(value)))
 
     def offer(self, runs: Sequence[SearchedRun] | None) -> None:
-        """Replace the offered runs and retain the choice. None means that no project is open."""
+        """Replace the runs from which the user selects, and retain the selection; None means that no project is open."""
         offered = None if runs is None else {run.id: _run_text(run) for run in runs}
         if offered == self._offered:
             return
@@ -210,7 +210,7 @@ class RunEditor(Editor):
         self.changed.emit()
 
     def problem(self) -> str:
-        """Return an error if the project does not contain the chosen run, or contains no suitable run, otherwise ''."""
+        """Return an error if the project does not contain the selected run, or contains no suitable run, otherwise ''."""
         if self._offered is None:
             return ""
         if not self._offered:
@@ -487,7 +487,7 @@ class _LinesEditor(Editor):
 
 
 class ModificationsEditor(_LinesEditor):
-    """Editor of modifications, chosen from Unimod or typed."""
+    """Editor of modifications, selected from Unimod or typed."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__("Choose from Unimod")
@@ -541,6 +541,6 @@ _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
 
 
 def editor_for(description: ParameterDescription) -> Editor:
-    """Create the editor of a parameter: the declared editor, otherwise the editor for its type."""
+    """Return a new editor for a parameter: the declared editor, otherwise that for its type."""
     make = _DECLARED[description.editor] if description.editor else _BY_KIND[description.kind]
     return make(description)

@@ -1,4 +1,4 @@
-"""A line next to the Run button with the estimated run time and memory of the search, computed in the background after each change."""
+"""Line next to the Run button with the estimated run time and memory of the search, computed in the background after each change."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EstimateLine(QWidget):
     Parameters
     ----------
     current_task : callable
-        Returns the current task of the form, or None if the form is incomplete; the estimate is then hidden.
+        Function that returns the current task of the form, or None if the form is incomplete; the estimate is then hidden.
     """
 
     def __init__(self, current_task: Callable[[], SearchTask | None]) -> None:
@@ -72,7 +72,7 @@ class EstimateLine(QWidget):
         return self._waiting.isActive() or self._worker.is_busy
 
     def begin_soon(self) -> None:
-        """Request a new estimate shortly, discarding a pending one."""
+        """Request a new estimate after a short delay, and discard a pending one."""
         self._worker.cancel()
         self._waiting.start()
 
@@ -136,9 +136,9 @@ def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str])
 
 
 def _words(error: Exception) -> str:
-    """Return a text that explains why there is no estimate.
+    """Return a text with the reason why there is no estimate.
 
-    For an input error, this is its message. For another exception, it is only the type, since the search itself may still work.
+    For an input error, this is its message; for any other exception, it is only the type of the exception, since the search may still work.
     """
     text = str(error) if isinstance(error, ProteoscopeError | OSError) else f"the computation failed ({type(error).__name__})"
     return " ".join(text.split())[:300]

@@ -1,4 +1,4 @@
-"""A row of a form with title, editor and reset button, and an error message below."""
+"""Row of a form with title, editor and reset button, and an error message below."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outlined(QWidget):
     Attributes
     ----------
     description : ParameterDescription or None
-        Description of the edited parameter, with which the help is opened.
+        Description of the edited parameter, whose help can be opened.
     """
 
     def __init__(self, editor: QWidget, margin: int = 3) -> None:
@@ -63,7 +63,7 @@ class Outlined(QWidget):
 
 
 class Field(QObject):
-    """The widgets of one parameter in a form.
+    """Widgets of one parameter in a form.
 
     Signals
     -------
@@ -100,7 +100,7 @@ class Field(QObject):
         return bool(self.editor.problem()) or _plain(self.editor.value()) != _plain(self._baseline)
 
     def set_baseline(self, value: Any) -> None:
-        """Show the value of a preset, to which the field can then be reset."""
+        """Show the value of a preset, to which the reset button returns."""
         self._baseline = value
         self.editor.set_value(value)
 
@@ -110,7 +110,7 @@ class Field(QObject):
         self.changed.emit()
 
     def show_state(self, problem: str, is_changed: bool) -> None:
-        """Show the error and whether the value differs from the preset.
+        """Show the error, and whether the value differs from the preset.
 
         Widgets are only updated if their state differs, since this is called for all fields whenever one changes.
         """
@@ -163,7 +163,7 @@ def _range(description: ParameterDescription) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in a form that can be compared: text editors return the items of a list as strings."""
+    """Return a value in a form that can be compared; lists become lists of strings, as text editors return them."""
     if isinstance(value, tuple | list):
         return [str(part) for part in value]
     return value

@@ -38,14 +38,14 @@ __all__ = ["SORTS", "FileCategory", "FileInspection", "FileInspector", "FileKind
 
 _MAXIMUM_FILES = 3000
 _MAXIMUM_INSPECTED = 200
-"""Maximum number of structure files in a folder or list that the form inspects. The search itself reads all files."""
+"""Maximum number of structure files in a folder or list that the form inspects; the search reads all files."""
 
 
 class FileCategory(NamedTuple):
     """Texts for one or several file types in dialogs.
 
-    `title` is the name of the file filter, `held` names the content, `hint` describes which files can be dropped, and `icon` is an icon
-    name.
+    `title` is the name of the file filter, `held` is a noun for the content, `hint` describes which files can be dropped, and `icon` is the
+    name of an icon.
     """
 
     title: str
@@ -83,12 +83,12 @@ SORTS: dict[FileContent, FileCategory] = {
     "structure database": _category("structure database", "Structure databases", "structures", "a structure database", "database"),
     "project": _category("project", "Projects", "a project", "a project folder", "folder"),
 }
-"""Texts by file type that a search can read."""
+"""Texts for each file type that a search can read."""
 
 
 @dataclass(frozen=True)
 class FileKind:
-    """A file and its type.
+    """File and its type.
 
     Attributes
     ----------
@@ -101,9 +101,9 @@ class FileKind:
     size : int
         Size in bytes.
     is_annotated : bool
-        True if its spectra have identities, so that it can also be used as a spectral library.
+        True if its spectra have identifications, so that it can also be used as a spectral library.
     unknown : str
-        Apparent content of a file in an unknown format.
+        Probable content of a file in an unknown format.
     """
 
     path: Path
@@ -122,7 +122,7 @@ class FileKind:
 
 @dataclass
 class FileInspection:
-    """Items found among files and folders, by their use."""
+    """Items found among files and folders: projects, presets and input files."""
 
     files: list[FileKind] = field(default_factory=list)
     projects: list[Path] = field(default_factory=list)
@@ -141,7 +141,7 @@ class FileInspection:
 
 
 class SearchedRun(NamedTuple):
-    """A finished run whose results another search can use: run id, start time, and names of the input files."""
+    """Finished run whose results another search can use: run id, start time, and names of the input files."""
 
     id: str
     started: datetime
@@ -213,10 +213,10 @@ def _list_kind(path: Path, size: int) -> FileKind | None:
 
 
 class FileInspector(QObject):
-    """Inspects files in a background thread.
+    """Inspector of files in a background thread.
 
-    Each method passes its result to `deliver`, which is called in the window's thread, in the order of the requests. A second background
-    thread counts sequences and reads spectra and structures.
+    Each method passes its result to the function `deliver`, which is called in the window's thread, in the order of the requests. A second
+    background thread counts sequences and reads spectra and structures.
     """
 
     _found = Signal(object, object)
@@ -249,12 +249,12 @@ class FileInspector(QObject):
         self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), deliver)
 
     def count(self, path: Path, deliver: Callable[[SequenceCount | None], None]) -> None:
-        """Count the sequences in a FASTA or FASTQ file."""
+        """Count the sequences in a FASTA or FASTQ file, and deliver their number."""
         if self._is_open:
             self._counter.submit(lambda: self._emit(deliver, count_sequences(path, is_wanted=lambda: self._is_open)))
 
     def count_structures(self, file: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
-        """Count chains and residues of structures, up to a maximum number of files.
+        """Count chains and residues of structures, up to a maximum number of files, and deliver their numbers.
 
         Delivers None if no search has compiled the reader yet, since compiling takes long.
         """
@@ -347,7 +347,7 @@ def _inspect(paths: Sequence[Path]) -> FileInspection:
 
 
 def _left_over(path: Path, what: str) -> FileKind:
-    """Return an item with the error that too many files were dropped. `path` is the first file beyond the maximum number."""
+    """Return an item with the error that too many files were dropped; `path` is the first file beyond the maximum number."""
     return FileKind(path, None, problem=f"{what}; only the first {_MAXIMUM_FILES:,} files were added. Drop the others separately.")
 
 
@@ -381,7 +381,7 @@ def _add(inspection: FileInspection, path: Path) -> None:
 def _files_below(folder: Path) -> list[Path]:
     """Return the visible files below a folder.
 
-    A folder that is an instrument run, or that contains structures, is returned instead of its files: there may be a hundred thousand.
+    For a folder that is an instrument run or contains structures, the folder is returned instead of its files, which may be numerous.
     """
     result: list[Path] = []
     structures = list_suffixes("structures")

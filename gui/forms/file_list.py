@@ -1,4 +1,4 @@
-"""A list of input files, added with a dialog or by drag and drop. Each file is inspected and shown with its type."""
+"""List of input files, which are added with a dialog or by drag and drop, inspected, and shown with their types."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MAXIMUM_NAMED = 3
 _MAXIMUM_NAME = 26
 """Maximum number of characters of a file name on a button."""
 _COUNTING_MS = 50
-"""Milliseconds for which facts about files are collected before the list is updated: with thousands of files, an update is slow."""
+"""Milliseconds for which facts about files are collected before the list is updated, since an update with thousands of files is slow."""
 _SHOWN = Qt.ItemDataRole.UserRole + 1
 """Qt item role of the text with facts about a file."""
 _COUNTED = ("proteins", "reads")
@@ -61,7 +61,7 @@ class FileList(QWidget):
     spec : Input
         Description of the input.
     inspector : FileInspector
-        Inspects the files.
+        Inspector that determines the types of the files.
     takes_broken : bool
         True if the search skips unreadable structures, so that they are not an error.
     elsewhere : mapping of str to collection of FileContent, optional
@@ -169,7 +169,7 @@ class FileList(QWidget):
         return not self.lines.count()
 
     def problem(self) -> str:
-        """Return why a search cannot use these files, or ''. Also '' while the files are being inspected."""
+        """Return the reason why a search cannot use these files, or ''; also '' while the files are being inspected."""
         for path in self.paths:
             file = self._known.get(path)
             if file is not None and self._problem_of(file):
@@ -207,11 +207,11 @@ class FileList(QWidget):
         return all(path in self._known for path in self.paths)
 
     def take(self, files: Iterable[FileKind]) -> None:
-        """Add the inspected files that fit this input."""
+        """Add those of the inspected files that this input accepts."""
         self.add(file.path for file in files if file.sorts & self._sorts)
 
     def add(self, paths: Iterable[Path]) -> None:
-        """Add files that are not present yet."""
+        """Add files that are not in the list yet."""
         present = set(self.paths)
         whole = (path if path.is_absolute() else path.absolute() for path in map(Path, paths))
         new = [path for path in dict.fromkeys(whole) if path not in present]
@@ -230,14 +230,14 @@ class FileList(QWidget):
             self.add([folder])
 
     def offer_project(self, folder: Path) -> None:
-        """Offer the open project, and use it if no project is chosen."""
+        """Suggest the open project, and use it if no project is selected."""
         self._open_project = folder
         if self.is_empty:
             self.give_project(folder)
         self._enable()
 
     def offer_last(self, paths: Iterable[Path]) -> None:
-        """Offer the files of the previous search, shown as a button while the list is empty."""
+        """Suggest the files of the previous search with a button, which is shown while the list is empty."""
         self._last_files = tuple(paths)
         names = ", ".join(path.name for path in self._last_files)
         names = names if len(names) <= _MAXIMUM_NAME else f"{names[: _MAXIMUM_NAME - 1]}…"
@@ -246,7 +246,7 @@ class FileList(QWidget):
         self._enable()
 
     def begin_anew(self) -> None:
-        """Remove all files. If the input is a project, use the open project."""
+        """Remove all files; if the input is a project, use the open project."""
         self.clear()
         if self._open_project is not None:
             self.give_project(self._open_project)
@@ -317,7 +317,7 @@ class FileList(QWidget):
             self._inspector.all_within([folder], partial(self._take_found, folder))
 
     def _take_found(self, folder: Path, inspection: FileInspection) -> None:
-        """Add the files of a folder that fit this input, and report the others."""
+        """Add the files of a folder that this input accepts, and report the others."""
         self.take(inspection.files)
         others = [file for file in (*inspection.files, *inspection.left_out) if not file.sorts & self._sorts]
         taken = len(inspection.files) + len(inspection.left_out) - len(others)
@@ -368,7 +368,7 @@ class FileList(QWidget):
                 self._counting.start()
 
     def _show_learned(self) -> None:
-        """Show new facts about the files. Does not emit `changed`, because the search request of the form stays the same."""
+        """Show new facts about the files, without emitting `changed`, since the search request of the form is unchanged."""
         self._show_counts()
         for i in range(self.lines.count()):
             self._show_item(self.lines.item(i))
@@ -451,7 +451,7 @@ class FileList(QWidget):
 
 
 class _Lines(QListWidget):
-    """List whose height follows its content up to a maximum, with a hint while it is empty."""
+    """List whose height follows its content up to a maximum, with a hint while the list is empty."""
 
     def __init__(self, empty_text: str, remove: Callable[[], None]) -> None:
         super().__init__()
@@ -492,7 +492,7 @@ def _counted(number: int, name: str) -> str:
 
 
 def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
-    """Return a text with the numbers of sequences and residues and, if the input takes both types, whether these are nucleotides."""
+    """Return a text with the numbers of sequences and residues and, if the input accepts both, whether these are nucleotides."""
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
     parts = [_counted(n_sequences, "sequence"), _counted(n_residues, "symbol" if spec.takes_nucleotides else "residue")]
     if spec.takes_nucleotides and (kind := classify_sequences(counts)):

@@ -1,4 +1,4 @@
-"""The files of one input of a search, with an optional box for pasted sequences."""
+"""Files of one input of a search, with an optional box for pasted sequences."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class InputFiles(QWidget):
         return "" if self.box is None else self.box.pasted.fasta
 
     def paste(self, text: str) -> None:
-        """Replace the text of the box."""
+        """Replace the text of the box for pasted sequences."""
         if self.box is not None:
             self.box.text.setPlainText(text)
 
@@ -92,21 +92,21 @@ class InputFiles(QWidget):
         return (paths[0].name + (f" and {n_more} more" if n_more else "")) if paths else _PASTED
 
     def missing(self) -> str:
-        """Return the message shown next to the Run button if the input is empty."""
+        """Return the message for an empty input, which is shown next to the Run button."""
         pasting = ", or paste a sequence" if self.spec.can_be_pasted else ""
         return f"Add {self.spec.wanted or self.spec.title.lower()}{pasting}"
 
     def unusable(self) -> str:
-        """Return the message shown next to the Run button if the input has a `problem`."""
+        """Return the message for an input with a `problem`, which is shown next to the Run button."""
         noun = with_article(self.spec.singular)
         return f"{noun[:1].upper()}{noun[1:]} cannot be used"
 
     def problem(self) -> str:
-        """Return why the search cannot use the input, or ''."""
+        """Return the reason why the search cannot use the input, or ''."""
         return self.files.problem() or ("" if self.box is None else self.box.pasted.problem)
 
     def redraw(self) -> None:
-        """Redraw the elements that depend on the theme."""
+        """Draw the elements again that depend on the theme."""
         self.files.redraw()
 
     def _show_pasted(self) -> None:

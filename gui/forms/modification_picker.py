@@ -1,4 +1,4 @@
-"""Dialog for choosing modifications from Unimod by name, site and mass."""
+"""Dialog for the selection of modifications from Unimod by name, site and mass."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Row(NamedTuple):
 
 
 class _Found(QAbstractTableModel):
-    """Table model of the found modifications, with a row for each site of each Unimod entry."""
+    """Table model of the modifications that match the search fields, one row for each site of each Unimod entry."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -47,7 +47,7 @@ class _Found(QAbstractTableModel):
         self._locale = form_locale()
 
     def show(self, rows: list[_Row]) -> None:
-        """Replace the rows."""
+        """Replace the rows of the table."""
         self.beginResetModel()
         self.rows = rows
         self.endResetModel()
@@ -84,12 +84,12 @@ class _Found(QAbstractTableModel):
 class ModificationPicker(QDialog):
     """Dialog that searches Unimod while the user types.
 
-    A double-click or the Add button chooses the selected entries or a custom modification.
+    A double-click or the Add button selects the marked entries or a custom modification.
 
     Signals
     -------
     chosen
-        List of texts such as ``Oxidation (M)``, as read by `parse_modification`.
+        List of the selected modifications as texts such as ``Oxidation (M)``, as `parse_modification` reads them.
     """
 
     chosen = Signal(list)

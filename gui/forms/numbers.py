@@ -1,4 +1,4 @@
-"""Number boxes that use the user's locale and leave an invalid number in place, so that the form can mark it."""
+"""Number boxes that use the user's locale and do not correct an invalid number, so that the form can mark it."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def number_text(value: float) -> str:
 
 
 def shortest(value: float) -> float:
-    """Return a number rounded to 12 significant digits. This removes rounding errors of earlier arithmetic."""
+    """Return a number rounded to 12 significant digits, which removes rounding errors of earlier arithmetic."""
     return float(f"{value:.12g}")
 
 
 class _InvalidTextBox(WheelAfterFocus, _Box):
-    """Base class of the boxes, in which an invalid text stays until the user corrects it.
+    """Base class of the boxes, in which an invalid text remains until the user corrects it.
 
     Qt's boxes would remove thousands separators, so that ``1,5`` becomes 15, or would restore the previous number.
     """
@@ -69,7 +69,7 @@ class _InvalidTextBox(WheelAfterFocus, _Box):
         self._put_back(invalid_text)
 
     def problem(self) -> str:
-        """Return why the text is not a valid number for this box, or ''."""
+        """Return the reason why the text is not a valid number for this box, or ''."""
         return "" if self.hasAcceptableInput() else self._expected()
 
     def _expected(self) -> str:

@@ -1,4 +1,4 @@
-"""The part of a search form that shows the parameters, generated from their pydantic model."""
+"""Part of a search form with the parameters, generated from their class."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["ParameterForm"]
 
 
 class ParameterForm(QWidget):
-    """Widget with a card for each group of parameters. Advanced parameters are below and initially hidden.
+    """Widget with a card for each group of parameters; advanced parameters are below and initially hidden.
 
-    The model validates values while the user types, and each field shows its error. A field whose value differs from the preset has a bold
-    title and a reset button.
+    Values are validated while the user types, and each field shows its error. A field whose value differs from the preset has a bold title
+    and a reset button.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class ParameterForm(QWidget):
         self._check()
 
     def set_values(self, values: Mapping[str, Any]) -> None:
-        """Set the values of the given fields. The values to which they can be reset stay the same."""
+        """Set the values of the given fields; the values of the preset, to which the fields can be reset, are unchanged."""
         self._is_loading = True
         for name, value in values.items():
             self.fields[name].editor.set_value(value)
@@ -122,7 +122,7 @@ class ParameterForm(QWidget):
         set_icon(self.fold_button, "unfolded" if is_unfolded else "folded")
 
     def show_first_problem(self) -> QWidget | None:
-        """Focus the first invalid field (showing the advanced parameters if necessary), and return its frame for scrolling."""
+        """Focus the first invalid field, showing the advanced parameters if necessary, and return its frame for scrolling."""
         for name, field in self.fields.items():
             if name in self.problems:
                 if field.description.advanced:

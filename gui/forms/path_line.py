@@ -29,7 +29,7 @@ class PathLine(QWidget):
     help : str
         Tooltip, written without initial capital and full stop.
     hint : str
-        Placeholder text while the line is empty; '' for the usual one.
+        Placeholder text while the line is empty; '' for the default text.
 
     Signals
     -------
@@ -78,7 +78,7 @@ class PathLine(QWidget):
             return Path(text).absolute()
 
     def problem(self) -> str:
-        """Return why the path cannot be used, or ''."""
+        """Return the reason why the path cannot be used, or ''."""
         path = self.path
         try:
             return "" if path is None else self._problem_of(path)

@@ -14,12 +14,12 @@ __all__ = ["NOTHING", "FormPrefill"]
 
 @dataclass(frozen=True)
 class FormPrefill:
-    """Content to fill into a form. Fields for which nothing is given keep their content.
+    """Content to fill into a form; fields for which no content is given are unchanged.
 
     Attributes
     ----------
     inputs : mapping of str to tuple of Path
-        Files by input name; they replace the present files.
+        Files by input name; they replace the files in the form.
     parameters : mapping
         Parameter values by name.
     pasted : mapping of str to str
@@ -35,7 +35,7 @@ class FormPrefill:
     preset : str
         Name or file of the preset, or '' for the default preset of the search.
     project : Path or None
-        Project folder for the results, if the user has chosen it.
+        Project folder for the results, if the user selected one.
     """
 
     inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The choice of a preset, shipped or from a file. It fills the parameters of a form, which can be undone."""
+"""Field for a preset, delivered with the program or from a file; it fills the parameters of a form, which can be undone."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _RUN = "run"  # name of this parameter in all searches that have it
 class _Filled:
     """State of the parameter form.
 
-    `preset` is the name or file of the preset, `description` and `baseline` are its description and values, and `values` are the shown
-    values if they differ.
+    `preset` is the name or file of the preset, `description` and `baseline` are its description and values, and `values` are the values in
+    the form if they differ.
     """
 
     preset: str = ""
@@ -50,14 +50,14 @@ class _Filled:
 
 
 class PresetChoice(QWidget):
-    """Box of presets with the description of the chosen preset, and an Undo button after values were replaced.
+    """Field for a preset with its description, and an Undo button after values were replaced.
 
     Parameters
     ----------
     search : Search
         Search whose presets are offered.
     parameters : ParameterForm
-        Form that is filled.
+        Form whose parameters are set.
 
     Signals
     -------
@@ -97,17 +97,17 @@ class PresetChoice(QWidget):
 
     @property
     def name(self) -> str:
-        """The chosen preset: name of a shipped preset, path of a preset file, or ''."""
+        """Selected preset: name of a preset delivered with the program, path of a preset file, or ''."""
         return str(self.box.currentData() or "")
 
     def choose(self, name: str) -> None:
-        """Fill in the parameters from a preset in the box. Unknown names are ignored."""
+        """Set the parameters to those of a preset in the list; unknown names are ignored."""
         if self.box.findData(name) >= 0:
             self._load(name)
             self._show_name()
 
     def load_file(self, path: Path) -> None:
-        """Fill in the parameters from a preset file and add it to the box."""
+        """Set the parameters to those of a preset file, and add it to the list."""
         if self._load(str(path)):
             self.is_chosen = True
             if self.box.findData(str(path)) < 0:
@@ -131,7 +131,10 @@ class PresetChoice(QWidget):
         self.load_file(path)
 
     def suit(self, suited: str) -> None:
-        """Choose the preset that suits the input. If the user has chosen a preset or edited a value, only show its name."""
+        """Select the preset that suits the input.
+
+        If the user has selected a preset or edited a value, only show the name of the suitable preset.
+        """
         if suited != self.name and not self.is_chosen and not self._parameters.changed_names:
             self.choose(suited)
         differs = suited not in (self.name, self._search.preset)
@@ -141,7 +144,7 @@ class PresetChoice(QWidget):
         self.suited_text.setVisible(differs)
 
     def restore(self, name: str) -> None:
-        """Choose the preset of an earlier search again."""
+        """Select the preset of an earlier search again."""
         self.is_chosen = name not in ("", self._search.preset)
         if name.endswith(".toml") and Path(name).is_file():
             self.load_file(Path(name))
@@ -149,13 +152,13 @@ class PresetChoice(QWidget):
             self.choose(name)
 
     def reset(self) -> None:
-        """Choose the default preset of the search and clear the undo history."""
+        """Select the default preset of the search, and clear the undo history."""
         self.is_chosen = False
         self.choose(self._search.preset)
         self.forget_replaced()
 
     def undo(self) -> None:
-        """Restore the values before the last preset or reset. Redo also restores edits made after it."""
+        """Restore the values before the last preset or reset; Redo also restores edits made after it."""
         take_back_last(self)
 
     def forget_replaced(self) -> None:

@@ -14,7 +14,7 @@ __all__ = ["preset_text", "write_preset"]
 
 
 def write_preset(path: Path, values: Mapping[str, Any], description: str) -> None:
-    """Write parameters to a preset file atomically.
+    """Write parameters to a preset file, which appears only when complete.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The choice of the project for the results: entered by the user, suggested from the first file, or the open project."""
+"""Field for the project of the results: entered by the user, suggested from the first file, or the open project."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["ProjectChoice"]
 
 
 class ProjectChoice(QWidget):
-    """Line edit for the project folder, with a button that opens a dialog and a button that chooses the open project.
+    """Line edit for the project folder, with a button that opens a dialog and a button that selects the open project.
 
     Parameters
     ----------
     start_folder : callable
-        Returns the start folder of the dialog if no folder is entered.
+        Function that returns the start folder of the dialog if no folder is entered.
 
     Signals
     -------
@@ -83,17 +83,17 @@ class ProjectChoice(QWidget):
 
     @property
     def chosen(self) -> Path | None:
-        """The folder if the user entered it, or None."""
+        """Folder if the user entered it, or None."""
         return self.folder() if self._was_typed and not self.is_empty else None
 
     def reset(self) -> None:
-        """Clear the entered folder, and choose the open project if there is one."""
+        """Clear the entered folder, and select the open project if there is one."""
         self._was_typed = self._was_suggested = False
         self.line.setText("" if self._open_project is None else str(self._open_project))
         self.show_state()
 
     def offer(self, folder: Path, is_begun: bool) -> None:
-        """Offer the open project, and choose it if the user has entered nothing.
+        """Set the open project, and select it if the user has entered no folder.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class ProjectChoice(QWidget):
             self._was_suggested = True
 
     def problem(self) -> str:
-        """Return why results cannot be saved in the folder, or ''."""
+        """Return the reason why results cannot be stored in the folder, or ''."""
         if self.is_empty:
             return ""
         folder = self.folder()
@@ -134,7 +134,7 @@ class ProjectChoice(QWidget):
         return "" if os.access(parent, os.W_OK) else f"No permission to write in {parent}"
 
     def show_state(self) -> None:
-        """Show the error of the folder, and whether the open project is chosen."""
+        """Show the error of the folder, and whether the open project is selected."""
         self.frame.show_problem(self.problem())
         folder = self._open_project
         self.open_button.setVisible(folder is not None)

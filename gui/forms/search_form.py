@@ -1,4 +1,4 @@
-"""The page of a new search: inputs, project, preset, device, parameters and the Run button."""
+"""Page of a new search: inputs, project, preset, device, parameters and the Run button."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class _OnceButton(PrimaryButton):
 
 
 class SearchForm(QWidget):
-    """The page of a new search. While something is missing or invalid, the Run button is disabled and the reason is shown next to it.
+    """Page of a new search; while input is missing or invalid, the Run button is disabled, and the reason is shown next to it.
 
     Parameters
     ----------
     search : Search
         Description of the search, from which the page is generated.
     inspector : FileInspector
-        Inspects files.
+        Inspector that determines the types of files.
     devices : DeviceDetector
-        Detects the devices.
+        Detector of the devices.
     parameters : ParameterForm, optional
         Existing widget with the parameters; otherwise a new one is created.
 
@@ -166,7 +166,7 @@ class SearchForm(QWidget):
         return {**self.folders, **self.given_files, **self.projects}
 
     def _replacing_project(self, spec: Input) -> str:
-        """Return the name of the project whose results replace the files of an input, or '' if no such project is chosen."""
+        """Return the name of the project whose results replace the files of an input, or '' if no such project is selected."""
         line = self.projects.get(spec.instead)
         return "" if line is None or line.path is None else line.path.name
 
@@ -178,7 +178,7 @@ class SearchForm(QWidget):
         return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
     def take(self, inspection: FileInspection, target: QWidget | None) -> None:
-        """Add dropped files to the input under the pointer if they fit, otherwise to the first empty or the last input of their type.
+        """Add dropped files to the input under the pointer if it accepts them, or else to the first empty or last input of their type.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class SearchForm(QWidget):
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
     def take_sample(self, data: str = "") -> None:
-        """Fill the form with the sample files and their preset. Inputs that are projects of other searches stay empty.
+        """Fill the form with the sample files and their preset; inputs that are projects of other searches remain empty.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class SearchForm(QWidget):
 
     @property
     def is_touched(self) -> bool:
-        """True if the form has files, pasted text, a chosen preset, or edited values."""
+        """True if the form has files, pasted text, a selected preset, or edited values."""
         has_files = any(not field.is_empty for field in self.inputs.values() if field.spec.content != "project")
         has_text = any(field.box is not None and field.box.text.toPlainText() for field in self.inputs.values())
         has_options = any(box.isChecked() for box in self.options.values()) or any(line.line.text() for line in self._paths.values())
@@ -296,7 +296,7 @@ class SearchForm(QWidget):
                 field.files.offer_last(content.inputs.get(name, ()))
 
     def remember(self, values: SearchSettings) -> None:
-        """Store in `values` the choices that persist between program starts."""
+        """Store those settings in `values` that persist between program starts."""
         last = self._last if self._last is not None and not self.is_touched else self.content()
         values.preset = last.preset
         values.preset_folder = self.presets.start_folder
@@ -307,7 +307,7 @@ class SearchForm(QWidget):
         values.files = {name: tuple(map(str, last.inputs.get(name, ()))) for name in retained}
 
     def restore(self, values: SearchSettings) -> None:
-        """Restore the device and start folders that `remember` stored, and offer the stored preset and files."""
+        """Restore the device and start folders that `remember` stored, and suggest the stored preset and files."""
         for name, folder in values.folders.items():
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
@@ -327,7 +327,7 @@ class SearchForm(QWidget):
         return self.project.folder()
 
     def set_project_folder(self, folder: Path) -> None:
-        """Choose the project for the results."""
+        """Select the project for the results."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             self.given_project.files.give_project(folder)
@@ -335,14 +335,14 @@ class SearchForm(QWidget):
         self.project.set_folder(folder)
 
     def offer_project(self, folder: Path) -> None:
-        """Offer the open project. An untouched form chooses it, a touched form retains its project."""
+        """Set the open project: an unchanged form selects it, a changed form retains its project."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
         self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_offered_again))
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
-        """Set up a follow-up search that uses the results of a run. Parameters that this search does not have are ignored."""
+        """Prepare a follow-up search that uses the results of a run; parameters that this search does not have are ignored."""
         self.set_project_folder(folder)
         for line in self.projects.values():
             line.line.setText(str(folder))
@@ -354,7 +354,7 @@ class SearchForm(QWidget):
         self._choose_run(run_id)
 
     def begin_with(self, prefill: FormPrefill) -> None:
-        """Set up a search of the given files. Parameters that this search does not have are ignored."""
+        """Prepare a search of the given files; parameters that this search does not have are ignored."""
         self._fill(prefill)
 
     def reuse_settings(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
@@ -408,7 +408,7 @@ class SearchForm(QWidget):
             self.runs[name].set_value(run)
 
     def validation_error(self) -> str:
-        """Return why the search cannot run, or ''."""
+        """Return the reason why the search cannot run, or ''."""
         for field in self.inputs.values():
             if field.problem():
                 return field.unusable()
@@ -439,7 +439,7 @@ class SearchForm(QWidget):
         return "" if parameters is None else self.search.input_conflict(self._contents(), self._option_values(), parameters)
 
     def check(self) -> None:
-        """Enable the Run button, or disable it and show why the search cannot run."""
+        """Enable the Run button, or disable it and show the reason why the search cannot run."""
         self._suggest_project()
         if self.search.fitting:
             self.presets.suit(self.search.suited_preset(self._contents(), self._option_values()))
@@ -491,7 +491,7 @@ class SearchForm(QWidget):
             field.redraw()
 
     def _suit_followers(self) -> None:
-        """Update parameters that depend on another parameter, such as gap costs on the matrix, unless the user has edited them."""
+        """Update parameters that depend on another parameter, such as gap costs on the matrix, unless the user edited them."""
         values = self.parameters.values()
         for name in values:
             try:
@@ -507,7 +507,7 @@ class SearchForm(QWidget):
                 return
 
     def _suggest_project(self) -> None:
-        """Suggest a project folder next to the first file, or the project whose results are used."""
+        """Suggest as project a folder next to the first file, or the project whose results are used."""
         first = self._first_file() if self.given_project is None else None
         source = first or (self._gone_on_from if self.given_project is None else None)
         if source is not None:
@@ -545,12 +545,12 @@ class SearchForm(QWidget):
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
-        """Editors that choose a run whose results are used, by parameter or option name."""
+        """Editors of runs whose results are used, by name of the parameter or option."""
         editors = {name: field.editor for name, field in self.parameters.fields.items()}
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
     def _choose_run(self, run_id: str) -> None:
-        """Choose the run whose results are used. If the search can use several runs (parameter `run`), it uses only this one."""
+        """Select the run whose results are used; if the search can use several runs (parameter `run`), it uses only this run."""
         values: dict[str, Any] = {name: run_id for name in self._run_editors if name not in self.runs}
         if "run" in self.parameters.fields and "run" not in values:
             values["run"] = (run_id,) if run_id else ()
@@ -559,7 +559,7 @@ class SearchForm(QWidget):
             editor.set_value(run_id)
 
     def _follow_given_project(self) -> None:
-        """Update the offered runs after another project was chosen."""
+        """Update the list of runs after another project was selected."""
         folder = self._gone_on_from
         if folder != self._runs_of:
             self._runs_of = folder
@@ -568,7 +568,7 @@ class SearchForm(QWidget):
             self._show_design_files()
 
     def _show_design_files(self) -> None:
-        """Show the files of the chosen runs in the design editors."""
+        """Show the files of the selected runs in the design editors."""
         for design in self.designs.values():
             design.show_files(self._runs_of, self.parameters.values())
 
@@ -586,7 +586,7 @@ class SearchForm(QWidget):
             editor.offer(runs)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Update the offered runs, and inspect the files again."""
+        """Update the list of runs, and inspect the files again."""
         super().showEvent(event)
         self._read_runs()
         for design in self.designs.values():
@@ -657,7 +657,7 @@ class SearchForm(QWidget):
         return card
 
     def _place_run(self, card: Section, option: Option) -> None:
-        """Add the editor that chooses a run below the field for its project."""
+        """Add the editor of a run below the field for its project."""
         editor, row = self.runs[option.name], card.grid.rowCount()
         label = label_of(option.title, editor)
         editor.setToolTip(f"{option.help[:1].upper()}{option.help[1:]}")

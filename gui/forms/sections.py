@@ -14,7 +14,7 @@ __all__ = ["Columns", "Section"]
 
 
 class Section(Card):
-    """A card of a form: a title above a grid with three columns. The middle column takes the free space.
+    """Card of a form: a title above a grid with three columns; the middle column takes the free space.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Columns(QWidget):
     Parameters
     ----------
     characters : int
-        Minimum width of each of two columns, in characters. With less width, there is one column.
+        Minimum width of each of two columns in characters; with less width, there is one column.
     """
 
     def __init__(self, characters: int = 50) -> None:
@@ -63,7 +63,7 @@ class Columns(QWidget):
         _append(self._columns[0], widget)
 
     def arrange(self) -> None:
-        """Distribute the widgets over the columns. Call it after adding widgets; it is called automatically when the width changes."""
+        """Distribute the widgets over the columns. To be called after widgets were added; also called when the width changes."""
         n_columns = 2 if self.width() >= 2 * self._column_width else 1
         if n_columns == self._n_columns:
             return

@@ -1,4 +1,4 @@
-"""A box for pasting protein sequences as FASTA or as plain residues."""
+"""Box for pasted protein sequences in FASTA or as plain residues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINES = 4
 
 @dataclass(frozen=True)
 class Pasted:
-    """Pasted text converted to FASTA, with its sequence count (None if unknown) and its error, or ''."""
+    """Pasted text in FASTA, with the number of its sequences (None if unknown) and its error, or ''."""
 
     fasta: str = ""
     count: SequenceCount | None = None
@@ -61,7 +61,7 @@ def read_pasted(text: str) -> Pasted:
 
 
 class SequenceBox(QWidget):
-    """Box for pasted sequences, with an error message below. If `takes_nucleotides`, DNA and RNA are accepted too.
+    """Box for pasted sequences, with an error message below; if `takes_nucleotides`, DNA and RNA are accepted too.
 
     Signals
     -------
@@ -91,7 +91,7 @@ class SequenceBox(QWidget):
 
     @property
     def is_read(self) -> bool:
-        """True if `pasted` is up to date with the text."""
+        """True if `pasted` belongs to the current text."""
         return not self._later.isActive()
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""Boxes that respond to the mouse wheel only if the user has focused them; otherwise the wheel scrolls the form."""
+"""Boxes that use the mouse wheel only if the user has focused them; otherwise the wheel scrolls the form."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BY_THE_USER = frozenset(
     }
 )
 _AUTOMATIC_RETURN = frozenset({Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason, Qt.FocusReason.MenuBarFocusReason})
-"""Reasons of focus events when the focus returns from another window, from the list of the box, or from a menu."""
+"""Reasons of focus events that Qt sends when the focus returns from another window, the list of the box, or a menu."""
 
 
 class WheelAfterFocus(_Widget):
-    """Mixin for boxes: the wheel changes the value only after a click or key press has focused the box, otherwise it scrolls the form.
+    """Mixin for boxes in which the wheel changes the value only after a click or key press; otherwise it scrolls the form.
 
     Focus alone is not sufficient, since Qt focuses the first box of a page when the page opens.
     """
@@ -68,7 +68,7 @@ class ChoiceBox(WheelAfterFocus, QComboBox):
     choices : iterable of (str, object)
         Texts of the items, each with its value (`currentData`).
     n_characters : int
-        Width of the box, in characters; 0 for that of its items. The list is always as wide as its texts.
+        Width of the box in characters; 0 for the width of its items. The list is always as wide as its texts.
     """
 
     def __init__(self, choices: Iterable[tuple[str, Any]] = (), *, n_characters: int = 0) -> None:

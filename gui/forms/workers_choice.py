@@ -1,4 +1,4 @@
-"""The choice of remote workers below the device choice."""
+"""Field for remote workers below the field for the device."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NONE = "No remote workers"
 
 
 class WorkersChoice(QWidget):
-    """Line that shows the chosen workers, with a button that opens the dialog to change them.
+    """Line that shows the selected workers, with a button that opens a dialog to change them.
 
     Attributes
     ----------
     requested : str
         Value of ``--workers``, or '' for no workers.
     certificates : str
-        Folder of the certificates, if a scheduler is given by its address.
+        Folder of the certificates if the address of a scheduler is given.
 
     Signals
     -------
@@ -69,7 +69,7 @@ class WorkersChoice(QWidget):
         self.changed.emit()
 
     def problem(self) -> str:
-        """Return why the choice is invalid, or ''. Only checks that need no connection are made."""
+        """Return the reason why the choice is invalid, or ''; only checks that need no connection are made."""
         if not self.requested:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""Dialog for choosing workers: on this machine, over SSH, with Slurm, or of a running scheduler."""
+"""Dialog for workers: on this machine, over SSH, with Slurm, or of a running scheduler."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _HOW_TO_START = (
 
 
 class Workers(NamedTuple):
-    """A choice of workers: the value of ``--workers`` ('' for none), and the folder of the certificates."""
+    """Selection of workers: the value of ``--workers`` ('' for none), and the folder of the certificates."""
 
     requested: str = ""
     certificates: str = ""
 
 
 class WorkersDialog(QDialog):
-    """Dialog that checks the chosen workers before anything is started. After acceptance, `choice` is the result.
+    """Dialog that checks the selected workers before they are started; after acceptance, `choice` is the result.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class WorkersDialog(QDialog):
 
     @property
     def sort(self) -> str:
-        """Type of the chosen workers, or ''."""
+        """Type of the selected workers, or ''."""
         return next((sort for sort, button in self.buttons.items() if button.isChecked()), "")
 
     def chosen(self) -> Workers:
@@ -133,7 +133,7 @@ class WorkersDialog(QDialog):
         return Workers()
 
     def check(self) -> None:
-        """Start checking the choice after a short delay."""
+        """Start checking the selected workers after a short delay."""
         self._is_good = False
         for sort, part in self._parts.items():
             part.setVisible(sort == self.sort)
@@ -144,7 +144,7 @@ class WorkersDialog(QDialog):
         self._checking.start()
 
     def make(self) -> None:
-        """Create certificates in the entered folder."""
+        """Write certificates into the entered folder."""
         folder = self.certificates.path
         if folder is not None:
             self.make_button.setEnabled(False)
@@ -180,7 +180,7 @@ class WorkersDialog(QDialog):
         self._worker.submit("check", check, self._agree, self._refuse)
 
     def _missing(self) -> str:
-        """Return which entry is missing or invalid, or ''."""
+        """Return a text that names the missing or invalid entry, or ''."""
         sort = self.sort
         if sort == "local":
             return "" if 1 <= self.count.value() <= _MOST_WORKERS and not self.count.problem() else f"Expected 1 to {_MOST_WORKERS} workers"
@@ -305,6 +305,6 @@ class WorkersDialog(QDialog):
 
 
 def _make(folder: Path) -> int:
-    """Write new certificates into a folder and return the number of files. Same as ``proteoscope workers certificates``."""
+    """Write new certificates into a folder and return the number of files, as ``proteoscope workers certificates`` does."""
     needs_cryptography()
     return len(write_certificates(make_certificates(USUAL_DAYS), folder))

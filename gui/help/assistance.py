@@ -1,4 +1,4 @@
-"""The Help menu and the F1 key."""
+"""Help menu and the F1 key."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = ["Assistance"]
 Dialog = TypeVar("Dialog", bound=QDialog)
 
 SAMPLE_TITLES: dict[SampleData, str] = {"measured": "measured runs", "simulated": "simulated TMT run"}
-"""Menu texts of sample data, for searches with more than one sample."""
+"""Menu texts of sample data, for searches with several samples."""
 
 
 class Assistance(QObject):
-    """Opens the help for the focused widget, the tour, and the dialogs for bug reports and citations.
+    """Help actions: help for the focused widget, the tour, and the dialogs for bug reports and citations.
 
     Parameters
     ----------
     window : WindowFrame
-        Main window, which the help explains.
+        Main window to which the help refers.
     menu : QMenu
         Help menu, to which the actions are added above the existing actions.
     """
@@ -88,7 +88,7 @@ class Assistance(QObject):
         return made
 
     def help_window(self) -> help.help_window.HelpWindow:
-        """Return the help window, opened if necessary."""
+        """Return the help window, which is created if necessary."""
         made = self._window.findChild(help.help_window.HelpWindow)
         if made is None:
             terms = views.glossary.glossary(search.search for search in self._window.searches.values())

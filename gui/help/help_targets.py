@@ -1,4 +1,4 @@
-"""Selection of the manual page and the glossary term for the focused widget."""
+"""Manual page and glossary term for the focused widget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEGINNING = "window"
 
 @dataclass(frozen=True)
 class HelpTarget:
-    """A manual page, and the title of a glossary term or ''. `meaning` distinguishes several terms with the same title."""
+    """Manual page, and the title of a glossary term or ''; `meaning` distinguishes several terms with the same title."""
 
     page: str
     term: str = ""

@@ -1,4 +1,4 @@
-"""The help window: manual, glossary and shortcuts, available offline."""
+"""Help window: manual, glossary and shortcuts, available offline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MANUAL, _GLOSSARY, _SHORTCUTS = range(3)
 _LIST_WIDTH = 230
 _LEAST_FIGURE = 320
 _GENERATED = "reference/"
-"""Folder of generated pages that exist only in the HTML manual. In this window, the glossary has the same content."""
+"""Folder of generated pages that exist only in the HTML manual; in this window, the glossary has the same content."""
 
 
 class HelpWindow(QDialog):
@@ -44,7 +44,7 @@ class HelpWindow(QDialog):
     terms : sequence of Term
         Terms of the glossary.
     shortcuts : callable
-        Returns the shortcuts that the window has at present.
+        Function that returns the shortcuts that the window has at present.
     """
 
     def __init__(self, terms: Sequence[Term], shortcuts: Callable[[], list[Shortcut]], parent: QWidget) -> None:
@@ -74,7 +74,7 @@ class HelpWindow(QDialog):
         self._find_keys("")
 
     def show_place(self, place: HelpTarget) -> None:
-        """Show the glossary term of a target if it has one, otherwise the manual page."""
+        """Show the glossary term of a help target if it has one, otherwise its manual page."""
         self.show_page(place.page)
         if place.term and self.show_term(place.term, place.meaning):
             return
@@ -91,7 +91,7 @@ class HelpWindow(QDialog):
         return {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
 
     def show_term(self, title: str, meaning: str = "") -> bool:
-        """Show the glossary terms with a title, and select the one with the given meaning. Return False if no term has this title."""
+        """Show the glossary terms with a title, and select the one with the given meaning; return False if no term has this title."""
         if not any(term.title == title or term.title.partition(" (")[0] == title for term in self._terms):
             return False
         self.tabs.setCurrentIndex(_GLOSSARY)
@@ -147,7 +147,7 @@ class HelpWindow(QDialog):
             self.contents.addItem(item)
 
     def _find_pages(self, wanted: str) -> None:
-        """List only the pages that contain all words of `wanted`, and show the first match in the first of these pages."""
+        """List only the pages that contain all words in `wanted`, and show the first match in the first of these pages."""
         words = wanted.casefold().split()
         for row in range(self.contents.count()):
             item = self.contents.item(row)

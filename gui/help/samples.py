@@ -1,4 +1,4 @@
-"""Searches with sample data: of shipped files, and follow-up searches of the results of these searches."""
+"""Searches with sample data, and follow-up searches that use the results of these searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keyboard shortcuts of the window, collected from its actions and grouped by the view in which they work."""
+"""Keyboard shortcuts of the window, collected from its actions and grouped by the view in which they work."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Shortcut", "shortcuts_of"]
 _WINDOW = "Everywhere"
 _PLOTS = "Plots, while they have the keyboard focus"
 _PLOT_KEYS = (("+", "Show less"), ("-", "Show more"), ("0", "Show everything"), ("Left", "Move"), ("Right", "Move"))
-"""Keys that the plots (`Zoomable`) handle without actions."""
+"""Keys that plots (`Zoomable`) handle without actions."""
 
 
 @dataclass(frozen=True)
 class Shortcut:
-    """A shortcut: its keys, a description of the action, and the view in which it works."""
+    """Shortcut: its keys, a description of the action, and the view in which it works."""
 
     keys: str
     does: str
@@ -29,7 +29,7 @@ class Shortcut:
 
 
 def shortcuts_of(window: QWidget) -> list[Shortcut]:
-    """Return all shortcuts of a window, grouped by the view in which they work. Shortcuts of the whole window come first.
+    """Return all shortcuts of a window, grouped by the view in which they work; those of the whole window are first.
 
     A shortcut works while its view is shown or, if it belongs to a widget of the view, while that widget has the keyboard focus. A
     `QShortcut` is listed only if it has a description (`QShortcut.whatsThis`).

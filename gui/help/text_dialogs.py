@@ -37,7 +37,7 @@ class _TextDialog(QDialog):
         self.column = in_column(toned_label(explanation), (self.text, 1), self.state, self.buttons, on=self, margins=None)
 
     def button(self, text: str, icon: str, clicked: Callable[[], object]) -> QPushButton:
-        """Add a button next to the Close button and return it."""
+        """Add a button next to the Close button, and return it."""
         made = self.buttons.addButton(text, QDialogButtonBox.ButtonRole.ActionRole)
         made.setAutoDefault(False)
         set_icon(made, icon)
@@ -45,14 +45,14 @@ class _TextDialog(QDialog):
         return made
 
     def copy(self, text: str, what: str) -> None:
-        """Copy a text to the clipboard and report this in the status line. `what` names the text."""
+        """Copy a text to the clipboard, and report this in the status line with the noun `what` for the text."""
         QGuiApplication.clipboard().setText(text)
         self.state.setText(f"{what} copied")
 
     def prompt_for_path(self, name: str, kinds: str, text: Callable[[], str]) -> None:
         """Open a dialog for a file and write a text to it.
 
-        `name` is the suggested file name, `kinds` the filter of the dialog, and `text` returns the text.
+        `name` is the suggested file name, `kinds` is the filter of the dialog, and `text` is a function that returns the text.
         """
         prompt_for_path(self, "Save", lambda path: self.save(path, text()), "save", filters=[kinds], name=name)
 

@@ -1,4 +1,4 @@
-"""A short tour of the window, with explanations next to a few widgets. The user can leave it at any step."""
+"""Short tour of the window, with explanations next to several widgets; the user can leave it at any step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHADE = 110
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the tour: title, text, and a function that returns the explained widget, or None."""
+    """Step of the tour: title, text, and a function that returns the explained widget, or None."""
 
     title: str
     text: str
@@ -32,9 +32,10 @@ class Step:
 
 
 class Tour(QWidget):
-    """Overlay over a window that shows the steps one by one.
+    """Overlay over a window that shows the steps of the tour one by one.
 
-    Right, Down and Enter go forward, Left and Up go back, Escape leaves. The overlay follows the size of the window.
+    Right, Down and Enter show the next step, Left and Up the previous one; Escape ends the tour. The overlay follows the size of the
+    window.
 
     Signals
     -------
@@ -140,7 +141,7 @@ class Tour(QWidget):
                 painter.drawRoundedRect(QRectF(about), 6, 6)
 
     def _about(self) -> QRect | None:
-        """Return the rectangle of the explained widget in window coordinates, or None if it is hidden."""
+        """Return the rectangle of the explained widget in coordinates of the window, or None if it is hidden."""
         widget = self._steps[self.step].about()
         if widget is None or not widget.isVisible():
             return None

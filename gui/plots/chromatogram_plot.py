@@ -13,7 +13,7 @@ __all__ = ["ChromatogramPlot"]
 
 
 class ChromatogramPlot(FigureView):
-    """Shows a chromatogram or a text. A click selects the spectrum nearest in time."""
+    """Widget that shows a chromatogram or a text. A click selects the spectrum nearest in time."""
 
     spectrumChosen = Signal(int)
     """A spectrum was selected; emitted with its row of the table of spectra."""

@@ -29,7 +29,7 @@ _Q_VALUE = Column("q_value", "q-value", "", "probability")
 
 
 class CoverageMap(ScrolledDrawing):
-    """Shows the sequence of a protein with the peptides that cover it. A click or the arrow keys select a peptide."""
+    """Widget that shows the sequence of a protein with the peptides that cover it. A click or the arrow keys select a peptide."""
 
     peptideChosen = Signal(int)
     """A peptide was selected; emitted with its row of the table of peptides."""

@@ -17,7 +17,7 @@ __all__ = ["DepthPlot"]
 
 
 class DepthPlot(FigureView):
-    """Shows the depth of coverage, or a text.
+    """Widget that shows the depth of coverage, or a text.
 
     A click selects the positions of the clicked bin, Enter selects all visible positions.
     """
@@ -39,7 +39,7 @@ class DepthPlot(FigureView):
         return QSize(520, 130)
 
     def show_depth(self, depth: Depth | None, text: str = "", *, retains_range: bool = False) -> None:
-        """Show a depth or a text. `retains_range`: for a new depth of the same reference, retain the visible range and the marks."""
+        """Show a depth or a text; `retains_range` is True to retain the visible range and the marks of the same reference."""
         self.shown = depth
         if not retains_range:
             self.marked = self.place = None

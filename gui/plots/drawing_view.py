@@ -63,16 +63,16 @@ __all__ = ["DrawingView", "WidgetMeasure", "paint_drawing"]
 _NEAR = 7.0
 """Maximum distance in pixels between a click and the dot that it selects."""
 _GRIP = 5.0
-"""Maximum distance in pixels between the pointer and the handle that it drags."""
+"""Maximum distance in pixels between the pointer and the handle that a press starts to drag."""
 _FIGURE_FONT = 8.0
 _OUTLINE_PIXELS = 48
 
 MakeDrawing = Callable[[float, float, float], Drawing]
-"""Function that creates a drawing for a width, a height and a font size (pixels on screen, points on paper)."""
+"""Function that returns a drawing for a width, a height and a font size (pixels on screen, points on paper)."""
 
 
 class DrawingView(QWidget):
-    """Shows a drawing, which is created anew for each size of the widget.
+    """Widget that shows a drawing, which is created again for each size of the widget.
 
     A click or the arrow keys select a bar, a dot or a row of cells; handles (such as threshold lines) can be dragged.
 
@@ -133,7 +133,7 @@ class DrawingView(QWidget):
         return QSize(420, 260)
 
     def show_drawing(self, make: MakeDrawing | None) -> None:
-        """Show the drawing that `make` creates, now and after each resize; None shows nothing."""
+        """Show the drawing that the function `make` returns, now and after each resize; None shows no drawing."""
         self._make = make
         self.export_action.setEnabled(make is not None)
         self._draw()
@@ -396,7 +396,7 @@ def _tip(shape: Shape, place: QPointF) -> str:
 
 @contextmanager
 def _sharp(painter: QPainter, width: float) -> Iterator[None]:
-    """Switch off antialiasing, which makes drawing ten times faster, unless shapes of this width (pixels) could vanish without it."""
+    """Switch off antialiasing during the `with` block, which is ten times faster, unless shapes of this width (pixels) could vanish."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, bool(width < 1))
     yield
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -408,7 +408,7 @@ def _pen(ink: Ink, palette: Palette, width: float, *, is_dashed: bool = False) -
 
 @lru_cache(maxsize=64)
 def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) -> tuple[QFont, QFontMetricsF]:
-    """Return the font of a figure's labels and its metrics. `description` is the `QFont.toString` of the figure's font."""
+    """Return the font of a figure's labels and its metrics; `description` is the text of the figure's font from `QFont.toString`."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont) if is_fixed else QFont()
     if not is_fixed:
         font.fromString(description)
@@ -428,7 +428,7 @@ def _symbol_outline(description: str, text: str) -> tuple[QPainterPath, float, f
 
 @dataclass(frozen=True)
 class WidgetMeasure(TextMeasure):
-    """Text sizes in the font of a widget.
+    """Measure of text sizes in the font of a widget.
 
     Attributes
     ----------
@@ -440,7 +440,7 @@ class WidgetMeasure(TextMeasure):
 
     @classmethod
     def from_font(cls, font: QFont) -> WidgetMeasure:
-        """Return the text measure of figures drawn in a font."""
+        """Return the measure of text sizes for figures drawn in a font."""
         return cls(float(QFontInfo(font).pixelSize()), font.toString())
 
     def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:

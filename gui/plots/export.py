@@ -1,4 +1,4 @@
-"""Action that exports a figure in the width of a journal column: SVG and PDF with text as text, PNG at print resolution."""
+"""Action that exports a figure in the width of a journal column: SVG and PDF with editable text, PNG at print resolution."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ExportAction(QAction):
     figure : callable
         Function that returns the current figure, or None.
     report : callable
-        Function that shows a sentence on the outcome, such as in the status bar.
+        Function that shows a sentence about the outcome, such as in the status bar.
     """
 
     def __init__(self, owner: QWidget, figure: Callable[[], PaperFigure | None], report: Callable[[str], None]) -> None:
@@ -45,7 +45,7 @@ class ExportAction(QAction):
         owner.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Handle the shortcut for the focused figure, since Qt reports it as ambiguous if another figure has it for the whole window."""
+        """Handle the shortcut for the focused figure, since Qt treats it as ambiguous if another figure has it for the whole window."""
         is_key = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
         if not is_key or not isinstance(event, QKeyEvent) or self.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
             return False

@@ -15,7 +15,7 @@ __all__ = ["GroupActions"]
 class GroupActions(dict[str, QAction]):
     """Checkable actions in a widget's context menu by feature group; each action shows or hides its group.
 
-    `changed` is called after each change of an action.
+    The function `changed` is called after each change of an action.
     """
 
     def __init__(self, owner: QWidget, changed: Callable[[], object]) -> None:

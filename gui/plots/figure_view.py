@@ -36,12 +36,12 @@ __all__ = ["FigureView"]
 _MINIMUM_AXIS = "00,000"
 """Number for which the left axis reserves space, so that most figures are aligned."""
 _LOW = 16.0
-"""Preferred height in pixels of a panel with share 1; if there is less space, all panels shrink."""
+"""Preferred height in pixels of a panel with relative height 1; if there is less space, all panels shrink."""
 _RING = 12.0
 
 
 class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """Shows a figure or a text.
+    """Widget that shows a figure or a text.
 
     Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: show everything. Keys: + and - zoom, arrows move; in
     panels with standing marks (which rise from the axis, such as peaks), Up and Down scale the height. `Panel.smallest` limits the zoom.
@@ -152,7 +152,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             self._draw(number)
 
     def dragged(self, panel: int, event: Any) -> bool:
-        """Handle a drag that started in a panel. `event` is a pyqtgraph `MouseDragEvent`. Return True if it must not draw a zoom box."""
+        """Handle a drag that started in a panel (`event` is a pyqtgraph `MouseDragEvent`); return True if it must not draw a zoom box."""
         return False
 
     def highlight(self, marks: Sequence[Mark], panel: int = 0) -> None:
@@ -244,7 +244,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     @property
     def _zoomed(self) -> Panel | None:
-        """The first panel whose height can be zoomed, otherwise the first panel, or None."""
+        """First panel whose height can be zoomed, or else the first panel; None if there are no panels."""
         panels = () if self._figure is None else self._figure.panels
         return next((panel for panel in panels if panel.smallest[1] is not None), panels[0] if panels else None)
 
@@ -266,7 +266,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
     def _standing(self, top: float) -> Range:
-        """Return the visible y range up to `top`, from the lower end of the axis, or from -top if the axis is mirrored."""
+        """Return the visible y range up to `top`: from the lower end of the axis, or from -top if the axis is mirrored."""
         assert self._zoomed is not None
         return (-top if self._zoomed.y.is_mirrored else self._zoomed.y.low), top
 
@@ -411,7 +411,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
 
 def _form(figure: Figure | None) -> object:
-    """Return the properties of a figure that determine the layout of its axes, for comparison."""
+    """Return the properties of a figure that determine the layout of its axes, by which figures are compared."""
     if figure is None:
         return None
     panels = [(bool(panel.title), panel.share) for panel in figure.panels]
@@ -419,7 +419,7 @@ def _form(figure: Figure | None) -> object:
 
 
 class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """Data area of a panel; forwards wheel and drags to its `FigureView`."""
+    """Data area of a panel, which forwards the wheel and drags to its `FigureView`."""
 
     def __init__(self, view: FigureView, number: int) -> None:
         super().__init__(enableMenu=False)

@@ -30,7 +30,7 @@ def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
 
 
 class HistogramPlot(FigureView):
-    """Shows a histogram or a text. If `can_be_clicked`, a click selects a bin."""
+    """Widget that shows a histogram or a text; if `can_be_clicked`, a click selects a bin."""
 
     binChosen = Signal(float, float)
     """A bin was clicked; emitted with its lower and upper edge."""

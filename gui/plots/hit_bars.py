@@ -26,7 +26,7 @@ _E_VALUE = Column("e_value", "E-value", "", "e_value")
 
 
 class HitBars(ScrolledDrawing):
-    """Shows hits as bars along their query, or a text. A click or the arrow keys select a hit."""
+    """Widget that shows hits as bars along their query, or a text. A click or the arrow keys select a hit."""
 
     hitChosen = Signal(int)
     """A hit was selected; emitted with its row of the table of hits."""

@@ -17,7 +17,7 @@ __all__ = ["FigureDialog", "PageChoice", "dpi_box", "last_choice", "size_box"]
 
 @dataclass
 class PageChoice:
-    """Last chosen width and resolution (dots per inch), which are the defaults until the program ends."""
+    """Last selected width and resolution (dots per inch), which are the defaults until the program ends."""
 
     size: PageSize = TWO_COLUMNS
     dpi: int = DPI
@@ -27,7 +27,7 @@ last_choice = PageChoice()
 
 
 def size_box(free: str) -> ChoiceBox:
-    """Return a field with the widths of journal columns and the figure's own width, named `free`; the last choice is selected."""
+    """Return a field with the widths of journal columns and the figure's own width, named `free`; the last selected one is shown."""
     box = ChoiceBox((size.title if size.width is not None else free, size) for size in PAGE_SIZES)
     box.setCurrentIndex(PAGE_SIZES.index(last_choice.size))
     box.setAccessibleName("Width")
@@ -35,7 +35,7 @@ def size_box(free: str) -> ChoiceBox:
 
 
 def dpi_box() -> IntegerBox:
-    """Return a field for the resolution in dots per inch, with the last choice."""
+    """Return a field for the resolution in dots per inch, with the last selected one."""
     box = IntegerBox()
     box.setRange(MINIMUM_DPI, MAXIMUM_DPI)
     box.setSuffix(" dpi")
@@ -44,7 +44,7 @@ def dpi_box() -> IntegerBox:
 
 
 class FigureDialog(QDialog):
-    """Dialog for the width and resolution of an exported figure; the file is chosen afterwards."""
+    """Dialog for the width and resolution of an exported figure; a dialog for the file follows."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -62,6 +62,6 @@ class FigureDialog(QDialog):
         in_column(form, buttons, on=self, margins=None)
 
     def accept(self) -> None:
-        """Store the choice for the next figure."""
+        """Store the width and resolution for the next figure."""
         last_choice.size, last_choice.dpi = self.size_box.currentData(), self.dpi_box.value()
         super().accept()

@@ -31,7 +31,7 @@ _SOON_MS = 120
 
 
 class PileupPlot(Zoomable, QWidget):
-    """Shows a `Pileup` or a text.
+    """Widget that shows stacked alignments (a `Pileup`) or a text.
 
     Wheel: zoom around the pointer; with Shift: scroll the lines of alignments. Drag: zoom into the box. Double click, 0 or Home: maximum
     range. Keys: + and - zoom, arrows move, Page Up and Page Down scroll. A click selects an alignment. A click or a drag in the overview
@@ -122,7 +122,7 @@ class PileupPlot(Zoomable, QWidget):
         self.show_range(((first - 0.5, last + 0.5),))
 
     def show_range(self, ranges: Ranges) -> None:
-        """Show the range of positions, reduced around its centre to the maximum width of a pile-up."""
+        """Show a range of positions; a range wider than the maximum of a pile-up is narrowed around its centre."""
         half = MAXIMUM_WIDTH / 2
         super().show_range(tuple((max(low, (low + high) / 2 - half), min(high, (low + high) / 2 + half)) for low, high in ranges))
 

@@ -21,7 +21,7 @@ _RING = 13.0
 
 
 class RunMap(QWidget):
-    """Shows the spectra of a run as points, or a text. A click selects the nearest spectrum."""
+    """Widget that shows the spectra of a run as points, or a text. A click selects the nearest spectrum."""
 
     spectrumChosen = Signal(int)
     """A spectrum was clicked; emitted with its row of the table of spectra."""
@@ -62,7 +62,7 @@ class RunMap(QWidget):
 
     @property
     def statuses(self) -> frozenset[int]:
-        """Status values whose points are shown."""
+        """Status values of the spectra whose points are shown."""
         return frozenset(status for status, box in self.boxes.items() if box.isChecked())
 
     def show_points(self, points: MapPoints | None, text: str = "") -> None:

@@ -27,7 +27,7 @@ _STEPS = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.K
 
 
 class ScrolledDrawing(QAbstractScrollArea):
-    """Shows the visible part of a `Sheet`, or a text.
+    """Widget that shows the visible part of a `Sheet`, or a text.
 
     Derived classes lay out the sheet (`_new_sheet`), return the figure to export (`_figure`) and the tooltip at a position (`_tip`), and
     handle clicks (`_click`). If they implement `_rows` and `_choose`, the arrow keys select the next and the previous row.
@@ -67,7 +67,7 @@ class ScrolledDrawing(QAbstractScrollArea):
         return None if self._sheet is None else self._sheet.draw(self.in_sight)
 
     def on_viewport(self, place: Region) -> QRectF:
-        """Return the rectangle on the viewport of a region of the figure."""
+        """Return the rectangle on the viewport of a region in coordinates of the figure."""
         left, top, _, _ = self.in_sight
         return QRectF(*place).translated(-left, -top)
 
@@ -186,7 +186,7 @@ class ScrolledDrawing(QAbstractScrollArea):
         raise NotImplementedError
 
     def _can_be_clicked(self, x: float, y: float) -> bool:
-        """Return True if a position of the figure can be clicked, where the pointer becomes a hand."""
+        """Return True if a position of the figure can be clicked; the pointer is a hand there."""
         return False
 
     def _rows(self) -> Sequence[int]:

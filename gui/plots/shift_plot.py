@@ -16,7 +16,7 @@ __all__ = ["ShiftPlot"]
 
 
 class ShiftPlot(FigureView):
-    """Shows the number of matches by mass shift, or a text.
+    """Widget that shows the number of matches by mass shift, or a text.
 
     A click selects the shifts of a bar, Enter selects all visible shifts.
     """

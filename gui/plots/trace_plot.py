@@ -19,12 +19,12 @@ from proteoscope.gui.scrolling_layout import scaled_pixels
 __all__ = ["TracePlot"]
 
 _NEAR = 6.0
-"""Maximum distance in pixels between the pointer and the limit that it selects."""
+"""Maximum distance in pixels between the pointer and an integration limit that a press selects."""
 _MINIMUM_HEIGHT = 110
 
 
 class TracePlot(FigureView):
-    """Shows the traces of an ion in all files, or a text.
+    """Widget that shows the chromatograms (traces) of an ion in all files, or a text.
 
     Wheel and double click zoom. A selected integration limit is moved by dragging or with the arrow keys; in a trace without limits, a drag
     draws both.
@@ -64,13 +64,13 @@ class TracePlot(FigureView):
         self._enable()
 
     def choose(self, border: Border | None) -> None:
-        """Select a limit, or none."""
+        """Select an integration limit; None selects no limit."""
         self.chosen = border
         self._enable()
         self._draw_all()
 
     def border_place(self, border: Border) -> QPointF | None:
-        """Return the centre of a limit in pixels of this widget, or None if its trace has no limits."""
+        """Return the centre of an integration limit in pixels of this widget, or None if its trace has no limits."""
         trace = self._trace(border.place)
         seconds = None if trace is None else trace.end if border.is_end else trace.begin
         if seconds is None:
@@ -152,7 +152,7 @@ class TracePlot(FigureView):
         self.show_figure(figure, text, retains_range=retains_range)
 
     def _begin(self, place: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
-        """Return file index, fixed limit and moving limit of a drag that starts at a position, or None if it moves nothing."""
+        """Return file index, fixed limit and moving limit of a drag that starts at a position, or None if the drag moves no limit."""
         border = self._border_at(at)
         if border is not None and (held := self._trace(border.place)) is not None:
             return border.place, *_ends(held, border)
@@ -167,7 +167,7 @@ class TracePlot(FigureView):
             self._draw_all()
 
     def _move(self, place: int, *borders: float) -> bool:
-        """Set the limits of a trace to the MS1 spectra nearest to two times in seconds; return False if that changes nothing."""
+        """Set the limits of a trace to the MS1 spectra nearest to two times in seconds; return False if the limits are unchanged."""
         trace = self._trace(place)
         if trace is None or not len(trace.seconds):
             return False

@@ -1,4 +1,4 @@
-"""Zoom and pan of the visible range of a plot, from code and from the keyboard."""
+"""Zooming and moving of the visible range of a plot, by method calls and with the keyboard."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class Zoomable:
         self._zoom(ZOOM**steps, tuple((low + high) / 2 for low, high in self._ranges))
 
     def bring_into_sight(self, *values: float) -> None:
-        """Centre each axis on its value (x, y) if that is outside the visible range."""
+        """Centre the visible range of each axis on the given value if that is outside the range."""
         moves = [
             0.0 if low <= value <= high else value - (low + high) / 2 for (low, high), value in zip(self._ranges, values, strict=False)
         ]
         self._shift(moves)
 
     def _take_key(self, key: Qt.Key) -> bool:
-        """Move, zoom, or show everything; return False for other keys."""
+        """Move or zoom the range, or show everything, as a key requires; return False for other keys."""
         axis, way = _MOVES.get(key, (-1, 0))
         if 0 <= axis < len(self._ranges):
             self._step(axis, way)
@@ -106,7 +106,7 @@ class Zoomable:
 
 
 def zoom_buttons(plot: Zoomable, shown: str) -> list[QToolButton]:
-    """Return buttons that zoom out, zoom in and show everything; `shown` names the content in tooltips, such as ``reference``."""
+    """Return buttons that zoom out, zoom in and show everything; `shown` is a noun for the content, such as ``reference``."""
     buttons = [
         tool_button(icon, tip, partial(plot.zoom, steps))
         for icon, tip, steps in (("remove", f"Show more of the {shown} (-)", -1), ("add", f"Show less of the {shown} (+)", 1))

@@ -39,7 +39,7 @@ _WIDEST = 5.0
 
 
 class ChromatogramPage(QWidget):
-    """Page that draws one chromatogram of a file of a run; the user chooses its type and file."""
+    """Page with one chromatogram of a file of a run; the user selects its type and the file."""
 
     spectrumChosen = Signal(int)  # noqa: N815 - Qt's way of naming signals
     message = Signal(str)
@@ -93,7 +93,7 @@ class ChromatogramPage(QWidget):
         files : sequence of Path
             Spectrum files of the run.
         check : callable
-            Raises InputError if a file may not be read.
+            Function that raises InputError if a file may not be read.
         """
         self.close_run()
         self._source, self._check = source, check
@@ -105,7 +105,7 @@ class ChromatogramPage(QWidget):
         self._draw()
 
     def close_run(self, text: str = "") -> None:
-        """Release the data and show only `text`."""
+        """Release the data and show `text` in place of the chromatogram."""
         self._progress.cancel()
         self._worker.close()
         self._progress = Progress()

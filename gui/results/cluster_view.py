@@ -66,7 +66,7 @@ class ClusterFilterBar(FilterBar):
 
     @property
     def chosen(self) -> ClusterFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         return ClusterFilter(self.text.text(), self.minimum_spectra.value(), self.lowest_mz.entered, self.highest_mz.entered)
 
     def open(self) -> None:
@@ -80,7 +80,7 @@ class ClusterFilterBar(FilterBar):
 
 
 class ClusterView(RunView):
-    """Shows a finished clustering."""
+    """View of a finished clustering."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         self.filters = ClusterFilterBar()
@@ -149,7 +149,7 @@ class ClusterView(RunView):
             self._show_numbers(True)
 
     def _show_numbers(self, are_shown: bool) -> None:
-        """Show or hide the column of cluster numbers, unless the user has chosen columns."""
+        """Show or hide the column of cluster numbers, unless the user has selected columns."""
         if self.members.hidden_columns() is None:
             hidden = [column.name for column in self.members.model.columns if not column.is_shown]
             self.members.view.hide_columns(hidden if are_shown else [*hidden, "cluster"])
@@ -172,7 +172,7 @@ class ClusterView(RunView):
                 self.clusters.view.choose(position)
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, int | None]:
-        """Return the mirrored spectra and the cluster's row, or None. Runs in the reader thread, the only one that uses these tables."""
+        """Return the mirrored spectra and the cluster's row or None. Runs in the reader thread, the only one that uses these tables."""
         result = compared_member(self._table(run, "members"), row, run)
         member, consensus, lower = result.member, result.consensus, result.spectra.lower
         if consensus is None or lower is None:
@@ -184,7 +184,7 @@ class ClusterView(RunView):
         return replace(result.spectra, title=title, lower=lower), consensus["row"]
 
     def _show_all_members(self) -> None:
-        """Show the spectra of all clusters after the cluster selection is lost."""
+        """Show the spectra of all clusters after the selected cluster is deselected."""
         self.members.show_rows(scope=(), takes_first=self.members.view.chosen is None)
         self._show_numbers(True)
 

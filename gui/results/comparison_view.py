@@ -51,7 +51,7 @@ class _ThresholdBox(WheelAfterFocus, QDoubleSpinBox):
 
 
 class ComparisonView(PaneView):
-    """Compares finished runs of a project, which are opened and read in threads."""
+    """View that compares finished runs of a project, which are opened and read in threads."""
 
     MANUAL = "comparison"
     """Name of the manual page on this view."""
@@ -102,7 +102,7 @@ class ComparisonView(PaneView):
 
     @property
     def threshold(self) -> float:
-        """Maximum q-value of counted items, as a fraction."""
+        """Maximum q-value of the items that are counted, as a fraction."""
         return self.threshold_box.value() / _PERCENT
 
     @property
@@ -228,7 +228,7 @@ class ComparisonView(PaneView):
         self._show_level()
 
     def _show_no_spectrum(self) -> None:
-        """Clear the spectrum because no item is selected."""
+        """Remove the spectrum, since no item is selected."""
         self._reader.cancel()
         self._prompt_for_spectrum()
         self.scores.mark(None)
@@ -243,7 +243,7 @@ class ComparisonView(PaneView):
         self.mirror.show_text(f"Select {what} to compare the matches of {'its' if has_spectra else 'the'} spectrum in two runs.")
 
     def _show_level(self) -> None:
-        """Compute the counts of the chosen level and threshold in a thread, and then draw them."""
+        """Compute the counts for the selected level and threshold in a thread, and then draw them."""
         comparison = self._comparison
         if comparison is not None:
             level = self._level
@@ -251,7 +251,7 @@ class ComparisonView(PaneView):
             self._show_scores()
 
     def _show_scores(self) -> None:
-        """Compute the scores of the chosen pair of runs in a thread, and then draw them."""
+        """Compute the scores of the selected pair of runs in a thread, and then draw them."""
         comparison = self._comparison
         if comparison is not None:
             pair, threshold = self.pair_box.currentData(), self.threshold

@@ -1,6 +1,6 @@
 """View of evidence on structures: proteins, details of the selected protein, coverage, alignment to a chain, and 3D structure.
 
-A selection in one of them is highlighted in the others.
+A selection in one of these widgets is highlighted in the others.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class _ProteinFilter(FilterBar):
         super().__init__("Protein or chain", "Show only proteins with this text in name, description or chain", "Show all proteins")
 
     def _usual(self) -> None:
-        """Do nothing: there are no other fields to reset."""
+        """Do nothing, since there are no other fields to reset."""
 
 
 class EvidenceView(WithStructures, RunView):
-    """Shows a finished run of evidence on structures."""
+    """View of a finished run of evidence on structures."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         super().__init__(search, _ProteinFilter(), parent)
@@ -154,7 +154,10 @@ class EvidenceView(WithStructures, RunView):
         self.proteins.show_rows(filter=protein_conditions(text))
 
     def show_all(self, name: str) -> None:
-        """Show all rows of the selected protein in the table `name`; if they are shown already, or without a protein, of the run."""
+        """Show all rows of the selected protein in the table `name`.
+
+        If these are shown already or no protein is selected, all rows of the run.
+        """
         if name in _OF_PROTEIN and self._protein is not None and self.panels[name].scope != tuple(of_protein(self._protein.row)):
             self._scope(name)
         else:
@@ -272,7 +275,7 @@ class EvidenceView(WithStructures, RunView):
             self._light_residues(range(values["first"] - 1, values["last"]), row)
 
     def _is_of_protein(self, values: Mapping[str, Any]) -> bool:
-        """Return True if a row belongs to the selected protein; otherwise clear the highlights and report the row's protein."""
+        """Return True if a row belongs to the selected protein; otherwise clear the highlights and report the protein of the row."""
         if self._protein is not None and values["protein"] == self._protein.row:
             return True
         self._light_residues(())
@@ -330,7 +333,7 @@ class EvidenceView(WithStructures, RunView):
         self.alignment.plot.mark(dict.fromkeys(reversed(columns), (True, True)))
 
     def _pick_places(self, places: Sequence[int]) -> None:
-        """Pick the residues of the shown chain that are aligned with the given residues of the protein."""
+        """Select the residues of the shown chain in 3D that are aligned with the given residues of the protein."""
         panel, fold = self.structures, self._fold
         if panel is None or fold is None or fold.trace is None or panel.scene.query is not fold.trace:
             return
@@ -340,7 +343,7 @@ class EvidenceView(WithStructures, RunView):
         self._is_picking = False
 
     def _take_picks(self) -> None:
-        """Show the peptides that cover the residue last picked in 3D, or its row in the table of sites (see `_show_over`)."""
+        """Show the peptides that cover the residue last selected in 3D, or its row in the table of sites (see `_show_over`)."""
         panel, protein = self.structures, self._protein
         if self._is_picking or panel is None or protein is None or not panel.scene.picks:
             return
@@ -355,7 +358,7 @@ class EvidenceView(WithStructures, RunView):
         self._show_over(place)
 
     def _pick_column(self, column: int) -> None:
-        """Pick the residue of a clicked column of the alignment in 3D, and show the peptides that cover it."""
+        """Select the residue of a clicked column of the alignment in 3D, and show the peptides that cover it."""
         fold = self._fold
         if fold is None or column < 0 or fold.pair.place[column] < 0:
             return
@@ -364,7 +367,7 @@ class EvidenceView(WithStructures, RunView):
         self._show_over(place)
 
     def _show_over(self, place: int) -> None:
-        """Show the peptides that cover a residue or, if the table of sites is visible and has it, select it there."""
+        """Show the peptides that cover a residue or, if the table of sites is visible and contains the residue, select its row there."""
         protein = self._protein
         assert protein is not None
         self._place = place

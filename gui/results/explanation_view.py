@@ -1,4 +1,4 @@
-"""View of the results of an explanation: explained spectra mirrored with the identified spectra that explain them, and all spectra."""
+"""View of a search that explains unidentified spectra: each explained spectrum is mirrored with the similar identified spectrum."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class ExplanationFilterBar(MassFilterBar):
 
     @property
     def chosen(self) -> ExplanationFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         return ExplanationFilter(self.text.text(), self.largest_q_value, self.kind.currentData())
 
 
 class ExplanationView(MirroredRunView):
-    """Shows a finished explanation."""
+    """View of a finished search that explains unidentified spectra by similar identified spectra."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         self.filters = ExplanationFilterBar()
@@ -121,7 +121,7 @@ class ExplanationView(MirroredRunView):
         return replace(result.spectra, title=", ".join(parts)), details
 
     def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
-        """Return an unexplained spectrum, with the ions of its peptide if it is identified."""
+        """Return a spectrum without an explanation, with the ions of its peptide if it is identified."""
         result, name = spectrum_alone(self._table(run, "explained"), spectrum, run), spectrum_title(values)
         title = f"{name}, {result.title}" if name else result.title
         return replace(result, title=title, upper=replace(result.upper, name=name))

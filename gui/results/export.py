@@ -1,4 +1,4 @@
-"""Dialog for exporting results of a finished run: format and file."""
+"""Dialog for the export of results of a finished run: format and file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["ExportDialog", "fitted"]
 def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path, Export]:
     """Return the file and format for a typed name.
 
-    A known extension selects the format. Otherwise the chosen format is used, and its extension is appended to a name without extension.
+    A known extension selects the format. Otherwise the selected format is used, and its extension is appended to a name without extension.
 
     Parameters
     ----------
     path : Path
-        Typed file.
+        File as typed by the user.
     chosen : Export
-        Format chosen in the dialog.
+        Format selected in the dialog.
     exports : sequence of Export
         All formats of the dialog.
     """
@@ -43,7 +43,7 @@ def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path,
 
 
 class _Choice(NamedTuple):
-    """A format with its options: one entry of the dialog's list of file types."""
+    """Format with its options: one entry of the dialog's list of file types."""
 
     export: Export
     consensus: Literal["merged", "best"] = "merged"
@@ -52,7 +52,7 @@ class _Choice(NamedTuple):
 
 
 class ExportDialog(QFileDialog):
-    """Lets the user choose the format and the file of an export, or a new folder if the format has several files.
+    """Dialog for the format and the file of an export, or for a new folder if the format has several files.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ExportDialog(QFileDialog):
 
     @property
     def chosen(self) -> Export:
-        """The chosen format."""
+        """Selected format."""
         return self._formats[self.selectedNameFilter()].export
 
     @property
@@ -106,11 +106,11 @@ class ExportDialog(QFileDialog):
 
     @property
     def figures(self) -> FigureFormat:
-        """Format of exported figures, with the last chosen width and resolution."""
+        """Format of exported figures, with the last selected width and resolution."""
         return FigureFormat(self._formats[self.selectedNameFilter()].figure_type, last_choice.size, last_choice.dpi)
 
     def _suit_name(self) -> None:
-        """Replace the extension of the typed name by the extension of the chosen format."""
+        """Replace the extension of the typed name by that of the selected format."""
         names = self.selectedFiles()
         self._suggest(_without_ending(Path(names[0]).name, self._exports) if names else "")
 
@@ -131,9 +131,9 @@ def _name_filter(export: Export) -> str:
 
 
 def _without_ending(name: str, exports: Sequence[Export]) -> str:
-    """Return a name without the extension of an export format, or without a half of it.
+    """Return a name without the extension of an export format, or without a part of it.
 
-    Qt replaces only the text after the last dot, which can leave half of an extension such as .pep.xml.
+    Qt replaces only the text after the last dot, which can leave a part of an extension such as .pep.xml.
     """
     endings = sorted({ending for export in exports for ending in export.endings}, key=len, reverse=True)
     halves = [half for ending in endings if ending.count(".") > 1 for half in (f".{ending.rpartition('.')[2]}", ending.rpartition(".")[0])]

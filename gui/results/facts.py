@@ -1,4 +1,4 @@
-"""Facts shown in every results header: input files, duration and device."""
+"""Facts that every header of results shows: input files, duration and device."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from proteoscope.engine.views.finished_run import FinishedRun
 __all__ = ["files_facts", "inputs_of_source", "passes_facts", "records_of_spectra", "time_facts"]
 
 _OF_PROJECT = "project_"
-"""Prefix of the input kinds that are tables of another run."""
+"""Prefix of the kinds of inputs that are tables of another run."""
 
 
 def files_facts(run: FinishedRun, of_source: str = "unidentified spectra of {}") -> tuple[str, ...]:
-    """Return texts on the input files: the source run, if results of another run were used, and the file names of each kind.
+    """Return texts about the input files: the source run, if results of another run were used, and the file names of each kind.
 
-    `of_source` is the text for the source run, with {} in place of its name.
+    `of_source` is the text for the source run, with {} where its name is inserted.
     """
     files: dict[str, list[str]] = {}
     for kind, path in run.inputs:

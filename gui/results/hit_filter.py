@@ -13,7 +13,7 @@ __all__ = ["HitFilterBar"]
 
 
 class _EValueBox(NumberBox):
-    """Box for an E-value, which is never negative; arrows multiply or divide by ten."""
+    """Field for an E-value, which is never negative; arrows multiply or divide by ten."""
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Return Intermediate for a negative number, so that it can be typed and is marked as invalid."""
@@ -53,7 +53,7 @@ class HitFilterBar(FilterBar):
 
     @property
     def chosen(self) -> HitFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         e_value = self.e_value.value()
         any_e_value = e_value >= self._largest
         return HitFilter(self.text.text(), None if any_e_value else e_value, self.identity.value() / 100, self.coverage.value() / 100)

@@ -21,7 +21,7 @@ _E_VALUE = Column("e_value", "", "", "e_value")
 
 
 def facts(run: FinishedRun, summary: HitSummary, locale: QLocale) -> tuple[str, ...]:
-    """Return files, scoring, statistics, duration and device for the header."""
+    """Return texts for the header: input files, scoring, statistics, duration and device."""
     files = [", ".join(path.name for kind, path in run.inputs if kind == wanted) for wanted in ("queries", "database")]
     values = run.parameters
     scoring = f"{values['matrix']}, gaps {values['gap_open']}/{values['gap_extend']}"
@@ -36,7 +36,7 @@ def facts(run: FinishedRun, summary: HitSummary, locale: QLocale) -> tuple[str, 
 
 
 def with_facts(pair: AlignedPair) -> AlignedPair:
-    """Return the alignment with lines of text on its score, E-value, identity, gaps and coverage."""
+    """Return the alignment with lines of text about its score, E-value, identity, gaps and coverage."""
     values, locale = pair.hit, QLocale()
     columns = values["alignment_length"]
     quality = (
@@ -53,7 +53,7 @@ def with_facts(pair: AlignedPair) -> AlignedPair:
 
 
 def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
-    """Return a text with the numbers of gap openings and gap residues, since other programs count one or the other as ``gaps``."""
+    """Return a text with the numbers of gap openings and of gap residues, since programs differ in which of them ``gaps`` means."""
     openings, residues = values["gap_openings"], sum(values[line].count("-") for line in ("aligned_query", "aligned_subject"))
     if not openings:
         return "no gaps"

@@ -38,7 +38,7 @@ _PARTS = (9, 11)
 
 
 class HitsView(QueryHitsView):
-    """Shows a finished sequence search."""
+    """View of a finished sequence search."""
 
     def __init__(self, search: Search = SEQUENCE_SEARCH, parent: QWidget | None = None) -> None:
         self.filters = HitFilterBar()
@@ -126,7 +126,7 @@ class HitsView(QueryHitsView):
         self._read_subject(self.hits.view.chosen)
 
     def _stack_hits(self) -> None:
-        """Stack the selected hits if there are several, otherwise those that pass the filter, while the tab is visible."""
+        """Stack the selected hits if there are several, otherwise those that meet the filter; only while the tab is visible."""
         source, query = self._statistics, self._query
         if source is None or query is None or self.tabs.currentWidget() is not self.stack:
             return
@@ -167,7 +167,7 @@ class HitsView(QueryHitsView):
         self._reader.submit("subject", read, self.subject.show_subject, lambda error: self.subject.show_subject(None, str(error)))
 
     def _request_search_with_subject(self, fasta: str) -> None:
-        """Request a search with the same databases and parameters and with a subject (FASTA) as the query."""
+        """Request a search with the same databases and parameters, with a subject (FASTA) as the query."""
         run = self._finished
         if run is not None:
             databases = tuple(path for kind, path in run.inputs if kind == "database")

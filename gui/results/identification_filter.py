@@ -41,7 +41,7 @@ class IdentificationFilter(RatedFilterBar):
 
     @property
     def chosen(self) -> RowFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         return RowFilter(
             self.text.text(),
             self.largest_q_value,
@@ -52,7 +52,7 @@ class IdentificationFilter(RatedFilterBar):
         )
 
     def open(self, fdr: float, offered: Facets = _NOTHING_OFFERED) -> None:
-        """Fill the drop-down fields with `offered` and reset the filter to rows accepted at `fdr`, without emitting a signal."""
+        """Fill the drop-down fields with `offered`, and reset the filter to rows accepted at `fdr`, without emitting a signal."""
         self.offer(offered)
         super().open(fdr)
 

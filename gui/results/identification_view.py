@@ -68,7 +68,7 @@ class _Overview(NamedTuple):
 
 
 class IdentificationView(SpectraRunView):
-    """Shows a finished identification. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
+    """View of a finished identification. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class IdentificationView(SpectraRunView):
         self._connect()
 
     def show_protein_of_psm(self) -> None:
-        """Select the protein group of the selected PSM, with the same peptide and PSM selected in the narrowed tables."""
+        """Select the protein group of the selected PSM; its peptide and the PSM are selected in the other tables."""
         row = self.psms.view.chosen
         values = self._values(self.psms)
         if row is None or values is None or self._statistics is None:
@@ -117,7 +117,7 @@ class IdentificationView(SpectraRunView):
         self._statistician.submit("locate", lambda: find_linked_rows(source, values), go_to, self._fail_softly)
 
     def show_protein_of_peptide(self) -> None:
-        """Select the protein group of the selected peptide, with the same peptide selected in the narrowed table."""
+        """Select the protein group of the selected peptide; the peptide is selected in the table of peptides."""
         values = self._values(self.peptides)
         if values is None or self._statistics is None:
             self.message.emit("Select a peptide first.")
@@ -203,14 +203,14 @@ class IdentificationView(SpectraRunView):
             panel.show_rows(filter=filter_conditions(chosen, name))
 
     def _show_all_peptides(self) -> None:
-        """Show the peptides and PSMs of all proteins after the protein selection is lost."""
+        """Show the peptides and PSMs of all proteins after the selected protein is deselected."""
         self._statistician.cancel("coverage")
         self.coverage.show_coverage(None, _NO_PROTEIN)
         self.peptides.show_rows(scope=())
         self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
 
     def _show_psms_of_protein(self) -> None:
-        """Show the PSMs of the selected protein, or all, after the peptide selection is lost."""
+        """Show the PSMs of the selected protein, or all, after the selected peptide is deselected."""
         self.coverage.mark(None)
         takes_first = self.psms.view.chosen is None
         self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=takes_first)
@@ -321,7 +321,7 @@ class IdentificationView(SpectraRunView):
 
 
 def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
-    """Return the sequence coverage of the protein group at `row`, with a title that includes the covered share."""
+    """Return the sequence coverage of the protein group at `row`, with a title that includes the covered fraction."""
     result = read_group_coverage(source, row, fdr, fixed)
     share = QLocale().toString(result.fraction * 100, "f", 1)
     title = f"{result.title}: {share} % of {QLocale().toString(len(result.sequence))} residues. {result.description}".rstrip()

@@ -52,12 +52,12 @@ class LibraryFilterBar(MassFilterBar):
 
     @property
     def chosen(self) -> LibraryFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         return LibraryFilter(self.text.text(), self.largest_q_value, kind=self.kind.currentData())
 
 
 class LibraryView(MirroredRunView):
-    """Shows a finished library search."""
+    """View of a finished library search."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         self.filters = LibraryFilterBar()

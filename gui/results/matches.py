@@ -21,7 +21,7 @@ _Q_VALUE = Column("q_value", "", "", "probability")
 
 
 def show_summary(header: SummaryHeader, overview: IdentificationOverview, fdr: float) -> None:
-    """Show the numbers of PSMs, peptides and protein groups, and the interval of the share of false PSMs in the chip of the header."""
+    """Show the numbers of PSMs, peptides and protein groups in the header, with the interval of the fraction of false PSMs."""
     locale, counts = QLocale(), overview.counts
     psms, peptides, proteins = (
         SummaryNumber(count.number, count.singular, count.plural, _note(count, locale))
@@ -42,7 +42,7 @@ def fdr_text(fdr: float, locale: QLocale) -> str:
 
 
 def _chip(counts: Counts, fdr: float, locale: QLocale) -> str:
-    """Return the confidence interval of the share of false PSMs as text: ``0.1–2.6 % false at 1 % FDR``."""
+    """Return the confidence interval of the fraction of false PSMs as text: ``0.1–2.6 % false at 1 % FDR``."""
     if not counts.has_error_rates:
         return "error rate unknown"
     interval = counts.psms.certainty
@@ -54,7 +54,7 @@ def _chip(counts: Counts, fdr: float, locale: QLocale) -> str:
 
 
 def _summary_ending(overview: IdentificationOverview, fdr: float) -> str:
-    """Return a text with the FDR of the counts and the share of matched spectra."""
+    """Return a text with the FDR of the counts and the fraction of matched spectra."""
     locale = QLocale()
     if not overview.counts.has_error_rates:
         return "without q-values and decoys, so the error rate is unknown"

@@ -21,7 +21,7 @@ __all__ = ["MirroredRunView"]
 
 
 class MirroredRunView(SpectraRunView):
-    """Shows a finished run that matches spectra to spectra.
+    """View of a finished run that matches spectra to spectra.
 
     Derived classes implement `_compared`. Parameters: see `SpectraRunView`.
     """

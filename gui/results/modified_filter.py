@@ -49,7 +49,7 @@ class ModifiedFilterBar(RatedFilterBar):
 
     @property
     def chosen(self) -> ModifiedFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         return ModifiedFilter(
             self.text.text(),
             self.lowest.entered,

@@ -65,7 +65,7 @@ class _Found(NamedTuple):
 
 
 class ModifiedView(SpectraRunView):
-    """Shows a finished open modification search. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
+    """View of a finished open modification search. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
 
     def __init__(
         self, search: Search, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
@@ -118,7 +118,7 @@ class ModifiedView(SpectraRunView):
 
     @property
     def chosen_modifications(self) -> list[ModificationRow]:
-        """The selected rows of the table of modifications."""
+        """Selected rows of the table of modifications."""
         return [self._rows[row] for row in self.modifications.view.selected if row < len(self._rows)]
 
     def show_shifts(self, low: float, high: float) -> None:
@@ -141,7 +141,7 @@ class ModifiedView(SpectraRunView):
             self.histogram.show_place(None)
 
     def _clear_choices(self) -> None:
-        """Clear the selections of modifications and proteins, since they no longer determine the shown PSMs."""
+        """Deselect modifications and proteins, since they no longer determine the shown PSMs."""
         for panel in (self.modifications, self.proteins):
             panel.clear_choice()
         self.histogram.mark_modifications(frozenset())
@@ -247,7 +247,7 @@ class ModifiedView(SpectraRunView):
         self.psms.show_rows(scope=select_group_rows(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
 
     def _show_all_matches(self) -> None:
-        """Show all PSMs after the selections of modifications and proteins are lost."""
+        """Show all PSMs after the selected modifications or the selected protein are deselected."""
         self._show_marks()
         self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
 
@@ -285,7 +285,7 @@ class ModifiedView(SpectraRunView):
         self.spectra.mark(SpectrumRow(int(match.match["spectrum"])), match.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
-        """Return the compared match. Runs in the reader thread."""
+        """Return a PSM with the two spectra that are compared. Runs in the reader thread."""
         return compared_match(self._table(run, "psms"), row, run)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:

@@ -1,4 +1,4 @@
-"""Page with the pile-up (stacked reads) of a read alignment around a row or a position, and an optional track of features."""
+"""Page with the stacked alignments of reads around a row or a position, and an optional track of features."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_TRACK = "no track: add genes or other features of the genome"
 
 
 class PileupPage(QWidget):
-    """Shows the reads aligned at a position; the page reads nothing while it is hidden."""
+    """Page that shows the reads aligned at a position; it reads no files while it is hidden."""
 
     rowChosen = Signal(int)
     message = Signal(str)
@@ -83,7 +83,7 @@ class PileupPage(QWidget):
         return self._worker.is_busy or self._reader.is_busy or self.plot.is_waiting
 
     def open(self, run: FinishedRun) -> None:
-        """Set the run; alignments are read once a row or position is requested."""
+        """Set the run; its alignments are read once a row or position is requested."""
         self.close_run()
         self._run = run
 
@@ -118,7 +118,7 @@ class PileupPage(QWidget):
         self.show_if_visible()
 
     def _is_in_sight(self, row: int, text: ShownText, positions: tuple[int, int]) -> bool:
-        """Return True if an alignment is in the visible pile-up, or will be once the visible positions have been read."""
+        """Return True if an alignment is visible, or will be visible once the requested positions have been read."""
         first, last = self.plot.positions
         if self._wanted is not None or not text.is_same(self._shown) or positions[1] < first or positions[0] > last:
             return False
@@ -126,7 +126,7 @@ class PileupPage(QWidget):
         return pile is None or (pile.first, pile.last) != (first, last) or row in pile.row
 
     def filter(self, conditions: Sequence[Condition]) -> None:
-        """Show only alignments that pass a filter, at once or when the page becomes visible."""
+        """Show only alignments that meet a filter, at once or when the page becomes visible."""
         self._conditions, self._is_outdated = conditions, True
         self.show_if_visible()
 

@@ -22,7 +22,7 @@ _FONT_SHARE = 0.8
 
 
 class PredictionPanel(QWidget):
-    """Shows the predicted and measured times of a run, or that it has no prediction.
+    """Panel with the predicted and measured times of a run, or a text that the run has no prediction.
 
     Signals
     -------
@@ -62,7 +62,7 @@ class PredictionPanel(QWidget):
         in_column(scroll_of(page_of(content)), on=self)
 
     def show_prediction(self, prediction: RunPrediction | None) -> None:
-        """Show the predicted and measured times of a run; None shows that there is no prediction."""
+        """Show the predicted and measured times of a run; None shows the text that there is no prediction."""
         if prediction is None:
             self.bars.show_drawing(None)
             self.bound.setText("")

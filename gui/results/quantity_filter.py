@@ -16,11 +16,11 @@ from proteoscope.gui.results.filter_bar import FilterBar, q_value_box
 __all__ = ["QuantityFilterBar"]
 
 _CHARACTERS = 40
-"""Maximum number of characters of a comparison's name."""
+"""Maximum number of characters of the name of a comparison."""
 
 
 class QuantityFilterBar(FilterBar):
-    """Filter bar with the choice of a comparison and the thresholds that define a change."""
+    """Filter bar with a field for the comparison, and the thresholds that define a change."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class QuantityFilterBar(FilterBar):
 
     @property
     def chosen(self) -> QuantityFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         return QuantityFilter(
             self.text.text(), self.q_value.value(), self.fold_change.value(), self.comparison.currentData(), self.changed.isChecked()
         )
@@ -62,7 +62,7 @@ class QuantityFilterBar(FilterBar):
         self._now()
 
     def open(self, comparisons: Sequence[str], fdr: float) -> None:
-        """Reset the filter for a run, with its comparisons (the first is chosen) and its FDR of changes, without emitting a signal."""
+        """Reset the filter for a run, with its comparisons (the first is selected) and its FDR of changes, without emitting a signal."""
         self._fdr = fdr
         self.blockSignals(True)
         self.comparison.clear()

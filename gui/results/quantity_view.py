@@ -48,7 +48,7 @@ _READING = "Reading the MS1 spectra of the files…"
 
 
 class QuantityView(RunView):
-    """Shows a finished quantification.
+    """View of a finished quantification.
 
     A protein selected in a table or a figure is selected in all others, and only its peptides and ion traces are shown.
     """
@@ -95,7 +95,7 @@ class QuantityView(RunView):
 
     @property
     def volcano(self) -> DrawingView:
-        """The volcano plot of the selected comparison."""
+        """Volcano plot of the selected comparison."""
         return self.plots["volcano"]
 
     def _connect(self) -> None:
@@ -195,7 +195,7 @@ class QuantityView(RunView):
                 self.plots[figure.name].show_drawing(figure.make(self._overview, self.filters.chosen))
 
     def _show_cut(self, figure: QuantityFigure, name: str, value: float) -> None:
-        """Redraw a figure while a threshold line is being dragged; the tables are filtered when it is released."""
+        """Redraw a figure while a threshold line is being dragged; the tables are filtered when the line is released."""
         if self._overview is not None:
             cuts: dict[str, Any] = {name: value}
             self.plots[figure.name].show_drawing(figure.make(self._overview, replace(self.filters.chosen, **cuts)))
@@ -213,7 +213,7 @@ class QuantityView(RunView):
             self._show_header()
 
     def _choose(self, panel: TablePanel, row: object) -> None:
-        """Select the item clicked in a figure in its table."""
+        """Select the item that was clicked in a figure in its table."""
         if isinstance(row, int):
             self.tables.setCurrentWidget(panel)
             self._choose_row(panel, row)
@@ -260,7 +260,7 @@ class QuantityView(RunView):
         self.ions.show_rows(scope=[scope], scope_text=text, takes_first=takes_first)
 
     def _lose_protein(self, panel: TablePanel) -> None:
-        """Show all peptides and clear the figures after the protein selection is lost."""
+        """Show all peptides and clear the figures after the protein is deselected."""
         if panel is not self._leader:
             return
         self._protein = self._leader = None
@@ -311,13 +311,13 @@ class QuantityView(RunView):
         self.traces.show_traces(None, str(error))
 
     def _correct(self, place: int, begin: float, end: float) -> None:
-        """Store manual integration limits (seconds) of trace `place`, and recompute all quantities."""
+        """Store manual integration limits (seconds) of the trace with index `place`, and recompute all quantities."""
         ion = self.traces.traces
         assert ion is not None
         self._change(place, lambda trace: measured_between(trace, ion.pattern, begin, end))
 
     def _take_back(self, place: int) -> None:
-        """Restore the automatic integration limits of trace `place`."""
+        """Restore the automatic integration limits of the trace with index `place`."""
         self._change(place, lambda _: {})
 
     def _change(self, place: int, numbers: Any) -> None:

@@ -25,7 +25,7 @@ _MAXIMUM_NAME_CHARACTERS = 40
 
 
 class ShownQuery(NamedTuple):
-    """The query whose hits are shown: index in the query file, name, length in residues (0 if unknown), and number of hits."""
+    """Query whose hits are shown: index in the query file, name, length in residues (0 if unknown), and number of hits."""
 
     number: int
     name: str
@@ -34,12 +34,12 @@ class ShownQuery(NamedTuple):
 
 
 def _shown_name(name: str) -> str:
-    """Return a name truncated to fit the header line, which does not wrap."""
+    """Return a name shortened to fit into the header line, which does not wrap."""
     return name if len(name) <= _MAXIMUM_NAME_CHARACTERS else f"{name[: _MAXIMUM_NAME_CHARACTERS - 1]}…"
 
 
 class QueryHitsView(RunView):
-    """Shows a finished search with the tables ``queries`` and ``hits``, linked by ``query_index``, and the alignment of the selected hit.
+    """View of a finished search with the tables ``queries`` and ``hits``, linked by ``query_index``, and the alignment of the selected hit.
 
     Derived classes define the filter conditions of hits (`_conditions`), read an alignment (`_pair`), and draw other data of the selected
     query (`_draw_query`) and hit (`_mark`).
@@ -73,7 +73,7 @@ class QueryHitsView(RunView):
         """Draw other data of the selected query."""
 
     def _scoped(self, query: int | None) -> None:
-        """Update the view after the table of hits was narrowed to `query`, or shows all queries (None)."""
+        """Update the view after the table of hits was limited to `query`; None means all queries."""
 
     def _mark(self, row: int | None) -> None:
         """Mark the selected hit in the figures."""
@@ -104,7 +104,7 @@ class QueryHitsView(RunView):
             self._scoped(None)
 
     def _show_query_names(self, are_shown: bool) -> None:
-        """Show or hide the query column, unless the user has chosen columns."""
+        """Show or hide the column of query names, unless the user has selected columns."""
         if self.hits.hidden_columns() is None:
             hidden = [column.name for column in self.hits.model.columns if not column.is_shown]
             self.hits.view.hide_columns([name for name in hidden if not (are_shown and name == "query")])

@@ -1,4 +1,4 @@
-"""Texts for the header, histograms and alignment of a read alignment's results."""
+"""Texts for the header, histograms and alignment in the results of a read alignment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_missing_count(histogram: Histogram, locale: QLocale) -> Histogram:
 
 
 def with_facts(row: ReadRow) -> ReadRow:
-    """Return the row with a line of text on its alignment: score, identity, gaps and positions."""
+    """Return the row with a line of text about its alignment: score, identity, gaps and positions."""
     return row if row.pair is None else replace(row, pair=replace(row.pair, facts=_facts_of(row.pair.hit, QLocale())))
 
 
@@ -50,7 +50,7 @@ def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:
 
 
 def read_facts(run: FinishedRun) -> tuple[str, ...]:
-    """Return texts for the header: input files, alignment mode, scores and costs, duration and device."""
+    """Return texts for the header of a read alignment: input files, alignment mode, scores and costs, duration and device."""
     parameters, locale = run.parameters, QLocale()
     gaps = f"at most {locale.toString(parameters['maximum_gaps'])} gap{'' if parameters['maximum_gaps'] == 1 else 's'}"
     scores = parameters["matrix"] or f"match {parameters['match']}, mismatch {parameters['mismatch']}"

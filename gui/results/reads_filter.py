@@ -40,7 +40,7 @@ class ReadFilterBar(FilterBar):
 
     @property
     def chosen(self) -> ReadFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         score, minimum_gaps, maximum_gaps = (
             None if box.entered is None else round(box.entered) for box in (self.score, self.minimum_gaps, self.maximum_gaps)
         )
@@ -52,11 +52,14 @@ class ReadFilterBar(FilterBar):
         self._reset_quietly()
 
     def choose_gaps(self, number: int) -> None:
-        """Show only alignments with this number of gaps; if that is already the filter, remove it."""
+        """Show only alignments with this number of gaps; if the filter is set to it already, remove the filter."""
         self._choose((self.minimum_gaps, self.maximum_gaps), (number, number))
 
     def choose_identity(self, low: float, high: float | None) -> None:
-        """Show only alignments with an identity in `low` to below `high` (%; None: to 100); if that is already the filter, remove it."""
+        """Show only alignments with an identity in per cent from `low` to below `high` (None: to 100).
+
+        Remove the filter if it is set already.
+        """
         self._choose((self.minimum_identity, self.below_identity), (low, high))
 
     def _choose(self, boxes: tuple[OptionalNumberBox, OptionalNumberBox], wanted: tuple[float | None, float | None]) -> None:

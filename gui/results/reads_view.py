@@ -46,9 +46,9 @@ __all__ = ["ReadsView"]
 
 
 class ReadsView(RunView):
-    """Shows a finished read alignment.
+    """View of a finished read alignment.
 
-    The depth counts the alignments that pass the filter on one reference: the chosen one or the reference of the selected row.
+    The depth counts the alignments on one reference that meet the filter: the selected reference, or that of the selected row.
     """
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
@@ -160,7 +160,7 @@ class ReadsView(RunView):
             self.coverage.show_depth(None, "No read has an alignment.")
 
     def _offer(self, text: ShownText) -> int:
-        """Return the index of a reference in the drop-down field; it is added if missing."""
+        """Return the index of a reference in the drop-down field, to which it is added if missing."""
         for at in range(self.texts.count()):
             if text.is_same(self.texts.itemData(at)):
                 return at

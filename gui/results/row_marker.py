@@ -1,4 +1,4 @@
-"""Stores marks (stars and comments) of table rows: in a thread while the run is shown, and directly when it is closed."""
+"""Storage of marks (stars and comments) of table rows: in a thread while the run is shown, directly when it is closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["RowMarker"]
 
 
 class RowMarker(QObject):
-    """Reads and stores the marks of one table of the shown run.
+    """Store of the marks of one table of the shown run.
 
     Parameters
     ----------

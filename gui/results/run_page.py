@@ -40,14 +40,14 @@ class _Text(QTextBrowser):
 
 
 class RunPage(QWidget):
-    """Shows the details of a run of the open project.
+    """Page with the details of a run of the open project.
 
     Signals
     -------
     noted
         The user edited the title or the note; emitted with a `RunNote`.
     results_requested, again_requested, report_requested, folder_requested, delete_requested
-        The user requests this action on the shown run.
+        The user requests on the shown run: its results, the same search again, a report, its folder, or its deletion.
     compare_requested
         The user requests a comparison; emitted with the `RunRecord` of the other run.
     message
@@ -231,7 +231,7 @@ def _lines(text: str) -> str:
 
 
 def _parameters(account: RunAccount) -> str:
-    """Return an HTML table of the parameters; changed ones come first, in bold, with the preset's value."""
+    """Return an HTML table of the parameters; those that differ from the preset are first, in bold, with the value of the preset."""
     lines = []
     for parameter in sorted(account.parameters, key=lambda row: not row.is_changed):
         value = escape(f"{parameter.value} {parameter.unit}".strip())

@@ -1,4 +1,4 @@
-"""All spectra of a run as a list, a chromatogram and an LC-MS map; they are read when one of these is first visible."""
+"""List, chromatogram and LC-MS map of all spectra of a run, which are read when one of these is first visible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Opened(NamedTuple):
 
 
 class RunSpectra(QObject):
-    """Three linked views of the spectra of a run: list, chromatogram and map. `panel` replaces the default list."""
+    """Three linked views of the spectra of a run: list, chromatogram and map; `panel` replaces the default list."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
     """A row of the list was selected; emitted with the row and its values."""

@@ -49,7 +49,7 @@ class _Plot(Protocol):
 
 
 class RunView(PaneView):
-    """Shows a finished run of a project.
+    """View of a finished run of a project.
 
     Files are opened, queried and read in threads; an error is shown as text in place of the widget that needs the data.
 
@@ -257,7 +257,7 @@ class RunView(PaneView):
         question.open()
 
     def show_peptide(self, peptide: str) -> None:
-        """Select a peptide (in ProForma notation) once the run is open. Does nothing here; views of peptides on structures override it."""
+        """Select a peptide (in ProForma) once the run is open; only views of peptides on structures do this, others ignore the call."""
 
     def offer_search(self, search: Search, text: str) -> None:
         """Add a follow-up search of the shown run to the context menu of every table, and as a button in the header."""
@@ -422,7 +422,7 @@ class RunView(PaneView):
         self.header.show_run(f"{run.run.id}, {when}", messages, n_warnings)
 
     def _choose_row(self, panel: TablePanel, row: int) -> None:
-        """Select a row by its index in the file, with the same effect as a click on it."""
+        """Select a row by its index in the file, as if the user had clicked it."""
         position = panel.model.position_of(row)
         if position is None:
             self._report_hidden(panel)
@@ -453,7 +453,7 @@ class RunView(PaneView):
 
 
 def _with_marks(table: Table) -> tuple[Column, ...]:
-    """Return the columns of a table; if its rows can be marked, with the column of stars first and that of comments last."""
+    """Return the columns of a table; if its rows can be marked, the column of stars is first and that of comments last."""
     if not table.takes_marks:
         return table.columns
     star, comment = MARK_COLUMNS

@@ -29,7 +29,7 @@ _NO_MATCHES = "No match is shown. The tab “All spectra” lists all spectra of
 
 
 class SpectraRunView(RunView):
-    """Shows a finished run whose rows are matches of spectra.
+    """View of a finished run whose rows are matches of spectra.
 
     The spectrum figure follows the selected row of the visible list: the table of matches or the list of all spectra. Derived classes pass
     the tabs of their tables and figures to `_add_spectra` and implement `_show_match` (shows a match and marks it in `spectra`),

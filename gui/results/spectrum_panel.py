@@ -27,7 +27,10 @@ _EXPLAINED_OR_NOT = (_ALL, *((name.capitalize(), SpectrumFilter(state=name)) for
 
 
 class SpectrumPanel(QWidget):
-    """Lists the spectra of a run; nothing is read before `open_list`. `is_of_explanation` adds the status *explained*."""
+    """Panel with the list of the spectra of a run, which is read when `open_list` is called.
+
+    `is_of_explanation` adds the status *explained*, for a search that explains unidentified spectra.
+    """
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
 
@@ -53,7 +56,7 @@ class SpectrumPanel(QWidget):
         in_column(in_row((self.text, 1), self.state, margins=(6, 4, 6, 2), spacing=6), (self.table, 1), on=self, spacing=0)
 
     def open_list(self, source: TableSource, wanted: SpectrumRow | None = None) -> None:
-        """Show the list of spectra in `source`, and select the row `wanted` or else the first."""
+        """Show the list of spectra in `source`, and select the row `wanted`, or else the first row."""
         self._text = ""
         self.table.open_table(source)
         self.table.show_rows(filter=spectrum_conditions(self._chosen), wanted=wanted, takes_first=True)

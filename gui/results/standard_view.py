@@ -26,11 +26,11 @@ class TextFilter(FilterBar):
         super().__init__("Any text", "Show only rows with this text in a text column", "Show all rows of the run")
 
     def _usual(self) -> None:
-        """Do nothing: there are no other fields to reset."""
+        """Do nothing, since there are no other fields to reset."""
 
 
 class StandardView(RunView):
-    """Shows a finished run of any search."""
+    """View of a finished run of any search."""
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         super().__init__(search, TextFilter(), parent)
@@ -43,7 +43,7 @@ class StandardView(RunView):
         self.header.show_facts((*files_facts(run, "results of {}"), *time_facts(run)))
 
     def _forget(self) -> None:
-        """Do nothing: the view has only tables, which the base class closes."""
+        """Do nothing, since the view has only tables, which the base class closes."""
 
     def _filter(self) -> None:
         for panel in self.panels.values():

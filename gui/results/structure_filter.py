@@ -19,7 +19,7 @@ __all__ = ["THRESHOLDS", "OptionalNumberBox", "StructureFilterBar", "Threshold"]
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold on a column of the table of hits.
+    """Threshold for the values in a column of the table of hits.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ THRESHOLDS = (
 
 
 class OptionalNumberBox(NumberBox):
-    """Number box that may be empty, which sets no limit. In an empty box, an arrow sets `first`."""
+    """Number field that may be empty, which sets no limit; in an empty field, an arrow sets `first`."""
 
     def __init__(self, step: float, first: float) -> None:
         super().__init__(None, None)
@@ -105,13 +105,13 @@ class OptionalNumberBox(NumberBox):
 
     @property
     def number(self) -> float | None:
-        """The number in the field, also while it is being typed, or None."""
+        """Number in the field, also while it is being typed, or None."""
         text = self._bare(self.lineEdit().text())
         return self._read(text) if text else None
 
     @property
     def entered(self) -> float | None:
-        """The last number confirmed with Enter or by leaving the field, or None; filters use it."""
+        """Last number that was confirmed with Enter or by leaving the field, or None; filters use it."""
         value = self.value()
         return None if value <= self.minimum() else value
 
@@ -136,7 +136,7 @@ class OptionalNumberBox(NumberBox):
 
 
 class StructureFilterBar(FilterBar):
-    """Filter bar for hits. Below each threshold, a label with the number of passing hits is updated while typing."""
+    """Filter bar for hits; below each threshold, the number of hits that meet it is updated while the user types."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -162,7 +162,7 @@ class StructureFilterBar(FilterBar):
 
     @property
     def chosen(self) -> StructureFilter:
-        """The current filter."""
+        """Conditions of the current filter."""
         bounds = {
             threshold.column: number * threshold.scale
             for threshold in THRESHOLDS

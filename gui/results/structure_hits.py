@@ -22,7 +22,7 @@ _E_VALUE, _SAME_FOLD = Column("e_value", "", "", "e_value"), Column("same_fold_p
 
 
 def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
-    """Return input files, mode, duration and device for the header."""
+    """Return texts for the header: input files, mode, duration and device."""
     values = run.parameters
     weights = ", ".join(locale.toString(float(value), "g", 3) for value in values["weights"])
     threshold = float(values["qualification_threshold"])
@@ -46,12 +46,12 @@ def chance_fact(summary: StructureSummary, locale: QLocale) -> tuple[str, ...]:
 
 
 def with_facts(pair: StructurePair) -> StructurePair:
-    """Return the alignment with lines of text on its scores, and its note on missing structures, if any."""
+    """Return the alignment with lines of text about its scores, and with its note about missing structures, if any."""
     return replace(pair, facts=(*_facts(pair.hit, QLocale()), *([pair.note] if pair.note else [])))
 
 
 def _facts(hit: Mapping[str, Any], locale: QLocale) -> tuple[str, str]:
-    """Return two lines of text on the superposition: fit (TM-score, RMSD), and identity, coverage and significance."""
+    """Return two lines of text about the superposition: fit (TM-score, RMSD), and identity, coverage and significance."""
 
     def number(value: float, decimals: int) -> str:
         return locale.toString(float(value), "f", decimals)

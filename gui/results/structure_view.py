@@ -50,7 +50,7 @@ _MAXIMUM_SUPERPOSED = 20
 
 
 class StructureView(WithStructures, QueryHitsView):
-    """Shows a finished structure search."""
+    """View of a finished structure search."""
 
     _scene_suffix = "_hits"
 
@@ -88,7 +88,7 @@ class StructureView(WithStructures, QueryHitsView):
         self._show_pair(None)
 
     def state(self) -> str:
-        """Return the state of the base class with a flag for the visibility of the 3D panel, as JSON."""
+        """Return the state of the base class, with True if the 3D panel is visible, as JSON."""
         return json.dumps({**json.loads(super().state()), "structures": self.structures_action.isChecked()})
 
     def restore_state(self, text: str) -> None:
@@ -198,7 +198,7 @@ class StructureView(WithStructures, QueryHitsView):
         self._superpose(text)
 
     def _superpose(self, text: str = "") -> None:
-        """If the 3D panel is visible, show the selected hit in it, or a text in place of a missing hit."""
+        """If the 3D panel is visible, show the selected hit there, or a text if there is no hit."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not self.structures_action.isChecked():
             return
@@ -244,7 +244,7 @@ class StructureView(WithStructures, QueryHitsView):
             self.message.emit("; ".join(notes[:3]) + (f", and {len(notes) - 3} more" if len(notes) > 3 else "") + ".")
 
     def _take_picks(self) -> None:
-        """Mark the residues that are picked in 3D in the alignment."""
+        """Mark the residues in the alignment that are selected in 3D."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not isinstance(pair, StructurePair):
             return
@@ -263,7 +263,7 @@ class StructureView(WithStructures, QueryHitsView):
         self.alignment.plot.mark(marks)
 
     def _pick_column(self, column: int) -> None:
-        """Pick the residues of a clicked alignment column in 3D; a negative column clears the picks."""
+        """Select the residues of a clicked alignment column in 3D; a negative column deselects all."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not self.structures_action.isChecked() or not isinstance(pair, StructurePair):
             return

@@ -25,7 +25,7 @@ _ICON = 16  # pixels, of a follow-up button
 
 @dataclass(frozen=True)
 class SummaryNumber:
-    """A count with its singular and plural noun, and a note such as its interval of errors."""
+    """Count with its singular and plural noun, and a note such as the interval of errors."""
 
     number: int
     singular: str
@@ -34,12 +34,12 @@ class SummaryNumber:
 
     @property
     def noun(self) -> str:
-        """The noun in the form that agrees with the number."""
+        """Noun in the singular or plural, according to the count."""
         return self.singular if self.number == 1 else self.plural
 
 
 class SummaryHeader(QWidget):
-    """Shows up to two counts in large type with their error rate, warnings and follow-up searches; *About this run* opens the rest.
+    """Header with up to two counts in large type, their error rate, warnings and follow-up searches; the rest is below *About this run*.
 
     Signals
     -------
@@ -202,7 +202,7 @@ class SummaryHeader(QWidget):
 
 
 class Chip(QLabel):
-    """A short text on a rounded background, with details in its tooltip; hidden if empty."""
+    """Short text on a rounded background, with details in its tooltip; hidden if empty."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Members of the views with a 3D panel: the panel, which is created on first use, and the action that shows it."""
+"""Mixin of the views with a 3D panel, which is created on first use, and the action that shows it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class WithStructures(_View):
         prompt_for_path(self, title, on_selected, "new folder", folder=self._last_folder, filters=[_FOLDER], name=name)
 
     def _offer_structures_panel(self, tip: str, *, is_shown: bool) -> None:
-        """Add the action that shows the panel."""
+        """Add the action that shows the panel; `tip` is its tooltip."""
         self.structures_action = QAction(
             "Show the structures in &3D",
             self,
@@ -102,7 +102,7 @@ class WithStructures(_View):
         self.stateChanged.emit()
 
     def _structures_shown(self, are_shown: bool) -> None:
-        """Fill the panel after it was shown, or tidy up after it was hidden."""
+        """Fill the panel after it was shown, or release its data after it was hidden."""
         raise NotImplementedError
 
     def _make_structures(self, **options: Any) -> StructurePanel:
@@ -118,5 +118,5 @@ class WithStructures(_View):
         return panel
 
     def _take_picks(self) -> None:
-        """Show the residues that are picked in 3D elsewhere."""
+        """Show in other widgets which residues are selected in 3D."""
         raise NotImplementedError

@@ -27,7 +27,7 @@ _UNUSUAL = IonSettings(Tolerance(20, "ppm"))
 
 
 class AnnotationMenu(QMenu):
-    """Menu that edits an `AnnotationChoice`: the user's changes to the ion settings of a run."""
+    """Menu that edits an `AnnotationChoice`: the changes of the user to the ion settings of a run."""
 
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
 
@@ -74,7 +74,7 @@ class AnnotationMenu(QMenu):
         self.show_choice(self.choice, self._run_settings)
 
     def show_choice(self, choice: AnnotationChoice, run_settings: IonSettings | None = None) -> None:
-        """Show a choice in the fields, combined with the ion settings of a run (None: of the previous run)."""
+        """Show a choice in the fields, combined with the ion settings of a run (None: those of the previous run)."""
         self.choice = choice
         self._run_settings = run_settings or self._run_settings
         settings = choice.settings(self._run_settings)

@@ -20,7 +20,7 @@ __all__ = ["IonTableView"]
 Index = QModelIndex | QPersistentModelIndex
 
 _TINT = 45
-"""Opacity, 0 to 255, of the background of ions that carry the mass shift."""
+"""Opacity, 0 to 255, of the background of ions that have the mass shift."""
 
 
 class _IonModel(QAbstractTableModel):
@@ -104,7 +104,7 @@ def _shift_text(spectrum: AnnotatedSpectrum, ion: int) -> str:
 
 
 class IonTableView(QTableView):
-    """Shows the theoretical m/z of every fragment ion; matched ions are bold and coloured, ions with the mass shift are tinted."""
+    """Table of the theoretical m/z of every fragment ion; matched ions are bold and coloured, ions with the mass shift are tinted."""
 
     ionChosen = Signal(int)  # noqa: N815
 

@@ -19,7 +19,7 @@ _NO_STAR = "☆"
 
 
 class MarkBar(QWidget):
-    """Edits the `RowMark` (star and comment) of a PSM; hidden if no PSM is shown."""
+    """Bar that edits the `RowMark` (star and comment) of a PSM; hidden if no PSM is shown."""
 
     marked = Signal(int, object)
     """The user changed a mark; emitted with the row and its new `RowMark`."""

@@ -23,7 +23,7 @@ from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 __all__ = ["Below", "MatchPane", "ShownMatch"]
 
 Below = Literal["nothing", "prediction", "other", "reference"]
-"""Type of the lower, mirrored spectrum."""
+"""Type of the lower spectrum in a mirrored figure."""
 _TITLES: dict[Below, tuple[str, str]] = {
     "nothing": ("&Nothing", "Show the spectrum with its ions and their errors"),
     "prediction": ("The &predicted intensities", "Mirror with the b and y ions predicted by the shipped model"),
@@ -34,7 +34,7 @@ _TITLES: dict[Below, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class ShownMatch:
-    """A PSM with all data to show it.
+    """PSM with all data needed to show it.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ShownMatch:
     title : str
         Title of the spectrum.
     mirrored : MirroredSpectra or None
-        The spectrum with the chosen lower spectrum, or None to show it alone.
+        Spectrum with the selected lower spectrum, or None to show it alone.
     """
 
     row: int
@@ -61,7 +61,7 @@ class ShownMatch:
 
 
 class MatchPane(QWidget):
-    """Shows a PSM, an unidentified spectrum, or a text.
+    """Pane that shows a PSM, an unidentified spectrum, or a text.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class MatchPane(QWidget):
         return None if self._shown is None else self._shown.row
 
     def set_reference(self) -> None:
-        """Set the shown PSM as the reference, with which the PSMs selected next are mirrored."""
+        """Make the shown PSM the reference, with which the PSMs selected next are mirrored."""
         if self._shown is None:
             return
         self.reference = self._shown

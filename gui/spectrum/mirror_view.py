@@ -16,7 +16,7 @@ __all__ = ["MirrorView"]
 
 
 class MirrorView(SpectrumPage):
-    """Shows a spectrum mirrored with another, a single spectrum, or a text."""
+    """Widget that shows a spectrum mirrored with another, a single spectrum, or a text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         plot = FigureView("Mirrored spectra", least=(160, 130), has_heading=False)
@@ -35,7 +35,7 @@ class MirrorView(SpectrumPage):
         self._show_in_place(text)
 
     def show_spectra(self, spectra: MirroredSpectra) -> None:
-        """Show a spectrum and, if given, the spectrum below that it is compared with."""
+        """Show a spectrum and, if given, the spectrum below with which it is compared."""
         self.spectra = spectra
         self._title.set_text(spectra.title)
         self.plot.show_figure(mirror_figure(spectra))
@@ -69,7 +69,7 @@ class MirrorView(SpectrumPage):
         return f"{note}{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
 
     def _explained(self, half: int) -> str:
-        """Return a text with the number of matched ions in one half and the share of the intensity that they explain."""
+        """Return a text with the number of matched ions in one spectrum, and the fraction of its intensity in matched peaks."""
         assert self.spectra is not None
         ions = self.spectra.halves[half].ions
         is_first = ions is next((shown_half.ions for shown_half in self.spectra.halves if shown_half.ions is not None), None)

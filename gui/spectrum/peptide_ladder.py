@@ -1,4 +1,4 @@
-"""Sequence of a peptide above its spectrum, with bonds that are confirmed by ions, and modifications."""
+"""Sequence of a peptide above its spectrum, with bonds that ions confirm, and modifications."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MARGIN = 8.0
 
 
 class PeptideLadder(QWidget):
-    """Shows the peptide of an annotated spectrum."""
+    """Widget that shows the peptide of an annotated spectrum."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -27,7 +27,7 @@ class PeptideLadder(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_spectrum(self, spectrum: AnnotatedSpectrum | None) -> None:
-        """Draw the peptide of a spectrum, or nothing."""
+        """Draw the peptide of a spectrum; None draws no peptide."""
         self._spectrum = spectrum
         self.setAccessibleName("" if spectrum is None else f"Peptide {spectrum.peptidoform}")
         self.update()

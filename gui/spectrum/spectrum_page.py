@@ -13,7 +13,7 @@ __all__ = ["SpectrumPage"]
 
 
 class SpectrumPage(QWidget):
-    """Page with a plot, a bar above it and a readout below it, or a text. Derived classes lay these out in `_shown`.
+    """Page with a plot, a bar above it and a text line below it, or a text; derived classes lay these out in `_shown`.
 
     Parameters
     ----------

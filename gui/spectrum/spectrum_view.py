@@ -33,7 +33,7 @@ _WIDE = 820
 
 
 class SpectrumView(SpectrumPage):
-    """Shows the spectrum of a PSM with its ions, or a text."""
+    """Widget that shows the spectrum of a PSM with its ions, or a text."""
 
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
     """The user changed the matched ions; views store `annotation.choice`."""

@@ -18,7 +18,7 @@ _FIELD_OF_VIEW = math.radians(25.0)
 """Vertical field of view in radians: small, for little perspective distortion."""
 _SMALLEST, _LARGEST = 2.0, 20_000.0
 _NEAREST = 0.02
-"""Minimum distance of the near clipping plane as a fraction of the distance to the centre; depth buffers have limited precision."""
+"""Minimum distance of the near clipping plane as a fraction of the distance to the centre, since depth buffers have limited precision."""
 _MARGIN, _AROUND = 1.06, 2.0
 """Margin factor of fitted views, and maximum distance (Å) of a ribbon's surface from its Cα."""
 

@@ -1,4 +1,4 @@
-"""Interactive picture of a scene, drawn with OpenGL, or by the engine if OpenGL is unavailable."""
+"""Interactive picture of a scene, drawn with OpenGL, or by the CPU if OpenGL is unavailable."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _PREPARING = "Preparing drawing without OpenGL…"
 
 
 class _Made(NamedTuple):
-    """Cached drawing data of the scene, until the scene changes."""
+    """Data for drawing a scene, cached until the scene changes."""
 
     bodies: list[Body]
     sphere: Sphere
@@ -79,7 +79,9 @@ def make_renderer() -> tuple[Renderer, str]:
 
 
 class StructureCanvas(QWidget):
-    """Shows a scene. A drag rotates it (with Shift around the line of sight) or, with the right or middle button, pans; the wheel zooms.
+    """Widget that shows a scene.
+
+    A drag rotates the scene (with Shift around the line of sight) or, with the right or middle button, moves it; the wheel zooms.
 
     Signals
     -------
@@ -170,7 +172,7 @@ class StructureCanvas(QWidget):
     def refresh_later(self) -> None:
         """Redraw after a minor change of the scene, such as a side chain.
 
-        The overlay is redrawn at once, the scene with the next picture: the latest is the smooth one, which follows after a short pause.
+        The overlay is redrawn at once, the scene with the next picture, at the latest with the smooth one that follows after a short pause.
         """
         self._is_stale = True
         if not self.is_spinning:
@@ -278,7 +280,7 @@ class StructureCanvas(QWidget):
     # ------------------------------------------------------------------------------------------------------------ picking
 
     def pick_at(self, at: QPointF) -> Pick | None:
-        """Return the frontmost residue (by its Cα) or atom near a position of the widget, or None."""
+        """Return the frontmost residue (by its Cα) or atom near a position of the widget, or None if there is none."""
         result: list[tuple[float, float, Pick]] = []
         traces = self.scene.traces
         offsets = run_offsets(np.array([len(trace) for trace in traces], np.int64))
@@ -300,7 +302,7 @@ class StructureCanvas(QWidget):
         return min(ahead, key=lambda candidate: candidate[0])[1] if ahead else None
 
     def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:
-        """Return (index, distance in pixels, depth in Å) of the points that are drawn near a position of the widget."""
+        """Return the index, the distance in pixels and the depth in Å of each point that is drawn near a position of the widget."""
         place = self.camera.projected(position, self.width(), self.height())
         with np.errstate(invalid="ignore"):
             distance = np.hypot(place[:, 0] - at.x(), place[:, 1] - at.y())
@@ -466,7 +468,7 @@ class StructureCanvas(QWidget):
         _ = self.renderer
 
     def _draw_sample(self) -> None:
-        """Draw a sample picture: OpenGL then compiles its shaders for smooth pictures, which takes long with software rendering."""
+        """Draw a sample picture, since OpenGL then compiles its shaders for smooth pictures, which takes long with software rendering."""
         if self._renderer is None or (self._renderer.needs_kernels and not self._are_kernels_ready):
             return
         with suppress(RenderingError):
@@ -475,7 +477,7 @@ class StructureCanvas(QWidget):
             self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.backdrop, _SMALL, is_smooth=True)
 
     def _is_ready(self) -> bool:
-        """Return True if a picture can be drawn at once; otherwise request the missing renderer or kernels."""
+        """Return True if a picture can be drawn at once; otherwise request the missing renderer or kernels and return False."""
         if self._renderer is None and not self._deferred.is_busy:
             # Separate steps, so that the first picture is not delayed further by creating the OpenGL context.
             self._deferred.add(self._make_renderer, self._draw_sample, self.update)

@@ -1,4 +1,4 @@
-"""Renderer that draws bodies with the engine, without OpenGL: for picture files, and for displays without OpenGL."""
+"""Renderer that draws bodies with the CPU, without OpenGL: for picture files, and for displays without OpenGL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["DrawnRenderer", "finest"]
 
 _MAXIMUM_TRIANGLES = 100_000
 _MAXIMUM_ON_SCREEN = 700_000
-"""Maximum number of pixels of pictures that are not smooth; larger ones are drawn at a lower resolution and scaled."""
+"""Maximum number of pixels of pictures that are not smooth; larger pictures are drawn at a lower resolution and scaled."""
 _SMOOTH = 2
 
 
@@ -41,7 +41,7 @@ class DrawnRenderer:
         return image if coarser == 1.0 else image.scaled(size)
 
     def close(self) -> None:
-        """Do nothing: the renderer holds no resources."""
+        """Do nothing, since the renderer holds no resources."""
 
 
 def finest(size: QSize) -> int:

@@ -15,7 +15,7 @@ _SIDE = 14
 
 
 class HitList(QListWidget):
-    """Lists the query and the hits of a scene. The checkbox or the space bar shows and hides a hit.
+    """List of the query and the hits of a scene; the checkbox or the space bar shows and hides a hit.
 
     Signals
     -------

@@ -1,4 +1,4 @@
-"""Picture files of a scene: a PNG of any size, or a turntable (a full turn) as an animated GIF, drawn by the engine in a job."""
+"""Picture files of a scene: a PNG of any size, or a full turn as an animated GIF, drawn by the CPU in a job."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SceneSnapshot:
 
     @classmethod
     def of(cls, canvas: StructureCanvas, *, has_text: bool) -> SceneSnapshot:
-        """Return a snapshot of a canvas, with its overlay if `has_text`."""
+        """Return a copy of the scene and view of a canvas, with its overlay if `has_text`."""
         scene = canvas.scene.copied()
         return cls(
             scene,
@@ -169,7 +169,7 @@ class TurntableTask(WritingTask):
         return f"{written.name} written"
 
     def _palette(self, progress: Progress) -> Image.Image:
-        """Return a palette of 256 colours from several views of the scene: separate palettes of frames would flicker."""
+        """Return a palette of 256 colours from several views of the scene, since frames with separate palettes would flicker."""
         width, height = self.size.width(), self.size.height()
         views = Image.new("RGB", (width, _PALETTE_VIEWS * height))
         for i in range(_PALETTE_VIEWS):
@@ -239,7 +239,7 @@ class PictureDialog(QDialog):
         return QSize(self.width_box.value(), self.height_box.value())
 
     def task(self, canvas: StructureCanvas, path: Path) -> PictureTask | TurntableTask:
-        """Return the task that writes a picture or turntable of a canvas in its current state."""
+        """Return the task that writes a picture or a full turn of a canvas in its current state."""
         snapshot = SceneSnapshot.of(canvas, has_text=self.text_height.isChecked())
         if self.is_turntable:
             return TurntableTask(snapshot, self.picture_size, self.seconds_box.value(), path)

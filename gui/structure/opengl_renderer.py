@@ -91,7 +91,7 @@ void main() {{
 
 @dataclass(eq=False)
 class _Uploaded:
-    """A body whose mesh and colours are in OpenGL buffers."""
+    """Body whose mesh and colours are in OpenGL buffers."""
 
     body: Body
     points: QOpenGLBuffer
@@ -102,7 +102,7 @@ class _Uploaded:
     """The body with the colours that the cached picture shows, or None."""
 
     def changed(self) -> NDArray[np.uint32]:
-        """Return the vertex indices, shape (k,), of the triangles whose colours differ from the cached picture, three per triangle."""
+        """Return the vertex indices, shape (k,), of triangles whose colours differ from the cached picture, three per triangle."""
         if self.drawn is None or self.drawn is self.body:
             return np.zeros(0, np.uint32)
         is_other = (self.drawn.colours != self.body.colours).any(axis=1)
@@ -110,7 +110,7 @@ class _Uploaded:
         return np.ascontiguousarray(triangles[is_other[triangles].any(axis=1)], np.uint32).ravel()
 
     def colour(self, body: Body) -> None:
-        """Replace the colours by the colours of another body with the same mesh."""
+        """Replace the colours by those of another body with the same mesh."""
         if body is not self.body:
             self.body = body
             content = _colours(body).tobytes()
@@ -125,7 +125,7 @@ class _Uploaded:
 
 
 class _Seen(NamedTuple):
-    """Camera and display settings of a picture, to detect changes."""
+    """Camera and display settings of a picture, by which changes are detected."""
 
     camera: Camera
     sphere: Sphere
@@ -308,7 +308,7 @@ class OpenGLRenderer:
     def _draw(self, bodies: Sequence[tuple[_Uploaded, NDArray[np.uint32] | None]], seen: _Seen, *, clears: bool = True) -> None:
         """Draw bodies into the bound frame buffer: all triangles, or only the triangles with the given vertex indices.
 
-        `clears`: clear the buffer first.
+        `clears` is True to clear the buffer first.
         """
         camera, sphere, backdrop, size = seen
         gl, program, background = self._functions, self._program, backdrop.background
@@ -386,7 +386,7 @@ def _uploaded(body: Body) -> _Uploaded:
 
 
 def _colours(body: Body) -> NDArray:
-    """Return the colours as four bytes per vertex, the last one unused, without a copy if they are in this layout already."""
+    """Return the colours as four bytes per vertex, the last one unused; without a copy if they are stored in this form already."""
     packed: NDArray | None = body.colours.base
     if packed is not None and packed.dtype == np.uint32 and packed.shape == (len(body.mesh.vertices),):
         return packed

@@ -77,7 +77,7 @@ def paint_overlay(
 
 
 class _Writer:
-    """Writes texts on a readable background, and moves each down if it would overlap an earlier one."""
+    """Painter of texts on a readable background, which moves each text down if it would overlap an earlier one."""
 
     def __init__(self, painter: QPainter, text: QColor, halo: QColor, area: QRectF) -> None:
         self._painter, self._text, self._halo, self._area = painter, text, halo, area
@@ -104,7 +104,7 @@ class _Writer:
 
 
 def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) -> list[tuple[Pick, QPointF]]:
-    """Return the picks that are in front of the eye, with their positions in the picture."""
+    """Return the selected residues and atoms that are in front of the eye, with their positions in the picture."""
     placed = []
     for pick in picks:
         x, y, depth = camera.projected(pick.place[None], width, height)[0].tolist()

@@ -80,7 +80,7 @@ class _PairModel(QAbstractTableModel):
 
 
 class PairTable(QTableView):
-    """Lists the aligned residue pairs of the selected hit.
+    """Table of the aligned residue pairs of the selected hit.
 
     Signals
     -------

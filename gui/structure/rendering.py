@@ -21,12 +21,12 @@ FOG_SHARE = 0.6
 
 
 class RenderingError(Exception):
-    """The renderer cannot draw. The message is the reason in lower case without a full stop, to be used within a sentence."""
+    """Exception: the renderer cannot draw; the message is the reason in lower case without a full stop, for use within a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A closed surface and the RGB colours of its vertices, shape (v, 3), uint8. Renderers cache data by object identity."""
+    """Closed surface, and the RGB colours of its vertices, shape (v, 3), uint8. Renderers cache data by object identity."""
 
     mesh: Mesh
     colours: NDArray[np.uint8]
@@ -41,7 +41,7 @@ class Backdrop:
 
 
 class Renderer(Protocol):
-    """Interface of renderers, which draw bodies into pictures.
+    """Interface of renderers, which draw surfaces (`Body`) into pictures.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Renderer(Protocol):
     def picture(
         self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
     ) -> QImage:
-        """Return a picture of `size` pixels. `sphere` encloses all bodies; `is_smooth` enables antialiasing, which takes longer.
+        """Return a picture of `size` pixels; `sphere` encloses all bodies, and `is_smooth` enables antialiasing, which takes longer.
 
         Raises
         ------

@@ -33,7 +33,7 @@ _ATOM_COLOURS = {"N": (48, 80, 248), "O": (228, 40, 40), "S": (214, 180, 30), "S
 
 
 class Pick(NamedTuple):
-    """A picked residue or atom.
+    """Residue or atom that the user picked in the 3D view.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Pick(NamedTuple):
 
 @dataclass(eq=False)
 class ShownHit:
-    """A superposed hit of the scene. `number`, from 1, determines its colour; a pinned hit stays when another hit is selected."""
+    """Superposed hit of the scene; `number`, from 1, determines its colour, and a pinned hit remains when another hit is selected."""
 
     trace: Trace
     number: int
@@ -77,7 +77,7 @@ class ShownHit:
 
 
 class Scene:
-    """A query, superposed hits (one may be selected), and how they are drawn; `bodies` returns the surfaces to draw.
+    """Query, superposed hits (one may be selected), and settings for drawing; `bodies` returns the surfaces to draw.
 
     Attributes
     ----------
@@ -191,13 +191,13 @@ class Scene:
         self._drop_missing()
 
     def pick(self, picks: Sequence[Pick]) -> None:
-        """Replace the picks; those without finite coordinates are ignored, and only the last 12 are retained."""
+        """Replace the picked residues and atoms; those without finite coordinates are ignored, and only the last 12 are retained."""
         self.picks = [pick for pick in picks if np.isfinite(pick.place).all()][-_MAXIMUM_PICKS:]
         wanted = {(pick.trace, pick.row) for pick in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
     def nearest_atoms(self, first_pick: Pick, second_pick: Pick) -> tuple[str, str, float] | None:
-        """Return the names and the distance (Å) of the nearest two atoms of two picked side chains, or None if these have not been read."""
+        """Return the names and the distance (Å) of the nearest two atoms of two picked side chains, or None if these were not read."""
         if first_pick.atom or second_pick.atom:
             return None
         first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (first_pick, second_pick))
@@ -208,7 +208,7 @@ class Scene:
         return first.name[int(i)], second.name[int(j)], float(apart[i, j])
 
     def atoms_to_pick(self) -> list[tuple[Trace, Atoms, bool]]:
-        """Return (chain, atoms, True for ligands) of the drawn side chains and ligands, whose atoms can be picked."""
+        """Return the side chains and ligands that are drawn, whose atoms can be picked, as (chain, atoms, True for ligands)."""
         shown = self.traces
         result = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
         bound = [(trace, self.ligands[trace], True) for trace in shown if self.shows_ligands and trace in self.ligands]
@@ -284,7 +284,7 @@ class Scene:
         """Return the bodies to draw, in the finest detail within the maximum number of triangles.
 
         Unchanged bodies are the same objects as in the previous call; if only the colours of a body have changed, its mesh is the same
-        object. Pass the result of the method `coloured` if it is known.
+        object. `coloured` is the result of the method `coloured`, if it was already computed.
         """
         if self.query is None:
             return []
@@ -359,7 +359,7 @@ class Scene:
         return self._coloured(key, mesh, tones)
 
     def _ligand(self, trace: Trace, atoms: Atoms, of_carbon: tuple[int, int, int]) -> Body:
-        """Return the sticks and balls of a ligand, thicker than those of side chains, since an ion is only a single ball."""
+        """Return the sticks and balls of a ligand, thicker than those of side chains, since an ion is a single ball."""
         key = (trace, "ligands")
         mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds, _LIGAND_RADIUS))
         tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
@@ -380,7 +380,7 @@ def _shown_chain(
 
 
 def _is_same(trace: Trace, other: Trace) -> bool:
-    """Return True if two traces are the same hit or the same query, possibly read twice."""
+    """Return True if two chains are the same hit or the same query, possibly read twice."""
     if trace is other:
         return True
     if trace.evidence is not other.evidence or trace.name != other.name or trace.path != other.path or bool(trace.hit) != bool(other.hit):

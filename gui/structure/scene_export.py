@@ -73,7 +73,7 @@ class SceneFilesTask(WritingTask):
 
 
 def _row(hit: Trace) -> dict[str, Any]:
-    """Return the table row of a hit with the transformation of its trace, since the row itself may be damaged and lack it."""
+    """Return the table row of a hit with the transformation of its chain, which the row itself may lack if it is damaged."""
     return {
         **hit.hit,
         "rotation": hit.rotation.ravel().tolist(),

@@ -48,7 +48,7 @@ __all__ = ["StructurePanel"]
 
 _SIDE_WIDTH = 240
 _LEAST_TRIANGLES = 20_000
-"""Triangles that each surface may have even if the total of all chains then exceeds the renderer's maximum."""
+"""Number of triangles that each surface may have even if all chains together exceed the renderer's maximum."""
 _NARROW = 560
 """Width in pixels below which the lists next to the picture are initially closed."""
 _CHOICE_CHARACTERS, _ARROW = 9, 30
@@ -56,7 +56,7 @@ _CHOICE_CHARACTERS, _ARROW = 9, 30
 
 
 class Submit(Protocol):
-    """Function that runs another in a thread (see `proteoscope.gui.tables.worker.TableWorker.submit`)."""
+    """Function that runs another function in a thread (see `proteoscope.gui.tables.worker.TableWorker.submit`)."""
 
     def __call__(
         self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
@@ -64,12 +64,12 @@ class Submit(Protocol):
 
 
 class StructurePanel(QWidget):
-    """Shows a query, the selected hit, and pinned hits, superposed in 3D.
+    """Panel with a query, the selected hit, and pinned hits, superposed in 3D.
 
     Parameters
     ----------
     submit : Submit
-        Runs functions that read files in a thread.
+        Function that runs functions that read files in a thread.
     parent : QWidget or None
         Owner of the panel.
     schemes : sequence of Scheme
@@ -172,7 +172,7 @@ class StructurePanel(QWidget):
         self.canvas.fit(self.scene.points())
 
     def pick(self, picks: Sequence[Pick]) -> None:
-        """Replace the picked residues and atoms, and read their side chains."""
+        """Replace the picked residues and atoms, and read the side chains of the residues."""
         self.scene.pick(picks)
         self._read_side_chains()
         self._mark_pair()
@@ -188,7 +188,7 @@ class StructurePanel(QWidget):
         self.pick(picks)
 
     def light(self, residues: Mapping[Trace, NDArray[np.bool_]]) -> None:
-        """Highlight exactly these residues, which are selected in other views. Masks have the shape (n,)."""
+        """Highlight exactly these residues, which are selected in other views; the masks have the shape (n,)."""
         before, self.scene.lit = self.scene.lit, dict(residues)
         was, now = ({trace: mask for trace, mask in masks.items() if mask.any()} for masks in (before, residues))
         if was.keys() != now.keys() or any(not np.array_equal(mask, was[trace]) for trace, mask in now.items()):
@@ -565,7 +565,7 @@ class StructurePanel(QWidget):
         self._report_scheme()
 
     def _report_scheme(self) -> None:
-        """Show a message if the colour scheme needs data that these chains lack."""
+        """Show a message if the colour scheme needs data that these chains do not have."""
         # B-factors are still being read; the scheme is checked again afterwards.
         if self.scene.query is None or self._without_b_factors():
             return

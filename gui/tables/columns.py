@@ -99,7 +99,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _digits(column: Column, value: float) -> str:
-    """Return a number with all its digits, so that a copied value finds its row in a filter; after a unit conversion with 15 digits."""
+    """Return a number with all its digits (15 after a unit conversion), so that a filter with the copied value finds its row."""
     if isinstance(value, int):
         return str(column.in_unit(value))
     text = f"{column.in_unit(value):.15g}"

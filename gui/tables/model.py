@@ -1,4 +1,4 @@
-"""Qt model of a table of any length: filter and order are an array of row numbers, and values are read page by page."""
+"""Qt model of a table of any length: an array of row numbers for filter and order, and values that are read page by page."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ParquetTableModel(QAbstractTableModel):
     Parameters
     ----------
     columns : sequence of Column
-        Columns of the table; columns missing in the file are omitted, and so are columns with `is_of_some` that have no values.
+        Columns of the table; columns that are not in the file are omitted, and so are columns with `is_of_some` that have no values.
     extras : sequence of str
         Names of further columns that are read for `values` but never shown.
     palette : callable
@@ -328,7 +328,7 @@ class ParquetTableModel(QAbstractTableModel):
         self.orderChanged.emit()
 
     def _show_none(self, error: Exception) -> None:
-        """Remove all rows after an error: the previous rows would be mistaken for the result of the request."""
+        """Remove all rows after an error, since the previous rows would be mistaken for the result of the request."""
         self._show((np.empty(0, np.int64), {}), self._fetched)
         self._fail(error)
 

@@ -236,7 +236,7 @@ class TablePanel(QWidget):
 
     @property
     def _goes_on(self) -> bool:
-        """True if the first row must be selected in place of a hidden one (see `retains_selection`)."""
+        """True if the first row is to be selected in place of a hidden one (see `retains_selection`)."""
         return self.retains_selection and (self._has_choice or self._is_hidden)
 
     def _take_choice(self, row: int, values: Mapping[str, Any]) -> None:

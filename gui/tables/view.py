@@ -1,4 +1,4 @@
-"""View of a table: selecting rows, choosing columns, copying, saving, and a text if there are no rows."""
+"""View of a table: selecting rows, hiding columns, copying, saving, and a text if there are no rows."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from proteoscope.gui.tables.model import Index, ParquetTableModel
 __all__ = ["TableView"]
 
 COPY_LIMIT = 200_000
-"""Maximum number of rows copied to the clipboard: more could block the programs that read the clipboard."""
+"""Maximum number of rows that are copied to the clipboard, since more could block programs that read the clipboard."""
 _ROW_PADDING = 7
 _ROWS_AT_LEAST = 2
 
 
 class _Cells(QStyledItemDelegate):
-    """Delegate that reads the data of a cell with one call, where Qt's default delegate makes seven; this keeps scrolling smooth."""
+    """Delegate that reads the data of a cell with one call, whereas Qt's default delegate makes seven; this makes scrolling smooth."""
 
     def __init__(self, model: ParquetTableModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -225,14 +225,14 @@ class TableView(QTableView):
             QTimer.singleShot(0, self, self._choose_remaining)
 
     def _choose_remaining(self) -> None:
-        """Emit `rowChosen` for the topmost selected row if the announced row was deselected."""
+        """Emit `rowChosen` for the topmost selected row if the row for which it was last emitted is deselected."""
         position = None if self._chosen is None else self._model.position_of(self._chosen)
         selected = self._selected()
         if position is not None and len(selected) and position not in selected:
             self._announce(self._model.index(int(selected[0]), self._first_column()))
 
     def _announce(self, current: Index) -> None:
-        """Emit `rowChosen` for a row if it is selected and not already the announced row."""
+        """Emit `rowChosen` for a row if it is selected, unless it was last emitted for the same row."""
         if not current.isValid() or not self.selectionModel().isSelected(current):
             return
         row = int(self._model.rows[current.row()])

@@ -1,4 +1,4 @@
-"""Worker whose background thread exists only while there is work."""
+"""Worker whose background thread exists only while functions are to be run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Job:
 
 
 class TableWorker(QObject):
-    """Runs functions one by one in a thread, the newest request first, and passes their results to the window's thread.
+    """Worker that runs functions one by one in a thread, the newest request first, and passes their results to the window's thread.
 
     A new request replaces an earlier one of the same kind: the earlier request is dropped or, if it is running, interrupted. The thread
     ends when no requests are left, so that idle views have no threads.
@@ -72,9 +72,9 @@ class TableWorker(QObject):
         kind : str
             Kind of the request.
         function : callable
-            Called in the thread, without arguments.
+            Function that is called in the thread without arguments.
         done, failed : callable
-            Called with the result, or with the exception that was raised.
+            Functions that are called with the result, or with the exception that was raised.
         is_urgent : bool
             False to run the request after all others.
         """

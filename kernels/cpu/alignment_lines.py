@@ -32,8 +32,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
         FLAG field of SAM.
     places : (n, 6) int64
         Index of the reference, or -1; position, from 1; mapping quality; index of the mate's reference, or -1; position of the mate; length
-        of
-            the fragment.
+        of the fragment.
     clips : (n, 2) int64
         Number of residues clipped at each end, in the direction of the reference.
     rows : (n,) int64

@@ -20,8 +20,7 @@ def gather_backbone(atom_offsets, name, alternative, occupancy, element, positio
     """Return N, Cα, C and O of each residue, all from one alternative location if it has them.
 
     The location is that of the first Cα with the highest occupancy. Atoms are treated as missing if a coordinate is not finite or not
-    within `least` to
-    `most` Å.
+    within `least` to `most` Å.
 
     Parameters
     ----------

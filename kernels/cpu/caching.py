@@ -1,8 +1,8 @@
 """Location of Numba's cache of compiled kernels, and recovery from damaged files and disk errors.
 
 Numba trusts its files: a truncated file ends the program, and a flipped bit is executed as machine code. Therefore the files of each
-function
-have checksums; files that do not match or cannot be loaded are removed, and the function is compiled again. Failed writes are ignored.
+function have checksums; files that do not match or cannot be loaded are removed, and the function is compiled again. Failed writes are
+ignored.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def settle_cache() -> None:
     """Choose a cache folder if Numba can use neither the configured folder, nor the folder of these files, nor the user's cache.
 
     Otherwise Numba would fail, or run what another user put into the folder. The last resort is a private folder of the user in the
-    system's
-    temporary folder. Nothing is cached next to installed files, since uninstalling would not remove it.
+    system's temporary folder. Nothing is cached next to installed files, since uninstalling would not remove it.
     """
     named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).resolve().parent
     if named and (part := untrusted_folder(Path(named))) is not None:

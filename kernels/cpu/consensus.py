@@ -24,8 +24,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
         CSR: indices of the vectors of each cluster, ascending.
     choice
         MAXIMUM_SIMILAR: the representative is the member with the largest cosine with the sum of all; BEST: the most intense member; MEAN:
-        members
-            are compared with the sum of all, and the most similar one is the representative. Of equal members, the first is used.
+        members are compared with the sum of all, and the most similar one is the representative. Of equal members, the first is used.
     brightness : ndarray of float64, shape (n,)
         Intensity of each vector, used by BEST.
     representative : (clusters,) int64

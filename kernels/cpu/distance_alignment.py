@@ -43,8 +43,7 @@ class AlignmentWorkspace(NamedTuple):
     """Workspace of alignments, int32 and aligned; the shorter chain is x, the longer chain is y.
 
     Residue i of x is at index i, residue j of y at ``LANES + n - 1 - j``, so that both ascend along an antidiagonal. Cell (i, j) of the
-    matrix,
-    at residues i - 1 and j - 1, is at index ``LANES + i - 1`` of its antidiagonal.
+    matrix, at residues i - 1 and j - 1, is at index ``LANES + i - 1`` of its antidiagonal.
     """
 
     x: NDArray[np.int32]

@@ -181,11 +181,10 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, o
         `ElutionRules`.
     anchor_offsets : (n + 1,) int64
         Anchors (times, s) of ion i are ``anchors[anchor_offsets[i]:anchor_offsets[i + 1]]``. The trace is followed upwards from each anchor
-        to a
-            summit; the highest summit is measured.
+        to a summit; the highest summit is measured.
     reach : (n,) float64
         If above 0, all summits within this time (s) of an anchor are compared instead, and the one with the largest product of height and
-            eighth power of the isotope agreement is measured.
+        eighth power of the isotope agreement is measured.
     out : (n, N_VALUES) float64
         Output; rows of ions without a signal remain 0.
     """

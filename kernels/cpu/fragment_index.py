@@ -1,10 +1,9 @@
 """Fragment-ion index on CPU threads, for wide precursor windows.
 
 The idea is that of MSFragger (Kong 2017, Nature Methods 14:513): instead of looking up the ions of every candidate among the peaks, all
-ions
-are sorted by mass, and for each peak the matching ions are visited. Integer counters give the scores of `proteoscope.kernels.cpu.scores` to
-about a thousandth. This is sufficient to select a few more candidates than requested, whose exact scores are computed by
-`proteoscope.kernels.cpu.candidates.score_candidates`.
+ions are sorted by mass, and for each peak the matching ions are visited. Integer counters give the scores of
+`proteoscope.kernels.cpu.scores` to about a thousandth. This is sufficient to select a few more candidates than requested, whose exact
+scores are computed by `proteoscope.kernels.cpu.candidates.score_candidates`.
 
 Counterpart of `proteoscope.kernels.cuda.fragment_index` with bit-identical results. Compiled functions are in
 `proteoscope.kernels.cpu.postings`.
@@ -52,7 +51,7 @@ class FragmentSearch:
         Tuples of arrays of `proteoscope.kernels.layouts`.
     form_mass, form_number : (f,) float64
         Mass in dalton, ascending, and number, (f,) int64, of each peptidoform, from
-            `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`.
+        `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`.
 
     Raises
     ------
@@ -117,12 +116,10 @@ class FragmentSearch:
         """Search the queries `first:last`; update their best candidates, histograms and numbers of candidates.
 
         Row 0 of `segments` and `windows` (q, e, 2) belongs to query `first`; the other arrays have rows for all queries. Results are added
-        to
-        `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64; b is at most 256. Queries without peaks have no candidates.
+        to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64; b is at most 256. Queries without peaks have no candidates.
 
         Yields the end of the finished range a few times a second: all rows before it are written. Queries in the order of mass are finished
-        one
-        after the other. Closing the generator stops the search within a tenth of a second.
+        one after the other. Closing the generator stops the search within a tenth of a second.
 
         Raises
         ------

@@ -6,8 +6,8 @@ spectrum's intensity; the network was trained on MS2PIP (`benchmarks/intensity_n
 counts and categories, so that the layer is a sum of table rows.
 
 There is no GPU version, since only the best matches of each spectrum are rescored. Rows are independent and sums have a fixed order, so
-that
-results do not depend on threads and batches. Functions are compiled without reference counting, see `proteoscope.kernels.cpu.arrangements`.
+that results do not depend on threads and batches. Functions are compiled without reference counting, see
+`proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -299,8 +299,7 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
         Index of the output layer used for each match.
     out : (n, 3) float64
         The cosine of the square roots, the correlation (Pearson) of the logarithms of `FLOOR` plus intensity fractions, and the similarity
-        of the
-            spectral entropies (Li 2021, Nature Methods 18:1524). Doubly charged ions are included from precursor charge 3.
+        of the spectral entropies (Li 2021, Nature Methods 18:1524). Doubly charged ions are included from precursor charge 3.
     """
     codes, workspace, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)

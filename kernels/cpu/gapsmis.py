@@ -1,17 +1,16 @@
 """Alignment of reads with references with a bounded number of gaps (the problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
 
 Layer q contains the best scores with at most q gaps. Within a layer a gap is extended; it is opened from the layer below. The maximum over
-all
-gap lengths thus needs two sums and a comparison, as in Gotoh's recurrence, with o the cost of a gap and x the cost of each of its bases::
+all gap lengths thus needs two sums and a comparison, as in Gotoh's recurrence, with o the cost of a gap and x the cost of each of its
+bases::
 
     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
     F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      unpaired bases of the read
     E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      unpaired bases of the reference
 
 Layer 0 has neither F nor E. G is 0, or the score of the seed, at the start of an alignment. Each lane of a vector register computes one
-pair; pairs
-of similar lengths are adjacent. A row of scores s is composed from profiles of the reads, one per base of the references, by selecting in
-each lane the profile of the base in its reference: a row is used for all layers.
+pair; pairs of similar lengths are adjacent. A row of scores s is composed from profiles of the reads, one per base of the references, by
+selecting in each lane the profile of the base in its reference: a row is used for all layers.
 
 Ties are resolved by the rule of `proteoscope.kernels.gapsmis_layouts`.
 """

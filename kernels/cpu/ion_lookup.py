@@ -1,8 +1,7 @@
 """Look-up of theoretical ions in batches: `IONS_AT_ONCE` masses are converted to bins of a table, which is then read.
 
 The functions are written with LLVM's vector instructions, like `proteoscope.kernels.cpu.vectors`. Each lane evaluates the same expression
-as scalar code, so
-that rounding is the same everywhere.
+as scalar code, so that rounding is the same everywhere.
 """
 
 from __future__ import annotations

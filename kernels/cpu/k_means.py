@@ -263,8 +263,7 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
         Range of allowed clusters of each vector, or (0,) for all.
     labels, values
         Labels and values of the previous iteration, which are updated in place. A vector whose centroid has not changed is not compared
-        with
-            other unchanged centroids.
+        with other unchanged centroids.
     """
     offsets, bins, weights = vectors
     moved_lists, moved_clusters, is_moved = moved

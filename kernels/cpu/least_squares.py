@@ -5,9 +5,8 @@ of the Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's
 478-480).
 
 Pairs are (3, n) float64, one axis per row. A rotation depends only on the moments of the pairs, (17,) float64: the sums of x (3) and of y
-(3),
-of the products of their axes (9), of the squares of both, and the number of pairs. A superposition is (12,) float64: the rotation row by
-row, then the translation; it moves `x` onto `y`. In a batch, element c of the k-th moments or superposition is at ``c * BATCH + k``, so
+(3), of the products of their axes (9), of the squares of both, and the number of pairs. A superposition is (12,) float64: the rotation row
+by row, then the translation; it moves `x` onto `y`. In a batch, element c of the k-th moments or superposition is at ``c * BATCH + k``, so
 that loops over a batch use vector instructions.
 """
 

@@ -63,8 +63,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
     """Parse peak lines, and locate other lines.
 
     A peak line starts (after blanks) with a digit, a decimal sign, a sign or a bracket. It contains m/z and intensity, separated by blanks,
-    a
-    comma or a colon, and possibly annotations. Further peaks may follow after a semicolon, a bracket or a colon.
+    a comma or a colon, and possibly annotations. Further peaks may follow after a semicolon, a bracket or a colon.
 
     Parameters
     ----------

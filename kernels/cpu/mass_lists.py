@@ -90,8 +90,7 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
         Mass (Da) of a precursor minus its residues.
     slack_absolute, slack_relative
         Extension of the ranges beyond the fragment tolerance, for rounding and precursor errors, in dalton and as a fraction of the
-        precursor
-            mass.
+        precursor mass.
     offsets : ndarray of int64, shape (last - first + 1,)
         Start of each list in `masses`.
     masses : int32

@@ -2,10 +2,9 @@
 
 The index of Carroll's thesis (Algorithms 9 and 10) lists, for each mass, the candidates that have it; the lists of a query's masses are
 visited. The thesis builds the lists again for each shift; here, a second set of lists, by mass below the precursor, serves all queries.
-With
-n masses of a query and m of each of r candidates, methods without an index (`proteoscope.kernels.cpu.match_score_variants`) need r (n + m)
-and r m steps, the index n p steps, where p is the mean number of candidates per mass, far less than r. The index is built once bit vectors
-would have taken as long.
+With n masses of a query and m of each of r candidates, methods without an index (`proteoscope.kernels.cpu.match_score_variants`) need r (n
++ m) and r m steps, the index n p steps, where p is the mean number of candidates per mass, far less than r. The index is built once bit
+vectors would have taken as long.
 
 Candidates with adjacent masses form a chunk with separate lists, so that its counters stay in the cache of a core while queries visit it.
 Adjacent occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring

@@ -252,8 +252,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
         `MinimiserIndex` of the references.
     rules : (5,) int64
         Maximum difference between neighbouring diagonals of a candidate position, and between all of them; maximum change of the score by
-        one
-            base; cost of opening a gap, and cost of each base in it.
+        one base; cost of opening a gap, and cost of each base in it.
     candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64
         Output; the positions with the most votes, in descending order; equal ones with the + strand first, then by position.
     counts : (n,) int64

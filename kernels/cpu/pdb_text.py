@@ -133,14 +133,12 @@ def scan_pdb(text, ends, alpha, names, result):
         Positions of LF.
     alpha : (n + 1,) int64
         Output; key of chain, residue number, insertion code and alternative location of each Cα (in a residue, only of the first of
-        consecutive
-            ones).
+        consecutive ones).
     names : (MAXIMUM_NAMES,) int64
         Output; distinct characters of columns 17 to 20 as integers, if column 17 is not blank.
     result : (N_PDB_RESULTS,) int64
         Output; numbers of keys in `alpha` and of `names`, number of models, number of atoms after the first model, start of the second
-        model,
-            and end of the last model (bytes).
+        model, and end of the last model (bytes).
 
     Returns
     -------

@@ -1,8 +1,7 @@
 """Peaks of spectra: decoding of MS-Numpress integers, and peak picking of profiles.
 
 MS-Numpress is described in Teleman et al., "Numerical compression schemes for proteomics mass spectrometry data", Mol. Cell. Proteomics
-13:1537
-(2014).
+13:1537 (2014).
 """
 
 from __future__ import annotations

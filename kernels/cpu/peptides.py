@@ -1,9 +1,8 @@
 """Digestion of proteins to the inverted index of peptides (enumeration, buckets by mass, sorting, merging), and decoy sequences.
 
 The index is that of Li's thesis, chapter 3: a dictionary of distinct peptides in order of mass, each with a pointer to an inverted list of
-positions.
-The enumeration runs twice. The first pass counts peptides in mass buckets (the pre-calculation of Li 2014), which are combined to runs
-(sequences of buckets) with about equal counts. The second pass writes each peptide to its run. Runs fit the cache and are sorted in
+positions. The enumeration runs twice. The first pass counts peptides in mass buckets (the pre-calculation of Li 2014), which are combined
+to runs (sequences of buckets) with about equal counts. The second pass writes each peptide to its run. Runs fit the cache and are sorted in
 parallel, and any range of runs can be built separately.
 
 Masses are integers of 1e-9 Da here: sums of integers do not depend on their order, so that equal peptides have equal masses.
@@ -127,8 +126,7 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
     """Merge the occurrences of each peptide; return the number of distinct peptides.
 
     Two peptides are equal if their masses, 64-bit signatures and residues are equal. Residues are compared only for equal signatures, so
-    that
-    collisions do not merge different peptides.
+    that collisions do not merge different peptides.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Postings of a fragment-ion index: (ion, peptidoform) pairs sorted by mass, built and searched by threads.
 
 `proteoscope.kernels.layouts` describes the arrays. Peptidoforms with adjacent masses form a chunk, so that the counters of a chunk stay in
-the cache of a
-core, and its postings, which many queries visit in turn, in the shared cache of the CPU.
+the cache of a core, and its postings, which many queries visit in turn, in the shared cache of the CPU.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ class Processor:
         """Compute partitions in parallel, which together contain every item from `first` on once.
 
         `work(first, last, stop)` should take about a tenth of a second; if it may take longer, it must end when the flag `stop` is set,
-        which
-        happens on cancellation and when the generator is closed.
+        which happens on cancellation and when the generator is closed.
 
         Yields
         ------

@@ -1,8 +1,7 @@
 """Rasterisation of triangles and points.
 
 Triangles that face the viewer are drawn with a depth buffer and interpolated colours. Points are drawn as the colour of the most frequent
-group in each
-pixel, or as dots.
+group in each pixel, or as dots.
 """
 
 from __future__ import annotations

@@ -285,8 +285,7 @@ def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
     """Match the ions that `look_up_ions` found; return the numbers of matched N- and C-terminal ions and the spectral dot product.
 
     An ion matches the peak with the largest weight within the tolerance. With `keep`, the peak of each ion, or -1, is written to
-    `matched_peak`
-    (rows, length - 1) of the workspace; columns count from the terminus of the series.
+    `matched_peak` (rows, length - 1) of the workspace; columns count from the terminus of the series.
     """
     forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
     mz, weight = spectra.mz, spectra.weight

@@ -1,9 +1,9 @@
 """Secondary structure of protein chains in three states: 0 coil, 1 helix, 2 strand.
 
 With backbone atoms, states follow from hydrogen bonds (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637, with later changes of their
-program: a
-residue has its two best acceptors, and only residues with Cα within 9 Å are considered); DSSP's H, G and I are helix, E and B strand. With
-Cα only, states follow from the distances between five successive ones (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
+program: a residue has its two best acceptors, and only residues with Cα within 9 Å are considered); DSSP's H, G and I are helix, E and B
+strand. With Cα only, states follow from the distances between five successive ones (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
+2302-2309).
 """
 
 from __future__ import annotations
@@ -309,8 +309,7 @@ def states_by_distances(position):
     """Return the secondary structure of each residue of one chain, from Cα distances.
 
     A residue is helix or strand if all six distances between it and two residues on either side agree with those of a helix within 2.1 Å,
-    or
-    of a strand within 1.42 Å.
+    or of a strand within 1.42 Å.
 
     Parameters
     ----------

@@ -217,8 +217,7 @@ class StructureSearch:
             Minimum score in phase 1 of chains for phase 2; 0 skips phase 1.
         scores, element_scores : (n,)
             Output; elements `first:last` are written. `scores` are those of phase 2, -1 for chains below `least`; `element_scores` those of
-            phase 1
-                in `ELEMENT_UNITS`, -1 without phase 1.
+            phase 1 in `ELEMENT_UNITS`, -1 without phase 1.
 
         Yields
         ------

@@ -1,10 +1,9 @@
 """Descriptors of residues, computed from Cα atoms: geometry, local conformation, nearest spatial neighbour, and burial.
 
 The conformation covers five residues: angles between successive Cα vectors, both dihedrals (whose signs are the handedness), and the
-end-to-end
-distance. The neighbour is the residue, at least three positions away, with the nearest side chain, as in the 3Di alphabet of Foldseek (van
-Kempen et al. 2024, Nat Biotechnol 42:243), with a virtual side chain 3 Å outwards from Cα; it is described by the relative arrangement of
-both residues. Conformation and neighbour are encoded by the nearest of a list of centres.
+end-to-end distance. The neighbour is the residue, at least three positions away, with the nearest side chain, as in the 3Di alphabet of
+Foldseek (van Kempen et al. 2024, Nat Biotechnol 42:243), with a virtual side chain 3 Å outwards from Cα; it is described by the relative
+arrangement of both residues. Conformation and neighbour are encoded by the nearest of a list of centres.
 """
 
 from __future__ import annotations
@@ -185,8 +184,7 @@ class Coding(NamedTuple):
         Centres of the classes of both alphabets.
     separations, burials
         Bounds of the codes, int64, ascending: the code of a value is the number of bounds below it. There are separate bounds of
-        separations for
-            neighbours before and after the residue, with a code between them for no neighbour.
+        separations for neighbours before and after the residue, with a code between them for no neighbour.
     length_units, angle_units
         Integer units per ångström and per radian.
     """

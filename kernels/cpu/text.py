@@ -1,8 +1,7 @@
 """Scanners that convert text to columns without the GIL: numbers, base64, peak lines, XML tags and FASTA.
 
 The scanners return positions and convert digits to numbers; callers interpret words. Since they are compiled on the user's machine, they
-are few
-and simple; NumPy is used for what can be done with whole columns.
+are few and simple; NumPy is used for what can be done with whole columns.
 
 Numbers are converted by the method of D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700
 (2021).
@@ -325,8 +324,7 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
     """Find the tags of the given elements in XML, and the values of the given attributes.
 
     Comments, CDATA sections and processing instructions are skipped. A declaration (``<!DOCTYPE``) is treated as a broken tag: entities are
-    neither
-    defined nor replaced. Of consecutive broken tags, without a tag of the elements between them, only the first is listed.
+    neither defined nor replaced. Of consecutive broken tags, without a tag of the elements between them, only the first is listed.
 
     Parameters
     ----------

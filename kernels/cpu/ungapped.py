@@ -2,8 +2,7 @@
 
 The gain of a read is its score if all bases are paired optimally. A gapped alignment scores at most the gain minus the cost of the shortest
 gap. An ungapped alignment with a higher score is therefore the best by the definition in `proteoscope.kernels.gapsmis_layouts`; if there
-are
-several, the one that ends first. All diagonals of a reference are tried, each until its loss is too large.
+are several, the one that ends first. All diagonals of a reference are tried, each until its loss is too large.
 """
 
 from __future__ import annotations

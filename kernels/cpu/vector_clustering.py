@@ -2,13 +2,11 @@
 
 The similarity of two vectors is their cosine: dot / sqrt(square · square), of integers in one expression of doubles, bit-identical on all
 devices. Vectors that must not be compared have similarity 0; empty vectors form single clusters. A tile of as many vectors as a register
-has
-lanes is entered into a table of bins; the vectors in their windows then read one row per element. Threads divide the windows of several
+has lanes is entered into a table of bins; the vectors in their windows then read one row per element. Threads divide the windows of several
 islands (ranges that no window crosses) among them; the component trees of the threads are merged.
 
 SINGLE: a vector with enough neighbours is a core point; neighbouring core points are in the same cluster; any other vector is in the
-cluster
-of its most similar core neighbour (of equal ones, the smallest), or in none (Ester et al. 1996, KDD-96, 226-231).
+cluster of its most similar core neighbour (of equal ones, the smallest), or in none (Ester et al. 1996, KDD-96, 226-231).
 
 COMPLETE, AVERAGE: nearest-neighbour chains (Murtagh 1983, Comput. J. 26:354-359) on an integer similarity matrix, for each connected
 component; `merge_nearest` defines ties. Components of too many vectors are divided (`proteoscope.kernels.cpu.linkage_rounds`).
@@ -153,7 +151,7 @@ class _Joined(NamedTuple):
         (n,) int64: initially the index of the vector, finally that of the smallest vector in its cluster.
     highest, nearest_core
         For vectors that are not core points: (n,) float64, similarity of the most similar core neighbour, initially 0; and (n,) int64, the
-            smallest of these neighbours, initially -1.
+        smallest of these neighbours, initially -1.
     """
 
     parents: NDArray[np.int64]
@@ -266,11 +264,9 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
     """Merge clusters that are nearest to each other, while their similarity is at least `least`.
 
     A chain starts at the smallest remaining cluster (identified by its smallest member) and proceeds to the nearest cluster; of equally
-    near
-    ones, to the previous cluster in the chain, otherwise to the smallest. Clusters that are nearest to each other are merged, and the chain
-    continues before them. If the nearest cluster is not similar enough, which occurs only at the start of a chain, the cluster is finished:
-    no
-    other merger can bring it nearer.
+    near ones, to the previous cluster in the chain, otherwise to the smallest. Clusters that are nearest to each other are merged, and the
+    chain continues before them. If the nearest cluster is not similar enough, which occurs only at the start of a chain, the cluster is
+    finished: no other merger can bring it nearer.
 
     Parameters
     ----------

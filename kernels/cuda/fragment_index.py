@@ -315,12 +315,10 @@ class FragmentSearch:
         """Search the queries `first:last`, batch by batch.
 
         Parameters are those of `proteoscope.kernels.cpu.fragment_index.FragmentSearch.search_chunks`: row 0 of `segments` and `windows` (q,
-        e, 2)
-        belongs to query `first`; results are added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
+        e, 2) belongs to query `first`; results are added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
 
         Yields the end of the finished range after each batch: all rows before it are written, those after it are unchanged. Queries in the
-        order
-        of mass are finished one after the other. Closing the generator stops the search.
+        order of mass are finished one after the other. Closing the generator stops the search.
 
         Raises
         ------

@@ -13,8 +13,7 @@ def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_m
     """Copy the peaks of the queries `first:last` in the order of the queries.
 
     `spectra` are `SpectrumArrays`; `spectrum` (q,) int64 is the spectrum of each query. The output is `out_offsets` (last - first + 1,)
-    int32,
-    and `out_mz`, `out_weight` and, if `with_height`, `out_height` (XCorr heights), with one element per peak.
+    int32, and `out_mz`, `out_weight` and, if `with_height`, `out_height` (XCorr heights), with one element per peak.
     """
     offsets, mz, weight, height = spectra
     n = 0

@@ -1,10 +1,9 @@
 """Match scores of spectra on a GPU; counterpart of `proteoscope.kernels.cpu.match_scores`, with the kernels of match_scores.cu.
 
 Carroll's Algorithm 11 reads, for each mass of a query, a row of bits with one element per candidate. If nearly all bits are 0 (a peptide
-has
-a few dozen of the hundred thousand occurring masses), a row is instead a list of the candidates with the mass: postings instead of bits.
-The choice depends on the mean number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not fit,
-candidates are processed in groups, whose rows are built again.
+has a few dozen of the hundred thousand occurring masses), a row is instead a list of the candidates with the mass: postings instead of
+bits. The choice depends on the mean number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not
+fit, candidates are processed in groups, whose rows are built again.
 
 ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
 in c chunks, and an average of p candidates per mass:
@@ -131,7 +130,7 @@ class MatchScores:
         Maximum number of candidates of a chunk, and maximum bytes of its counters in shared memory.
     share_for_bits
         Minimum mean fraction of candidates per mass at which rows are bits; an estimate: a posting takes a ninth of a cycle of a
-            multiprocessor, and a 32-bit word a fifth.
+        multiprocessor, and a 32-bit word a fifth.
     share_of_free_memory
         Fraction of the free memory that the rows of a group may use.
     queries_of_batch

@@ -30,8 +30,7 @@ class Gpu(Device, Protocol):
     """Functions of a device for launchers of kernels; streams and buffers are opaque, and commands on a stream run in order.
 
     Several threads may use a GPU if each has separate streams. A buffer, and the source of a transfer from pinned memory, must exist until
-    its
-    stream is complete, since freed memory is reused by the next request on any stream.
+    its stream is complete, since freed memory is reused by the next request on any stream.
 
     Attributes
     ----------

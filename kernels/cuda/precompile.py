@@ -2,8 +2,7 @@
 
 Source files are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that there is no list of all
 variants. `usual_forms.json` lists those that were compiled in searches of every kind, as recorded by `benchmarks/gpu_forms.py`. A missing
-variant is
-compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
+variant is compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
 """
 
 from __future__ import annotations

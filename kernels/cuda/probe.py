@@ -1,12 +1,10 @@
 """Detection of GPUs by running a tiny kernel on each, in a separate process, since a broken driver may crash the process.
 
 The program prints a line of JSON after each step, so that the caller sees where it crashed or hangs; the last line is the result. `driver`
-is the
-NVIDIA driver's version, `cuda` the newest supported CUDA version, such as 13.0, `reason` why no GPU can be used, or '', and `devices` lists
-number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the present step: "driver", "CuPy", the number of
-the GPU being tested, or "done". The argument is the number of the first GPU to test, 0 by default. The program needs only the standard
-library, and CuPy
-to find that a GPU is usable.
+is the NVIDIA driver's version, `cuda` the newest supported CUDA version, such as 13.0, `reason` why no GPU can be used, or '', and
+`devices` lists number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the present step: "driver", "CuPy",
+the number of the GPU being tested, or "done". The argument is the number of the first GPU to test, 0 by default. The program needs only the
+standard library, and CuPy to find that a GPU is usable.
 """
 
 from __future__ import annotations

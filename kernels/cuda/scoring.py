@@ -3,18 +3,15 @@
 Counterpart of `proteoscope.kernels.cpu.scoring`.
 
 The dictionary is copied to the device once. Queries are sent in batches through pinned buffers, and packed and sent while the previous
-batch is
-searched. The best candidates of each query and the histogram of all scores are returned.
+batch is searched. The best candidates of each query and the histogram of all scores are returned.
 
 Operations are counted by `proteoscope.kernels.counts.spectrum_search`.
 
 If 32 queries with adjacent masses (a tile) have enough candidates in common, they are searched together by the kernel for dense windows.
-For
-each (peptide, modification combination) in the union of the tile's windows, 32 lanes look up the ions of each modification state, (length -
-1)
-x series x charges x about half of the states, instead of those of every arrangement; each arrangement then needs a few additions and a
-logarithm. A look-up reads two blocks of 32 bytes of a 64 KB table per query, which stays in the L2 cache. The kernel uses 80 registers, so
-that two blocks of 12 warps fit on a multiprocessor.
+For each (peptide, modification combination) in the union of the tile's windows, 32 lanes look up the ions of each modification state,
+(length - 1) x series x charges x about half of the states, instead of those of every arrangement; each arrangement then needs a few
+additions and a logarithm. A look-up reads two blocks of 32 bytes of a 64 KB table per query, which stays in the L2 cache. The kernel uses
+80 registers, so that two blocks of 12 warps fit on a multiprocessor.
 """
 
 from __future__ import annotations
@@ -198,7 +195,7 @@ class SpectrumSearch:
         Number of candidates between two checks for cancellation, and number of candidates per block.
     minimum_sharing
         Minimum mean number of the 32 queries of a tile that have a candidate in common, for the kernel for dense windows; other queries are
-            searched one by one.
+        searched one by one.
     dense_candidates_of_batch, dense_candidates_of_item
         The same numbers for the kernel for dense windows.
     """

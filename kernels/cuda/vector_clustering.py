@@ -4,8 +4,7 @@ Counterpart of `proteoscope.kernels.cpu.vector_clustering`, with the kernels of 
 
 Islands are copied to the device in batches. Passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
 complete and average linkage, the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`). The device computes
-as
-many matrices as fit, and merges each in a separate block, with groups of different sizes at the same time.
+as many matrices as fit, and merges each in a separate block, with groups of different sizes at the same time.
 
 ATGPU analysis, for n vectors of m elements in total, p pairs in windows, and g groups of k members in total, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:

@@ -1,11 +1,10 @@
 """Cost model ATGPU(b, k', M, G): time of the rounds of a kernel with transfers (Carroll's thesis, 2018, chapter 4; Carroll & Wong 2017).
 
 A machine has k' multiprocessors of b cores, M words of shared memory per multiprocessor, and G words of global memory. A round sends I
-words
-in I^ transfers, runs k blocks, fetches O words in O^ transfers, and is synchronised. A block executes t operations and uses m words of
-shared
-memory; all blocks together access q memory blocks. A multiprocessor holds at most H blocks. A block executes gamma operations per second.
-Accessing a memory block costs lambda operations, a transfer alpha seconds and beta seconds per word, and a synchronisation sigma seconds::
+words in I^ transfers, runs k blocks, fetches O words in O^ transfers, and is synchronised. A block executes t operations and uses m words
+of shared memory; all blocks together access q memory blocks. A multiprocessor holds at most H blocks. A block executes gamma operations per
+second. Accessing a memory block costs lambda operations, a transfer alpha seconds and beta seconds per word, and a synchronisation sigma
+seconds::
 
     (4.2)   sum over rounds of   I^ alpha + I beta + (ceil(k / (k' l)) t + lambda q) / gamma + O^ alpha + O beta + sigma
             with                 l = min(floor(M / m), H)

@@ -47,8 +47,7 @@ class SearchDescription:
         Program version, or ''.
     done : sequence of PassRecord
         Settings that the passes used; if empty, the passes that the parameters request. A single field of a format describes all passes:
-        the widest tolerance,
-        the lowest specificity, all modifications.
+        the widest tolerance, the lowest specificity, all modifications.
     engine : str
         Name of another search engine whose matches were imported, or ''.
     """
