@@ -370,8 +370,10 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             outline, advance, capital = _symbol_outline(font, text)
             placed = QTransform.fromTranslate(x, y + height).scale(width / advance, height / capital)
             painter.fillPath(placed.map(outline), qt_colour(ink, palette))
-        case Image(x, y, width, height, pixels, has_text):
-            pixels = cell_colours(pixels, palette) if has_text else pixels
+        case Image() | Cells():
+            pixels = shape.pixels if isinstance(shape, Image) else shape.pixels(palette)
+            if isinstance(shape, Image) and shape.has_text:
+                pixels = cell_colours(pixels, palette)
             picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
             painter.drawImage(_box(shape), picture)
         case Clip(x, y, width, height, shapes):

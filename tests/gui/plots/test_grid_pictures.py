@@ -8,16 +8,17 @@ from io import BytesIO
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtGui import QColor, QImage, QPalette
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QColor, QImage, QPainter, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from proteoscope.engine.views.drawings import Drawing
-from proteoscope.engine.views.palette import PAPER
+from proteoscope.engine.views.drawings import Cells, Drawing
+from proteoscope.engine.views.palette import PAPER, Palette, rgb_of
 from proteoscope.engine.views.paper import png
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
 from proteoscope.gui.alignment.stack_plot import StackPlot
 from proteoscope.gui.plots.coverage_map import CoverageMap
+from proteoscope.gui.plots.drawing_view import paint_drawing
 from proteoscope.gui.plots.hit_bars import HitBars
 from proteoscope.gui.plots.pileup_plot import PileupPlot
 from proteoscope.gui.theme import Theme
@@ -107,3 +108,13 @@ def test_alignment_and_coverage_grids_are_equal_in_window_and_on_page(make: Call
     # The same image shifted by a few pixels is different.
     moved = np.abs(blocks(screen) - blocks(np.roll(page, (6, 6), axis=(0, 1)))).max(axis=2)
     assert moved[is_drawn].mean() > 2 * difference[is_drawn].mean()
+
+
+@pytest.mark.parametrize("palette", [PAPER, Palette("#000000", "#ffffff", "#e0e0e0", "#a6a6a6")], ids=["paper", "contrast"])
+def test_cells_of_a_drawing_are_painted_in_their_colours(palette: Palette, qapp: QApplication) -> None:
+    cells = Cells(0, 0, 40, 20, np.array([[1, 2]], np.uint8), (0, 1))
+    image = QImage(40, 20, QImage.Format.Format_RGB32)
+    image.fill(0)
+    with QPainter(image) as painter:
+        paint_drawing(painter, Drawing(40, 20, "Two cells", (cells,)), palette, qapp.font())
+    assert [image.pixelColor(x, 10).getRgb()[:3] for x in (10, 30)] == [rgb_of(0, palette), rgb_of(1, palette)]
