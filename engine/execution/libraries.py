@@ -15,15 +15,26 @@ _ARENA_MAX = -8
 """``M_ARENA_MAX`` of glibc's ``malloc.h``."""
 
 
+class _WithoutPandas:
+    """Finder that treats pandas as not installed."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Raise an error if pandas is imported; other modules are left to the next finder."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not used by the program", name=fullname)
+
+
 def lighten_libraries() -> None:
-    """Set environment variables, unless the user has set them, so that libraries omit needless initialisation when they are loaded.
+    """Let libraries omit needless initialisation when they are loaded; the user's environment variables have precedence.
 
     Programs call this function, not scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
     which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
-    pydantic would search all installed packages for plugins.
+    pydantic would search all installed packages for plugins. PyArrow would load pandas, if it is installed, which only scripts use.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if not any(isinstance(finder, _WithoutPandas) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WithoutPandas())
 
 
 @cache
