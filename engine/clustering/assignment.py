@@ -1,9 +1,9 @@
 """Assignment of points or vectors to the nearest of k centroids, and cluster sums, on any devices, as workload types.
 
-Devices receive centroids and return partial sums, which the host adds (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
-until the last round. A single device runs many rounds without exchanging centroids. Several GPUs run in step, driven by one thread, since a
-round of a few milliseconds is shorter than the synchronisation of threads. Adding sums of sparse vectors takes the host longer than a GPU
-needs for a round, so that only one GPU is used for vectors.
+Devices receive centroids and return partial sums, which the host adds (Li's thesis, Algorithms 4.9 and 4.10); labels remain on the devices
+until the last round. A single device runs several rounds without exchanging centroids. One thread controls several GPUs in the same round,
+since a round of a few milliseconds is shorter than the synchronisation of threads. The host needs longer to add the sums of sparse vectors
+than a GPU needs for a round, so that only one GPU is used for vectors.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Assignment(NamedTuple):
     Attributes
     ----------
     labels : ndarray of int32, shape (n,)
-        -1 for a vector without an allowed centroid; (0,) if labels stayed on the devices.
+        Cluster of each item, -1 for a vector without an allowed centroid; (0,) if the labels remained on the devices.
     distances : ndarray of float64, shape (n,)
-        Squared distances from the nearest centroid, or (0,).
+        Squared distance of each item from its nearest centroid, or (0,).
     sums : PointSums or VectorSums
         Sums and counts of the items of each cluster.
     centroids : ndarray of float64, shape (k, d), or VectorSums
@@ -78,14 +78,14 @@ class Assignment(NamedTuple):
 
 
 def point_workload(points: NDArray[np.int32]) -> Workload:
-    """Return the workload of points (n, d), int32."""
+    """Return the workload of assigning the points (n, d) int32."""
     return Workload(POINTS, {"points": {"points": points}}, {})
 
 
 def vector_workload(
     vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
 ) -> Workload:
-    """Return the workload of n vectors.
+    """Return the workload of assigning n vectors.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def assign(
     rounds: int = 1,
     tolerance: float = 0.0,
 ) -> Assignment:
-    """Run a round for all items; a single device continues with the new centroids for up to `rounds` rounds.
+    """Run a round for all items and return its result; a single device continues with the new centroids for up to `rounds` rounds.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def assign(
     centroids : ndarray of float64, shape (k, d), or VectorSums
         Centroids of points or of vectors.
     before : ndarray of int32, shape (n,), or None
-        Labels of the previous round, -2 in the first; None if they stayed on the devices.
+        Labels of the previous round, -2 in the first round; None if the labels remained on the devices.
     previous : ndarray of float64, VectorSums or None
-        Centroids of the previous round, None in the first.
+        Centroids of the previous round, None in the first round.
     rounds : int
         Maximum number of rounds.
     tolerance : float
@@ -164,7 +164,7 @@ def measure(session: Session, workload: Workload, centroids: NDArray[np.float64]
 
 
 def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, output: str, rounds: int) -> dict[str, Any]:
-    """Return the state of a round as plain data."""
+    """Return the state of a round as arrays and numbers, which can be sent to devices."""
     state: dict[str, Any] = {"centroids": _columns(centroids), "output": output, "rounds": rounds}
     kind: _Kind = VectorsToCentroids() if workload.kind == VECTORS else PointsToCentroids()
     return state | {"round_cost": kind.round_cost(workload, state)}
@@ -181,7 +181,7 @@ def _sums(is_sparse: bool, rows: Rows) -> PointSums | VectorSums:
 
 
 class _Kind(PredictableWorkloadType):
-    """Workload type whose items are segments of points, or single vectors; the state of a round contains the centroids."""
+    """Workload type whose items are segments of points, or single vectors; the state of a round contains its centroids."""
 
     is_sparse: ClassVar[bool]
     of_item: ClassVar[int]  # number of points or vectors per item
@@ -213,7 +213,7 @@ class _Kind(PredictableWorkloadType):
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Load the items on the device."""
+        """Copy the items to the device and yield the computation."""
         yield _Computation(self._means(workload, device), self.is_sparse, self._length(workload), self.of_item)
 
     def _length(self, workload: Workload) -> int:
@@ -223,7 +223,7 @@ class _Kind(PredictableWorkloadType):
         raise NotImplementedError
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return an empty result."""
+        """Return a result without assigned items."""
         (k, d), n, output = self._shape(state), self._length(workload), state["output"]
         none = np.empty(0, np.int64)
         sums = (
@@ -244,7 +244,7 @@ class _Kind(PredictableWorkloadType):
         return (len(columns["counts"]), 0) if self.is_sparse else columns["centroids"].shape
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge labels and distances by item, and add sums."""
+        """Copy labels and distances of the items `first:end` to `into`, and add the sums."""
         assert isinstance(into, dict)
         for name, column in rows.items():
             if name in ("labels", "distances"):
@@ -304,7 +304,7 @@ class VectorsToCentroids(_Kind):
 
 
 class _Computation:
-    """Assignment of items on one device, which holds the points or vectors."""
+    """Assignment of items to centroids on one device, which holds the points or vectors."""
 
     def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int) -> None:
         self._means, self._is_sparse, self._of_item = means, is_sparse, of_item
@@ -354,7 +354,7 @@ class _Computation:
                 begun = end
 
     def _tally(self, first: int, last: int, begun: int, until: int) -> Generator[PartialResult, None, None]:
-        """Run a round whose labels stay on the device."""
+        """Run a round whose labels remain on the device; yield partial results."""
         is_labelled = bool(self._is_labelled[first:last].all())
         self._is_labelled[first:last] = False  # labels change from here on
         result: list[Tally] = []

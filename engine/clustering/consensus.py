@@ -1,4 +1,4 @@
-"""Consensus spectra of clusters, and the similarity of members to them."""
+"""Consensus spectra of clusters, and the similarity of the clusters' members to them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SpectrumClusters:
     cluster : ndarray of int64, shape (n,)
         Cluster of each spectrum; clusters are ordered by their first spectrum.
     member_offsets : ndarray of int64, shape (c + 1,)
-        Start of each cluster in `members`, and the end of the last.
+        Start of each cluster in `members`, followed by n.
     members : ndarray of int64, shape (n,)
-        Spectra of each cluster, ordered by precursor.
+        Spectra of each cluster, ordered by precursor m/z.
     representative : ndarray of int64, shape (c,)
         Representative spectrum of each cluster.
     similarity : ndarray of float64, shape (n,)
@@ -65,7 +65,7 @@ class SpectrumClusters:
 
 @dataclass(frozen=True)
 class ConsensusSpectra:
-    """Consensus spectra of clusters: CSR peaks, `mz` float64 (Th) and `intensity` float64."""
+    """Consensus spectra of clusters: start of the peaks of each in `mz` and `intensity`, float64 m/z (Th) and intensities."""
 
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]

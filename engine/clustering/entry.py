@@ -1,4 +1,4 @@
-"""Entries of clustering, and of the explanation of unidentified spectra, in the list of searches."""
+"""Entries, in the list of searches, of the clustering and of the search that explains unidentified spectra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanation of unidentified spectra by the identified spectrum that each resembles most, with error rates.
+"""Explanation of each unidentified spectrum by the most similar identified spectrum, with error rates.
 
 In Li's thesis (4.4), identified spectra are the centroids that unidentified ones join. Here, spectra are compared by the cosine of unit
 vectors with candidates of the same charge and mass, and each centroid has a counterpart: the spectrum of its shuffled peptide. A spectrum
@@ -64,11 +64,11 @@ class Library:
     mz : ndarray of float64, shape (2 n,)
         Precursor m/z, Th.
     arrays : VectorArrays
-        The vectors.
+        The vectors of the spectra.
     factor : ndarray of float64, shape (bins,)
         Weight factor of each bin.
     starts : ndarray of int64, shape (33,)
-        First spectrum of each charge.
+        First spectrum of each charge, by charge number.
     """
 
     row: NDArray[np.int64]
@@ -81,7 +81,7 @@ class Library:
 
     @property
     def n_bins(self) -> int:
-        """Number of bins; bins of the vectors are below it."""
+        """Number of bins of the m/z axis."""
         return len(self.factor)
 
     @property
@@ -91,7 +91,7 @@ class Library:
 
 
 class Queries(NamedTuple):
-    """Spectra to be explained, with each possible charge: `spectrum`, `charge` and `mz` (Th), each (k,), and their vectors."""
+    """Spectra to explain, once for each possible charge: `spectrum`, `charge` and `mz` (Th), each (k,), and their vectors."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -105,7 +105,7 @@ class Queries(NamedTuple):
 
 
 class SameMassPlan(NamedTuple):
-    """Queries with candidates of the same mass, and the masses of s isotope errors, Da, (s,)."""
+    """Queries that are compared with spectra of the same mass, and the mass of each isotope error in dalton, (s,)."""
 
     queries: Queries
     candidates: CandidateRanges
@@ -113,7 +113,7 @@ class SameMassPlan(NamedTuple):
 
 
 class OtherMassPlan(NamedTuple):
-    """Queries with candidates of other masses, and the bin width, Th."""
+    """Queries that are compared with spectra of other masses, and the width of bins in thomson."""
 
     queries: Queries
     candidates: MassRange
@@ -122,26 +122,26 @@ class OtherMassPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Explained:
-    """Spectra (m), each with the identified (or shuffled) spectrum that it resembles most.
+    """Spectra that are explained, m of them, each with the most similar identified (or shuffled) spectrum.
 
     Attributes
     ----------
     spectrum : ndarray of int64, shape (m,)
-        Ascending.
+        Row of each explained spectrum, ascending.
     identified : ndarray of int64, shape (m,)
-        Row of the `Identified`.
+        Row of the most similar spectrum in `Identified`.
     charge : ndarray of int64, shape (m,)
         Precursor charge of each spectrum.
     is_decoy : ndarray of bool, shape (m,)
         True if the most similar spectrum is that of a shuffled peptide.
     is_modified : ndarray of bool, shape (m,)
-        True if the masses differ by more than the tolerance.
+        True if the masses of the two spectra differ by more than the tolerance.
     similarity : ndarray of float64, shape (m,)
-        Cosine.
+        Cosine of the two spectra.
     q_value : ndarray of float64, shape (m,)
-        q-value of each explanation.
+        q-value of the match.
     mass_difference : ndarray of float64, shape (m,)
-        Measured mass minus peptide mass, Da; for the same mass, corrected by the nearest isotope error.
+        Measured mass minus peptide mass in dalton; for the same mass, corrected by the nearest isotope error.
     """
 
     spectrum: NDArray[np.int64]
@@ -173,7 +173,7 @@ def identified_library(
     parameters: ExplanationParameters,
     resources: Resources,
 ) -> Library:
-    """Return the library of identified spectra.
+    """Return the vectors of the identified spectra and of their shuffled peptides.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def identified_library(
     identified : Identified
         Identified spectra.
     ion_series : str
-        Parameter of the search that identified them.
+        Ion series of the search that identified the spectra.
     fragment_tolerance : Tolerance
         Tolerance of fragment m/z.
     parameters : ExplanationParameters
@@ -212,7 +212,7 @@ def identified_library(
 def prepare_queries(
     spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
 ) -> Queries:
-    """Return the spectra `rows` (ascending) with each possible charge that occurs in the library."""
+    """Return the spectra `rows` (ascending), once for each possible charge that occurs in the library."""
     vectors = spectrum_vectors(spectra.only(rows), parameters, resources, factor=library.factor)
     has_any = np.diff(vectors.arrays.offsets) > 0
     places = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
@@ -228,7 +228,7 @@ def prepare_queries(
 
 
 def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationParameters) -> SameMassPlan:
-    """Plan the comparison with peptides of the same mass."""
+    """Return the comparison of queries with peptides of the same mass."""
     shifts = np.array(sorted(parameters.isotope_errors, key=abs), np.float64) * ISOTOPE_SPACING
     centre = queries.mz[:, None] - shifts[None] / queries.charge[:, None]
     width = parameters.precursor_tolerance.width(centre)
@@ -238,7 +238,7 @@ def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationPa
 
 
 def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.int64], parameters: ExplanationParameters) -> OtherMassPlan:
-    """Plan the comparison of all spectra except the excluded ones with peptides of other masses."""
+    """Return the comparison of all queries except those of the excluded spectra with peptides of other masses."""
     reach = parameters.mass_difference / queries.charge
     low, high = _ranges(queries, library, (queries.mz - reach)[:, None], (queries.mz + reach)[:, None])
     low, high = low[:, 0], np.where(np.isin(queries.spectrum, excluded), low[:, 0], high[:, 0])
@@ -250,7 +250,7 @@ def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.i
 
 
 def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) -> Explained:
-    """Return the spectra that resemble a peptide of the same mass.
+    """Return the spectra that are similar to that of a peptide of the same mass.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) 
 
 
 def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resources) -> Explained:
-    """Return the spectra that resemble a peptide of another mass.
+    """Return the spectra that are similar to that of a peptide of another mass.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
 
 def cascade(same: Explained, others: Explained) -> Explained:
-    """Return one match per spectrum: the match of another mass if there is one, otherwise the match of the same mass."""
+    """Return one match per spectrum: its match of another mass, or else its match of the same mass."""
     retained = same.take(~np.isin(same.spectrum, others.spectrum))
     joined = Explained(*(np.concatenate([getattr(retained, field.name), getattr(others, field.name)]) for field in fields(retained)))
     return joined.take(np.argsort(joined.spectrum, kind="stable"))
@@ -314,7 +314,7 @@ def cascade(same: Explained, others: Explained) -> Explained:
 def _ranges(
     queries: Queries, library: Library, low_mz: NDArray[np.float64], high_mz: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ranges of library spectra between two m/z with the charge of each query, in the shape of the m/z."""
+    """Return the ranges of library spectra that have the charge of each query and an m/z between two limits, in the shape of the limits."""
     low, high = np.zeros(low_mz.shape, np.int64), np.zeros(low_mz.shape, np.int64)
     for charge in np.unique(queries.charge).tolist():
         first, last = library.starts[charge : charge + 2]
@@ -334,18 +334,18 @@ def _best_of_spectra(
     *,
     is_modified: bool,
 ) -> Explained:
-    """Return the match of each spectrum at its best charge, with q-values.
+    """Return the match of each spectrum for its best charge, with q-values.
 
     Parameters
     ----------
     nearest : ndarray of int64, shape (k,)
         Library spectrum nearest to each query, or -1.
     similarity : ndarray of float64, shape (k,)
-        Cosine.
+        Cosine of each query and its nearest library spectrum.
     value : ndarray of float64, shape (k,)
-        Value that ranks charges, higher is better.
+        Value by which the charges of a spectrum are ranked, higher is better.
     shifts : ndarray of float64
-        Masses of isotope errors, Da.
+        Mass of each isotope error in dalton.
     """
     some = np.flatnonzero(nearest >= 0)
     order = some[np.lexsort((-value[some], queries.spectrum[some]))]

@@ -1,4 +1,4 @@
-"""Results of an explanation: the table of explained spectra, and the points of the LC-MS map."""
+"""Results of a search that explains unidentified spectra: the table of explained spectra, and the points of the LC-MS map."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _explained_table(reported: Explained, spectra: Spectra, identified: Identifi
 
 
 def _map_table(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
-    """Return the map table: retention time, precursor m/z, status and peptide of every spectrum."""
+    """Return the table of the map: retention time, precursor m/z, status and peptide of every spectrum."""
     status = np.full(len(spectra), _UNEXPLAINED, np.uint8)
     status[identified.spectrum], status[accepted.spectrum] = _IDENTIFIED, _EXPLAINED
     form = np.full(len(spectra), -1, np.int64)

@@ -1,4 +1,4 @@
-"""Explanation of the spectra that an identification left unidentified: read -> index -> plan -> score -> report."""
+"""Search that explains the spectra that an identification did not identify, in the steps read, index, plan, score and report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Inputs = tuple[Spectra, Identified]
 
 
 def explain(request: SearchRequest, progress: Progress | None = None) -> ExplanationSummary:
-    """Explain the unidentified spectra of a project by the identified ones that they resemble; add a run to the project.
+    """Explain the unidentified spectra of a project by similar identified spectra, and add a run to the project.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
 
 
 def _warn_of_narrow_bins(tolerance: Tolerance, parameters: ExplanationParameters, progress: Progress) -> None:
-    """Warn if bins are much narrower than the fragment tolerance of the identification."""
+    """Warn if bins are far narrower than the fragment tolerance of the identification."""
     if tolerance.width(_USUAL_MZ) > _MAXIMUM_BINS_OF_TOLERANCE * parameters.bin_width:
         progress.message(
             f"The run was searched with a fragment tolerance of {tolerance}, and bins are {parameters.bin_width:g} Th"

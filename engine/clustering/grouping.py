@@ -23,7 +23,7 @@ __all__ = ["KIND", "STEP_PRODUCTS", "VectorGroups", "create_workload", "grouped"
 
 KIND = "vector-groups"
 STEP_PRODUCTS = 10_000_000
-"""Products of vector elements per step of the progress."""
+"""Number of products of vector elements per step of the progress."""
 
 
 def create_workload(vectors: VectorArrays, ends: NDArray[np.int64]) -> Workload:
@@ -34,13 +34,13 @@ def create_workload(vectors: VectorArrays, ends: NDArray[np.int64]) -> Workload:
     vectors : VectorArrays
         Vectors to group.
     ends : ndarray of int64, shape (n,)
-        Non-decreasing; vector i may be compared with the vectors i + 1 : ends[i].
+        End of the range of vectors with which each vector i may be compared, not decreasing; the range starts at i + 1.
     """
     return Workload(KIND, {"vectors": vectors._asdict(), "windows": {"ends": ends, "starts": islands(ends)}}, {})
 
 
 def grouped(session: Session, linkage: Linkage) -> NDArray[np.int64]:
-    """Return the smallest index of the vectors in each vector's cluster, (n,) int64.
+    """Return, for each vector, the smallest index of a vector in its cluster, (n,) int64.
 
     Raises
     ------
@@ -53,7 +53,10 @@ def grouped(session: Session, linkage: Linkage) -> NDArray[np.int64]:
 
 
 class VectorGroups(PredictableWorkloadType):
-    """Workload type whose items are islands: ranges of vectors that no comparison window leaves. The state of a round is the linkage."""
+    """Workload type whose items are islands: ranges of vectors such that vectors of different islands are not compared.
+
+    The state of a round is the linkage.
+    """
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -69,13 +72,13 @@ class VectorGroups(PredictableWorkloadType):
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Load the vectors on the device."""
+        """Copy the vectors to the device and yield the computation."""
         vectors, windows = VectorArrays(**workload.sources["vectors"]), workload.sources["windows"]
         clustering = backend_module(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
         yield _Computation(clustering, windows["starts"])
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return each vector as its own cluster, and the starts of the islands, which `merge` uses."""
+        """Return labels by which each vector is a separate cluster, and the starts of the islands, which `merge` uses."""
         windows = workload.sources["windows"]
         return {"labels": np.arange(len(windows["ends"])), "starts": windows["starts"]}
 

@@ -1,7 +1,7 @@
 """k-means of points and of sparse vectors on any devices (Lloyd's algorithm, as in Li's thesis, section 4.2).
 
-Items are integers, and centroids are quotients of integers, so that any kind and number of devices finds the same clusters. A stopped run
-resumes after the last stored round, or with the initial centroids chosen so far.
+Items are integers, and centroids are quotients of integers, so that devices of any type and number find the same clusters. A stopped run
+resumes after the last stored round, or with the initial centroids selected so far.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _MAXIMUM_EXPONENT = 1000  # maximum exponent of the scale, which must be finite
 
 
 class KMeansCheckpoint:
-    """Checkpoint of a k-means iteration, created by `of`; it stores nothing in a run without checkpoints."""
+    """Checkpoint of a k-means iteration, created by `of`; in a run without checkpoints, it stores no data."""
 
     def __init__(self, checkpoint: IterationCheckpoint | None) -> None:
         self._checkpoint, self._at_once, self._adjusted_at = checkpoint, _FIRST_AT_ONCE, time.monotonic()
 
     @classmethod
     def of(cls, session: Session, identification: dict[str, Any]) -> KMeansCheckpoint:
-        """Return the checkpoint of the iteration with these settings."""
+        """Return the checkpoint of the iteration that the settings `identification` identify."""
         return cls(session.checkpoint(identification))
 
     def rounds_at_once(self, left: int) -> int:
-        """Return how many of the `left` remaining rounds a single device runs before the next checkpoint, about five seconds of work."""
+        """Return the number of rounds, at most `left`, that a single device runs before the next checkpoint: about five seconds of work."""
         if self._checkpoint is None:
             return left
         now = time.monotonic()
@@ -57,9 +57,9 @@ class KMeansCheckpoint:
         return min(left, self._at_once)
 
     def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
-        """Return the last labels (None if on several devices), the last and the next centroids, and the number of completed rounds.
+        """Return the last labels (None if on several devices), the last and next centroids, and the number of completed rounds.
 
-        Without stored state, these are `labels`, None, `centroids` and 0.
+        Without a stored state, these are `labels`, None, `centroids` and 0.
         """
         retained = None if self._checkpoint is None else self._checkpoint.state()
         if retained is None:
@@ -78,15 +78,15 @@ class KMeansCheckpoint:
             self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the items chosen so far, and the squared distance of each item from the nearest of them except the last.
+        """Return the items selected so far, and the squared distance of each item from the nearest of these except the last.
 
-        Without stored state, these are the arguments.
+        Without a stored state, the arguments are returned.
         """
         retained = None if self._checkpoint is None else self._checkpoint.state()
         return (chosen, nearest) if retained is None else (retained["chosen"].tolist(), retained["nearest"])
 
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
-        """Store the chosen items, if a checkpoint is due."""
+        """Store the selected items, if a checkpoint is due."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
 
@@ -103,17 +103,17 @@ class Clusters(NamedTuple):
     Attributes
     ----------
     labels : ndarray of int32, shape (n,)
-        Nearest centroid of each item, -1 for vectors without an allowed one.
+        Cluster of each item, -1 for vectors without an allowed centroid.
     centroids : ndarray of float64, shape (k, d), or VectorSums
-        In the unit of the data, for points and vectors respectively.
+        Centroids in the unit of the data; an array for points, sums for vectors.
     sums : PointSums or VectorSums
         Sums of the last round, whose means are the centroids; empty clusters retain their centroids.
     rounds : int
         Number of rounds.
     moved : float
-        Sum of the squared centroid movements in the last round.
+        Sum of the squared distances by which the centroids moved in the last round.
     is_settled : bool
-        True if another round would change nothing, or move centroids only within the tolerance.
+        True if another round would change no label, or move centroids only within the tolerance.
     """
 
     labels: NDArray[np.int32]
@@ -126,7 +126,7 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True)
 class Seeds:
-    """Choice of the k initial centroids.
+    """Method by which the k initial centroids are selected.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Seeds:
         Number of centroids.
     method : str
         "first", the first k items; "random", k random items; "k-means++", each with a probability proportional to its squared distance from
-        those already chosen (Arthur and Vassilvitskii 2007).
+        the nearest item selected before (Arthur and Vassilvitskii 2007).
     seed : int
         Seed of the PCG64 random generator.
     """
@@ -145,7 +145,7 @@ class Seeds:
 
 
 class _Data(Protocol):
-    """Operations on points or vectors that k-means needs in addition to their assignment."""
+    """Operations on points or vectors that k-means needs in addition to the assignment."""
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -154,20 +154,20 @@ class _Data(Protocol):
         """Return the workload of the assignment."""
 
     def centroids_at(self, items: NDArray[np.int64]) -> Any:
-        """Return centroids at these items."""
+        """Return the items with the given indices as centroids."""
 
     def given(self, centroids: Any) -> Any:
-        """Return centroids in computed units, after checking the given ones."""
+        """Return centroids, given by the caller, in computed units after checking them."""
 
     def in_data_unit(self, centroids: Any) -> Any:
         """Return centroids in the unit of the data, given centroids in computed units."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
-        """Return the sums after each item has moved from its cluster `labels` to the otherwise empty cluster in `clusters`."""
+        """Return the sums after moving each item from its cluster `labels` to the empty cluster `clusters`."""
 
     @property
     def unit(self) -> float:
-        """Computed unit of distance, in the unit of the data."""
+        """Unit of distance of the computation, in the unit of the data."""
 
     @property
     def variance(self) -> float:
@@ -175,17 +175,18 @@ class _Data(Protocol):
 
     @property
     def can_move(self) -> bool:
-        """True if any item may have any centroid."""
+        """True if any item may be assigned to any centroid."""
 
     @property
     def goes_to_one_gpu(self) -> bool:
-        """True if several GPUs are not faster than one, because adding their results takes longer than a round."""
+        """True if one GPU is as fast as several, since adding their results takes longer than a round."""
 
 
 class Points:
     """Points (n, d) of finite numbers, converted to integers.
 
-    Coordinates become multiples of 2^-s, with the largest s up to 1000 for which none exceeds 2^30. `scale` is 2^s.
+    Coordinates become multiples of 2^-s, with the largest s up to 1000 for which the absolute value of no multiple exceeds 2^30. `scale` is
+    2^s.
     """
 
     can_move, goes_to_one_gpu = True, False
@@ -245,8 +246,8 @@ class Points:
 class Vectors:
     """Sparse vectors with bins below `n_bins`.
 
-    If `low` and `high` (n,) are given, vector i may only join the centroids ``low[i]:high[i]``, or none if the range is empty. The initial
-    centroids must then be given, and an empty cluster retains its centroid.
+    If `low` and `high` (n,) are given, vector i may only be assigned to the centroids ``low[i]:high[i]``, or to none if the range is empty.
+    The initial centroids are then given, and an empty cluster retains its centroid.
     """
 
     unit, goes_to_one_gpu = 1.0, True
@@ -314,10 +315,10 @@ def k_means(
 ) -> Clusters:
     """Cluster points or vectors.
 
-    In each round every item is assigned to its nearest centroid, the first of equal ones, and the means of the clusters are the next
-    centroids. An empty cluster gets the item farthest from its centroid, the first of equal ones, unless that item is alone in its cluster.
-    The iteration ends when no label changes, when centroids move only within the tolerance, or after `rounds` rounds; then each item is
-    assigned once more.
+    In each round, every item is assigned to its nearest centroid, the first of equally near ones, and the means of the clusters are the
+    next centroids. An empty cluster receives the item farthest from its centroid, the first of equally far ones, unless that item is the
+    only one in its cluster. The iteration ends when no label changes, when centroids move only within the tolerance, or after `rounds`
+    rounds; then each item is assigned once more.
 
     Parameters
     ----------
@@ -326,14 +327,14 @@ def k_means(
     data : Points or Vectors
         Items to cluster.
     start : Seeds, ndarray of float64 of shape (k, d), or VectorSums
-        Choice of the initial centroids, or the centroids.
+        Method to select the initial centroids, or the centroids.
     rounds : int
         Maximum number of rounds.
     tolerance : float
         Sum of squared centroid movements relative to the mean variance of coordinates, as `tol` of scikit-learn; with 0, only unchanged
         labels end the iteration.
     progress : Progress, optional
-        Receives a stage with one step per round.
+        Progress, with a stage of one step per round.
 
     Returns
     -------
@@ -386,7 +387,7 @@ def k_means(
 
 
 def _fill_empty_clusters(session: Session, workload: Workload, data: _Data, assignment: Assignment) -> Any:
-    """Return the sums of a round after each empty cluster got the item farthest from its centroid."""
+    """Return the sums of a round after each empty cluster received the item farthest from its centroid."""
     empty = np.flatnonzero(assignment.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return assignment.sums
@@ -406,7 +407,7 @@ def _fill_empty_clusters(session: Session, workload: Workload, data: _Data, assi
 def seed_items(
     session: Session, workload: Workload, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None
 ) -> NDArray[np.int64]:
-    """Return the k items chosen as initial centroids, in order of choice, (k,) int64.
+    """Return the k items that are the initial centroids, in the order of selection, (k,) int64.
 
     Parameters
     ----------
@@ -445,7 +446,7 @@ def seed_items(
 def _spread_items(
     session: Session, workload: Workload, data: _Data, k: int, random: np.random.Generator, progress: Progress | None
 ) -> NDArray[np.int64]:
-    """Return items chosen by k-means++, (k,) int64."""
+    """Return items selected by k-means++, (k,) int64."""
     n = len(data)
     if progress is not None:
         progress.stage("Choosing the first centroids", k)

@@ -1,4 +1,4 @@
-"""Parameters of grouping spectra, and of explaining the unidentified: the one place where each exists."""
+"""Parameters of the clustering of spectra, and of the search that explains unidentified spectra."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAXIMUM_BINS = 1 << 20
 
 
 class VectorParameters(SearchParameters):
-    """Settings that decide the vectors that spectra are compared by (`proteoscope.engine.spectra.vector_settings.VectorSettings`)."""
+    """Settings of the vectors by which spectra are compared (`proteoscope.engine.spectra.vector_settings.VectorSettings`)."""
 
     bin_width: float = parameter(
         0.05,
@@ -169,7 +169,7 @@ class VectorParameters(SearchParameters):
 
 
 class ClusteringParameters(VectorParameters):
-    """Parameters that, with the spectra, determine the clusters."""
+    """Parameters that determine the clusters, together with the spectra."""
 
     method: Literal["hierarchical", "dbscan", "k-means"] = parameter(
         "hierarchical",
@@ -265,12 +265,12 @@ class ClusteringParameters(VectorParameters):
 
     @property
     def least_similarity(self) -> float:
-        """Cosine from which on spectra belong together."""
+        """Minimum cosine of spectra in one cluster."""
         return 1.0 - self.maximum_distance
 
 
 class ExplanationParameters(VectorParameters):
-    """Parameters that, with a run, determine which unidentified spectra are explained."""
+    """Parameters that determine which unidentified spectra are explained, together with an identification."""
 
     run: str = parameter(
         "",

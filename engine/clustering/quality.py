@@ -20,7 +20,7 @@ _MAXIMUM_BYTES = 1 << 30
 
 
 class Quality(NamedTuple):
-    """Agreement of clusters with labels, as fractions of the labelled spectra.
+    """Agreement of clusters with known labels, as fractions of the labelled spectra.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Quality(NamedTuple):
     incorrect : float
         Fraction of the clustered labelled spectra whose label is not the most frequent label of their cluster.
     completeness : float
-        1 if all spectra of each label are in one cluster.
+        Measure from 0 to 1, which is 1 if all spectra of each label are in one cluster.
     homogeneity : float
-        1 if all spectra of each cluster have one label (Rosenberg & Hirschberg 2007).
+        Measure from 0 to 1, which is 1 if all spectra of each cluster have one label (Rosenberg & Hirschberg 2007).
     """
 
     labelled: int
@@ -77,7 +77,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
 def compared_with_labels(
     cluster: NDArray[np.int64], labels: list[str]
 ) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
-    """Return the agreement of clusters with labels ('' if unknown), and the label names with the result of `majority_labels`."""
+    """Return the agreement of clusters with labels ('' if unknown), and the names of labels with the result of `majority_labels`."""
     names, numbers = np.unique(labels, return_inverse=True)
     if not names[0]:
         names, numbers = names[1:], numbers - 1
@@ -140,9 +140,9 @@ def majority_labels(
     Returns
     -------
     label : ndarray of int64, shape (n_clusters,)
-        The smallest of equally frequent labels; -1 without labels.
+        Most frequent label of each cluster, the smallest of equally frequent ones; -1 without labels.
     fraction : ndarray of float64, shape (n_clusters,)
-        NaN without labels.
+        Fraction of the labelled members with this label; NaN without labels.
     """
     has_label = labels >= 0
     pairs, count = np.unique(np.stack([cluster[has_label], labels[has_label]]), axis=1, return_counts=True)

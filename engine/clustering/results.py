@@ -44,7 +44,8 @@ def cluster_tables(
 ) -> tuple[pa.Table, pa.Table]:
     """Return the tables ``clusters`` (of at least two spectra) and ``members`` (all spectra).
 
-    `labels` are label names, and for each cluster the index of its most frequent label (-1 for none) and its fraction.
+    `labels` are the names of labels, and for each cluster the index of its most frequent label (-1 for none) and the fraction of members
+    with it.
     """
     cluster, similarity = clusters.cluster, clusters.similarity
     charge = signed_charges(spectra.charge_mask)
@@ -128,7 +129,7 @@ def write_clusters(
     labels : tuple or None
         See `cluster_tables`.
     consensus_file : Path or None
-        File for the consensus spectra; None writes none.
+        File for the consensus spectra; None to write no file.
     parameters : ClusteringParameters
         Parameters of the clustering.
     resources : Resources
@@ -195,6 +196,6 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
 
 
 def _charge_bits(charge: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return signed charges (0 for none) as charge bits of spectra."""
+    """Return charges with their sign (0 if unknown) as masks of charges, see `Spectra`."""
     bits = np.uint32(1) << np.abs(charge).astype(np.uint32)
     return np.where(charge == 0, np.uint32(0), np.where(charge < 0, bits | np.uint32(NEGATIVE), bits))

@@ -1,4 +1,4 @@
-"""Clustering of similar spectra, from files to a project: read -> index -> plan -> score -> report."""
+"""Clustering of similar spectra: from files to a project, in the steps read, index, plan, score and report."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Planning and scoring of hierarchical clustering, DBSCAN or k-means of spectra within windows of precursor m/z.
+"""Hierarchical clustering, DBSCAN or k-means of spectra within windows of precursor m/z: the plan of comparisons, and their scoring.
 
-In k-means, a selection of the spectra are the initial centroids; spectra of the same charge and similar precursor m/z join them.
+In k-means, some spectra are the initial centroids; spectra of the same charge and similar precursor m/z are assigned to them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: R
 
 
 def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> GroupingPlan:
-    """Return the planned comparisons of the selected method.
+    """Return the plan of comparisons of the selected method.
 
     Raises
     ------
@@ -123,7 +123,10 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
 
 
 def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> MeansPlan:
-    """Choose the initial centroids, and those that each spectrum may join; spectra without peaks or allowed centroids stay alone."""
+    """Select the initial centroids, and those to which each spectrum may be assigned.
+
+    Spectra without peaks or allowed centroids remain separate.
+    """
     places = np.flatnonzero((np.diff(vectors.arrays.offsets) > 0) & np.isfinite(vectors.precursor_mz))
     n = len(places)
     if not n:
@@ -147,7 +150,7 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
 def _ranges(
     ion: NDArray[np.uint32], precursor_mz: NDArray[np.float64], chosen: NDArray[np.int64], tolerance: Tolerance
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the range of initial centroids that each vector may join, as start and end, (n,) int64 each."""
+    """Return the range of initial centroids to which each vector may be assigned, as start and end, (n,) int64 each."""
     n = len(ion)
     low, high = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for first, last in pairwise([0, *(np.flatnonzero(np.diff(ion)) + 1).tolist(), n]):

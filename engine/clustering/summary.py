@@ -13,7 +13,7 @@ __all__ = ["ClusteringSummary", "ExplanationSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteringSummary(Summary):
-    """Counts of a clustering; clusters have at least two spectra.
+    """Numbers of spectra and clusters of a clustering; clusters have at least two spectra.
 
     Attributes
     ----------
@@ -56,18 +56,18 @@ class ClusteringSummary(Summary):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplanationSummary(Summary):
-    """Summary of spectra explained at the false discovery rate, by peptides of the same mass and of other masses.
+    """Summary of a search that explains unidentified spectra, by peptides of the same mass and of other masses.
 
     Attributes
     ----------
     source_run : str
-        The identification.
+        Id of the identification.
     decoys : int
-        Accepted decoys.
+        Number of accepted decoys.
     false_share_low, false_share_high : float
         Confidence interval of the false fraction (`proteoscope.engine.statistics.target_decoy.false_share_interval`).
     targets_at_5_percent : int
-        Spectra explained at 5 %.
+        Number of spectra explained at a false discovery rate of 5 %.
     """
 
     source_run: str

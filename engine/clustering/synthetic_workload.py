@@ -23,7 +23,7 @@ _DRAWN = 20_000  # random vectors, in islands of a thousand; more are copies
 
 
 def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
-    """Return noisy copies of vectors, in groups of similar neighbours; beyond 20,000, the vectors repeat."""
+    """Return noisy copies of vectors, in groups of similar neighbours; vectors beyond the first 20,000 repeat these."""
     if n > _DRAWN:
         some = _vectors(_DRAWN, rng)
         source = np.arange(n) % _DRAWN
@@ -75,7 +75,7 @@ def sample_vectors(size: float, seed: int) -> Sample:
 
 
 def sample_groups(size: float, seed: int) -> Sample:
-    """Return vectors for complete linkage in islands of a thousand, each compared with the following ones."""
+    """Return vectors for complete linkage in islands of a thousand, each vector compared with all following ones of its island."""
     rng = np.random.default_rng(seed)
     n = max(50, round(_GROUPED * size))
     numbers = np.arange(n)

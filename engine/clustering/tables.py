@@ -114,7 +114,7 @@ CONSENSUS = Table.of(
         ),
     ),
 )
-"""Consensus spectra of clusters of at least two spectra."""
+"""Table of the consensus spectra of clusters of at least two spectra."""
 
 CLUSTER_TABLES = (CLUSTERS, MEMBERS)
 """Shown tables, from clusters to spectra; ``consensus`` and ``spectrum`` are rows of the tables with these names."""
@@ -205,5 +205,8 @@ MAP = Table.of(
 )
 
 EXPLANATION_TABLES = (EXPLAINED,)
-"""Shown table; ``spectrum`` and ``nearest`` are rows of the identification's table ``spectra``, ``kind`` is same or modified."""
+"""Table that is shown.
+
+``spectrum`` and ``nearest`` are rows of the identification's table ``spectra``; ``kind`` is same or modified.
+"""
 EXPLANATION_STORED = (MAP,)

@@ -1,4 +1,4 @@
-"""Import of results of other search engines as runs.
+"""Import of results of other search engines as runs of a project.
 
 The entry is imported first, because it registers the kind of run.
 """

@@ -20,7 +20,7 @@ def _rates(facts: RunFacts) -> str:
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods paragraph of an import, without the methods of the search, which are in the record of the engine."""
+    """Return the methods paragraph of an import; it does not describe the original search, whose methods that search engine records."""
     program, n_matches = facts.record.get("program"), facts.count("matches")
     engine = program[:_MAXIMUM_CHARACTERS] if isinstance(program, str) and program else "another search engine"
     size = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"

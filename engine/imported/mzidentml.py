@@ -55,20 +55,20 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 class _WrittenPeptide(NamedTuple):
-    """A peptide as written in the file.
+    """Peptide as written in the file.
 
     Attributes
     ----------
     sequence : str
         Sequence of the peptide.
     placed : list of NotedModification
-        Localised modifications.
+        Modifications with a location.
     unplaced : list of tuple
-        Modifications without a location, each with the residues that may carry it.
+        Modifications without a location, each with the residues that may have it.
     reason : str
-        Why the peptide is unreadable, or ''.
+        Reason why the peptide is unreadable, or ''.
     value : str
-        The unreadable value, or ''.
+        Unreadable value in the file, or ''.
     """
 
     sequence: str
@@ -79,7 +79,7 @@ class _WrittenPeptide(NamedTuple):
 
 
 class _Reader:
-    """State of reading a file; elements are stored by their identifiers."""
+    """Reader of a file, which stores elements by their identifiers."""
 
     def __init__(self, source: ByteSource, numbers: NumberReader) -> None:
         self.path, self.numbers, self.unfolding = source.path, numbers, source.unfolding
@@ -97,7 +97,7 @@ class _Reader:
         self.n = 0
 
     def take(self, name: str, element: Any) -> None:
-        """Process a complete element."""
+        """Process an element that has been read completely."""
         if name == "DBSequence":
             self.accessions[element.get("id", "")] = self.found.accession(element.get("accession", ""))
         elif name == "Peptide":
@@ -151,7 +151,7 @@ class _Reader:
     def _row(self, peptide_id: str) -> PeptideRow | str:
         """Return the index of a peptide, or the reason why it is unreadable.
 
-        Peptides are converted late, because the searched modifications, which locate others, follow the peptides in a file.
+        Peptides are converted late: in a file, the searched modifications, by which modifications are located, follow the peptides.
         """
         if peptide_id not in self.rows:
             written = self.peptides[peptide_id]
@@ -170,7 +170,7 @@ class _Reader:
         return self.rows[peptide_id]
 
     def warn(self, progress: Progress) -> None:
-        """Warn about modifications without a location in the file, and about unreadable search settings."""
+        """Warn about modifications that have no location in the file, and about unreadable search settings."""
         if self.unread_rules:
             progress.message(
                 f"{self.path}: {len(self.unread_rules):,} searched modifications have a mass that is not a number"
@@ -185,7 +185,7 @@ class _Reader:
             )
 
     def _take_rule(self, element: Any) -> None:
-        """Store a modification that the search used."""
+        """Store a modification that the original search used."""
         try:
             self.searched.append(_searched_modification(self.numbers, element))
         except UnreadableValueError as error:
@@ -279,7 +279,7 @@ class _Reader:
 
 
 def _modification_name(terms: list[tuple[str, str]]) -> str:
-    """Return the Unimod accession of a modification, otherwise its name, or '' if it is unknown."""
+    """Return the Unimod accession of a modification, or else its name; '' if it has neither."""
     for accession, _ in terms:
         if accession.upper().startswith("UNIMOD:"):
             return accession
@@ -287,7 +287,7 @@ def _modification_name(terms: list[tuple[str, str]]) -> str:
 
 
 def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _WrittenPeptide:
-    """Return the peptide with a substituted residue; the file contains the original sequence."""
+    """Return the peptide with a substituted residue, since the file contains the original sequence."""
     original, replacement = (part.get(name, "").strip().upper() for name in ("originalResidue", "replacementResidue"))
     sequence = written.sequence
     residue = sequence[position - 1] if 1 <= position <= len(sequence) else ""
@@ -298,7 +298,7 @@ def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _Written
 
 
 def _searched_modification(numbers: NumberReader, element: Any) -> SearchedModification:
-    """Return a modification that the search used: name, mass, residues ('' for any) and termini."""
+    """Return a modification that the original search used: name, mass, residues ('' for any) and termini."""
     terms = [(term.get("accession", ""), term.get("name", "")) for term in element.iterchildren("{*}cvParam")]
     rules = {term.get("accession", "") for rule in element.iter("{*}SpecificityRules") for term in rule.iter("{*}cvParam")}
     return SearchedModification(

@@ -1,4 +1,4 @@
-"""Parameters of an import: what result files do not say of themselves."""
+"""Parameters of an import, about which result files contain no information."""
 
 from __future__ import annotations
 

@@ -44,15 +44,15 @@ _NUMBERS = {
     "modification_info": ("mod_nterm_mass", "mod_cterm_mass"),
     "mod_aminoacid_mass": ("position", "mass"),
 }
-"""Attributes that Pyteomics uses as numbers."""
+"""Attributes that Pyteomics converts to numbers."""
 _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-125\d|latin-?\d")
 
 
 class _Queries(PepXML):
     """Reader of the spectrum queries of a pepXML file as Pyteomics' dictionaries.
 
-    Each query has its ``run``, and each hit has the ``problem`` of its numbers. All values are texts, except numbers that Pyteomics uses,
-    because an unreadable one would stop the reader.
+    Each query has its ``run``, and each hit has the ``problem`` of its numbers. All values are texts except those that Pyteomics converts
+    to numbers; an unreadable number would stop Pyteomics.
     """
 
     _default_schema = PepXML._default_schema | {
@@ -68,7 +68,7 @@ class _Queries(PepXML):
         self._problem: UnreadableValueError | None = None
 
     def _get_version_info(self) -> tuple[None, None]:
-        """Return no version, which only schemas need; a compressed file cannot be read twice."""
+        """Return no version, which only XML schemas need and which would require reading a compressed file twice."""
         return None, None
 
     def _get_info_smart(self, element: Any, **options: Any) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class _Queries(PepXML):
         return info
 
     def _correct_numbers(self, name: str, element: Any) -> None:
-        """Replace decimal commas by points, and unreadable numbers that Pyteomics uses by 0, with an error for their hit."""
+        """Replace decimal commas by points, and unreadable numbers that Pyteomics converts by 0, with an error for their hit."""
         for attribute in _NUMBERS.get(name, ()):
             if name != "mod_aminoacid_mass" and not element.get(attribute, "").strip():
                 element.attrib.pop(attribute, None)
@@ -121,7 +121,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 def _program(source: ByteSource) -> str:
-    """Return the search engine that the file names before its first query, or ''; it cannot be found from the queries."""
+    """Return the name of the search engine that the file contains before its first query, or ''."""
     with ByteSource(source.path) as beginning:
         for name, element in elements(beginning, Progress(), ("search_summary", "spectrum_query")):
             return str(element.get("search_engine", "")) if name == "search_summary" else ""
@@ -159,7 +159,7 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
 
 
 def _check_encoding(source: ByteSource) -> None:
-    """Reject encodings in which format detection cannot see entity declarations, because Pyteomics' parser resolves entities."""
+    """Raise InputError if the encoding hides entity declarations from format detection, since Pyteomics' parser resolves entities."""
     declared = _ENCODING.match(source.peek(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf"))
     encoding = declared[1].decode("utf-8", "replace") if declared else "UTF-8"
     if not _PLAIN_ENCODING.fullmatch(encoding.strip()):
@@ -211,7 +211,7 @@ def _add_hit(
 
 
 def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the scores of a hit by column name, and its error rates."""
+    """Return the scores of a hit by column name, and its error rates by name."""
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
     for name, value in _search_scores(hit):

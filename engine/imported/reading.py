@@ -36,7 +36,7 @@ READERS: Mapping[str, Callable[[], Callable[[ByteSource, Progress], Identificati
     "DIA-NN Parquet report": lambda: imported.table_formats.read_dia_nn_parquet,
     "PeptideShaker report": lambda: imported.table_formats.read_peptideshaker,
 }
-"""Readers by format name in the registry: callables that import and return the reader."""
+"""Function that imports and returns the reader of each format, by name of the format in the registry."""
 
 _MAXIMUM_PLACES = 3
 _LARGEST_SCORE = 1e30
@@ -74,7 +74,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
 
 
 def _escape_names(identifications: Identifications, progress: Progress) -> Identifications:
-    """Return the identifications with escaped unprintable characters in names, and warn about them.
+    """Return the identifications with unprintable characters in names escaped, and warn about these names.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _escape_names(identifications: Identifications, progress: Progress) -> Ident
 
 
 def _nothing_read(identifications: Identifications) -> InputError:
-    """Return the error for a file without readable matches, including the reason for the first one."""
+    """Return the error for a file without readable matches, with the reason why the first match is unreadable."""
     first = identifications.unread.slice(0, 1).to_pylist()
     reason = "".join(f": of the first, {row['reason']}{_shown(row['value'])}" for row in first)
     place = "".join(f"{identifications.place_name} {row['line']}" for row in first)

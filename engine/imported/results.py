@@ -34,7 +34,7 @@ __all__ = ["WrittenImport", "left_out_table", "rated_matches", "write_import"]
 
 
 class WrittenImport(NamedTuple):
-    """Written results: names of text files, omitted matches by reason, and counts with their certainty.
+    """Written results: names of text files, number of omitted matches by reason, and numbers of results with their certainty.
 
     See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.match_lists.tables.ListedTables`.
     """
@@ -60,7 +60,7 @@ def write_import(
 ) -> WrittenImport:
     """Write spectra, matches and omitted matches to a run.
 
-    `begin` starts a task in the background and returns a function that waits for it.
+    The function `begin` starts a task in the background and returns a function that waits for it.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def rated_matches(
 
 
 def left_out_table(identifications: Identifications, matches: ListedMatches) -> pa.Table:
-    """Return the omitted matches with reasons: unreadable ones first, then others, in order."""
+    """Return the omitted matches with reasons: the unreadable ones first, then the others, in order."""
     rows = matches.left_out
     at = pa.array(rows)
     called = spectrum_names(

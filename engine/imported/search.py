@@ -1,4 +1,4 @@
-"""Import of another engine's results as a run, from files to a project: read -> index -> plan -> score -> report."""
+"""Import of the results of another search engine: from files to a project, in the steps read, index, plan, score and report."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _matches(
     Raises
     ------
     InputError
-        If there are none.
+        If no spectrum was found.
     """
     matches = collect_matches(
         identifications, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress
@@ -196,7 +196,7 @@ def warn_of_import(
     spectra : sequence of str or Path
         Spectrum files.
     progress : Progress
-        Receives the messages.
+        Progress for the messages.
     """
     progress.message(f"{rate_sources(written.source_of, score)}. Matched ions, mass errors, ranks and protein groups are computed here.")
     if identifications.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":
@@ -222,7 +222,7 @@ def warn_of_import(
 
 
 def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
-    """Report how many proteins are missing in the database, and how many peptides have proteins only there."""
+    """Report the number of proteins that the database lacks, and the number of peptides whose proteins only the database names."""
     used = np.unique(matches.protein)
     n_unplaced = int(np.count_nonzero(matches.places.row[used] < 0))
     if database is not None and n_unplaced:
@@ -234,7 +234,7 @@ def _warn_of_database(matches: ListedMatches, database: Proteins | None, progres
 
 
 def _warn_of_masses(identifications: Identifications, matches: ListedMatches, progress: Progress) -> None:
-    """Warn about peptides with another mass in the results, and about precursors far from their peptides."""
+    """Warn about peptides whose mass differs in the results, and about precursors whose mass differs from that of their peptide."""
     difference = identifications.calculated_mass[matches.row] - matches.calculated_mass
     # Some files contain the mass of the singly protonated ion.
     apart = np.minimum(np.abs(difference), np.abs(identifications.calculated_mass[matches.row] - 1.007276 - matches.calculated_mass))

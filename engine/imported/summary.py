@@ -21,11 +21,11 @@ class ImportSummary(Summary):
     format, program : str
         Format of the results, and the program that created them.
     n_matches, n_imported : int
-        Matches in the files, and in the tables, including all ranks and decoys.
+        Number of matches in the files, and in the tables, including all ranks and decoys.
     left_out : mapping of str to int
-        Omitted matches by reason.
+        Number of omitted matches by reason.
     found_by : mapping of str to int
-        Matches by the method that found their spectrum.
+        Number of matches by the method that found their spectrum.
     source_of : mapping of str to str
         Source of the q-values of PSMs, peptides and proteins: ``file``, ``decoys`` (computed here), ``best match`` or ``none``.
     certainty : dict
@@ -82,7 +82,7 @@ class ImportSummary(Summary):
         return lines
 
     def record(self) -> dict[str, Any]:
-        """Return the record as a JSON-compatible dictionary."""
+        """Return all attributes by name as values for JSON."""
         record = super().record()
         return {**record, **{name: dict(getattr(self, name)) for name in ("left_out", "found_by", "source_of")}}
 

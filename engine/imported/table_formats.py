@@ -480,7 +480,7 @@ def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple
 
 
 def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """Return the proteins of all rows of each PSM as CSR, at its first row; `key` identifies the PSM of each row."""
+    """Return the proteins of each PSM as offsets and indices, at the first row of the PSM; `key` identifies the PSM of each row."""
     offsets, codes, items = cells.lists(";", "accession")
     coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
@@ -493,7 +493,7 @@ def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int6
 
 
 def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Return True for mzTab texts other than null."""
+    """Return True for each text of mzTab that is not null."""
     return np.array([item.lower() != "null" for item in items], np.bool_)
 
 
@@ -511,7 +511,7 @@ def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
     Raises
     ------
     ValueError
-        If part of the list is not a modification, and would be lost.
+        If a part of the list is not a modification and would be lost.
     """
     if rest := pattern.sub("", text).strip(" ,;-"):
         raise ValueError(f"{shortened(rest, 40)!r} in it is not a modification with its place and mass or name")
@@ -526,7 +526,7 @@ def _identifications(
     values: Values,
     is_included: NDArray[np.bool_] | None = None,
 ) -> Identifications:
-    """Return table columns as identifications, without rows that lack a peptide or are excluded by `is_included`."""
+    """Return the columns of a table as identifications, without rows that lack a peptide or are excluded by `is_included`."""
     n = len(cells)
     peptide, peptides, reason = cells.peptides(parse, texts)
     is_wanted = is_included if is_included is not None else np.ones(n, np.bool_)
@@ -577,7 +577,7 @@ def _identifications(
 
 
 def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False) -> dict[str, NDArray[np.float64]]:
-    """Return score columns by name, without columns that contain no numbers."""
+    """Return the columns of scores by name, except columns that contain no numbers."""
     scores: dict[str, NDArray[np.float64]] = {}
     for name, column in named.items():
         result = cells.numbers(name, skip_texts=skip_texts)
@@ -587,7 +587,7 @@ def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False)
 
 
 def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
-    """Return file, scan number, charge and rank from the names of PSMs, as far as these contain them."""
+    """Return the file, scan number, charge and rank that the identifiers of PSMs contain, by column name."""
     run = pa.compute.replace_substring_regex(ids, "^.*$", "")
     scan = np.full(len(ids), -1, np.int64)
     charge, rank = scan.copy(), scan.copy()
@@ -601,7 +601,7 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
 
 
 def _read_numbers(matched: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
-    """Return a group of a regular expression as integers, (n,) int64; `missing` if there is no match or at least 16 digits."""
+    """Return a group of a regular expression as integers, (n,) int64; `missing` without a match or for at least 16 digits."""
     texts = matched.field(name)
     texts = pa.compute.if_else(
         pa.compute.fill_null(pa.compute.and_(matched.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
@@ -614,7 +614,7 @@ def _read_numbers(matched: pa.StructArray, name: str, missing: int = -1) -> NDAr
 
 
 def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
-    """Return the charge from flags (``Charge2``) or from one column; 0 if unknown, (n,) int64."""
+    """Return the charge of each row from columns such as ``Charge2``, or from one column; 0 if unknown, (n,) int64."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
         if result := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
@@ -628,7 +628,7 @@ def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.floa
 
 
 def _check_peptide(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
-    """Return a validated peptide with these modifications.
+    """Return a peptide with these modifications, after checking it.
 
     Raises
     ------
@@ -643,16 +643,16 @@ def _check_peptide(sequence: str, placed: list[NotedModification]) -> NotedPepti
 
 
 def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progress) -> Cells:
-    """Return the described columns of a Parquet file, as far as present, as texts.
+    """Return those of the columns in `table` that a Parquet file contains, as texts.
 
     Parameters
     ----------
     source : ByteSource
-        The file is reopened by path, since Parquet is read from its end.
+        Source of the file, which is opened again by path, since Parquet is read from its end.
     table : Table
         Names and types of the columns; those that are not optional are required.
     remedy : str
-        What the user should do if the table is invalid.
+        Sentence about what the user can do if the table is invalid.
     progress : Progress
         Progress of the run.
 

@@ -1,4 +1,4 @@
-"""Safe reading of XML result files by element: no declared entities, no other files, elements of limited size."""
+"""Safe reading of XML result files element by element: no declared entities, no other files, elements of limited size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKED_EVERY = 2000
 
 
 class SourceBytes:
-    """File-like bytes of a source for lxml and Pyteomics, with progress.
+    """File object with the bytes of a source, for lxml and Pyteomics, with progress.
 
     Detected files declare no document type: `proteoscope.engine.formats.recognition` checked the section with the root element.
 
@@ -35,7 +35,7 @@ class SourceBytes:
         self._source, self._progress, self._reported = source, progress, 0
 
     def read(self, n: int = _CHUNK) -> bytes:
-        """Return up to `n` further bytes; none at the end.
+        """Return up to `n` further bytes; an empty result at the end.
 
         Raises
         ------
@@ -49,7 +49,7 @@ class SourceBytes:
         return chunk
 
     def tell(self) -> int:
-        """Return 0: a source is read once, from its beginning."""
+        """Return 0, since a source is read once, from its beginning."""
         return 0
 
     def seek(self, position: int) -> None:
@@ -57,9 +57,9 @@ class SourceBytes:
 
 
 def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, whole_names: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield elements with these names (without namespace), at any depth, when they end.
+    """Yield the elements with the given names (without namespace), at any depth, each when its end is reached.
 
-    Elements are freed after they end, except within elements named in `whole_names`, which are complete when yielded and freed afterwards.
+    Elements are freed after they end. Only elements named in `whole_names` retain their content until they are yielded.
 
     Parameters
     ----------
@@ -133,14 +133,14 @@ def broken_xml(source: ByteSource, error: Any) -> InputError:
 
 
 class UnreadableValueError(ValueError):
-    """Error for an unreadable value of a single record.
+    """Exception: a value of a single record is unreadable.
 
     Attributes
     ----------
     reason : str
-        What is wrong, equal for all records with this error.
+        Reason why the value is unreadable, the same for all records with this error.
     value : str
-        Text in the file, shortened.
+        Text of the value in the file, shortened.
     """
 
     def __init__(self, reason: str, value: str) -> None:
@@ -149,7 +149,7 @@ class UnreadableValueError(ValueError):
 
 
 class NumberReader:
-    """Reader of the numbers of one file, which all use one decimal sign.
+    """Reader of the numbers in one file, which uses one decimal sign.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def read_with_decimal_sign(source: ByteSource, progress: Progress, read: Read) -
     progress : Progress
         Progress of reading.
     read : callable
-        Reads a file with a given `NumberReader`.
+        Function that reads a file with a given `NumberReader`.
 
     Returns
     -------

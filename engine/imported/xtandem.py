@@ -36,7 +36,7 @@ _SCORES = (
 
 
 def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
-    """Read the matches of an X!Tandem file; a peptide of several proteins is one match, and peptides of equal score share a rank."""
+    """Read the matches of an X!Tandem file; a peptide of several proteins is one match, and peptides with equal scores have one rank."""
     return read_with_decimal_sign(source, progress, _read)
 
 

@@ -38,7 +38,7 @@ class Background:
         Returns
         -------
         callable
-            Waits for the task, shows its reports, and returns its result or raises its error.
+            Function that waits for the task, shows its reports, and returns its result or raises its error.
         """
         if self._is_deferred:
             return lambda: work(self._progress)
@@ -65,7 +65,7 @@ class Background:
 
 
 class _HiddenProgress(Progress):
-    """Progress that stores its reports until they are shown on another progress; can be cancelled alone or together with the other."""
+    """Progress that stores its reports until they are shown on another progress; it can be cancelled alone or with that progress."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class _HiddenProgress(Progress):
         super().check()
 
     def show(self) -> None:
-        """Show all stored reports on the other progress, and from now on each report immediately."""
+        """Show all stored reports on the other progress, and from then on each report at once."""
         with self._turn:
             self._is_shown = True
             for report in self._reports:

@@ -15,16 +15,16 @@ PASSING = "passing"
 
 
 class Cancelled(Exception):  # noqa: N818 - a request of the user, not an error
-    """Raised when the user cancels. Code that catches it removes incomplete output and re-raises it."""
+    """Exception: the user cancels. Code that catches it removes incomplete output and raises it again."""
 
 
 class TimeOverError(Cancelled):
-    """Raised when the time limit of a `LimitedProgress` is exceeded."""
+    """Exception: the time limit of a `LimitedProgress` is exceeded."""
 
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """A progress report: stage title, `done` of `total` steps (0 if unknown), seconds since the stage began, and message or ''."""
+    """Report of a progress: title of the stage, `done` of `total` steps (0 if unknown), seconds since its begin, and message or ''."""
 
     stage: str
     done: int
@@ -92,7 +92,7 @@ class Progress:
         self._emit(event)
 
     def message(self, text: str, level: str = "info") -> None:
-        """Report something other than steps, such as a fallback, skipped spectra or a first compilation.
+        """Report an event other than steps, such as a fallback, skipped spectra or a first compilation.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class RecordingProgress(Progress):
         return tuple(text for _, text in self._recorded)
 
     def log_to(self, log: Callable[[str, str], None]) -> None:
-        """From now on, also pass each message and its level to `log`; first pass the messages recorded so far."""
+        """Pass each message and its level to `log`, beginning with the messages recorded so far."""
         for level, text in self._recorded:
             log(level, text)
         self._log = log

@@ -1,4 +1,4 @@
-"""Job queue with background threads that run the jobs. It does not use Qt; windows and scripts register handlers of its events."""
+"""Queue of jobs that background threads run. It does not use Qt; windows and scripts register handlers of its events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Job", "JobEvent", "JobQueue", "JobState", "Lane"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 Lane = Literal["searches", "writing"]
-"""Queue of a job: searches, which use all cores and memory, or tasks that only write results."""
+"""Lane of a job: searches, which use all cores and memory, or tasks that only write results."""
 _LANES: dict[Lane, str] = {"searches": "proteoscope-engine", "writing": "proteoscope-writing"}
 """Thread name of each lane."""
 
@@ -88,7 +88,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobEvent:
-    """An event of a job. Only events of kind ``progress`` or ``message`` have a `progress`; a message's text is `progress.message`."""
+    """Event of a job. Only events of kind ``progress`` or ``message`` have a `progress`; the text of a message is `progress.message`."""
 
     kind: Literal["added", "started", "progress", "message", "finished"]
     job: Job
@@ -96,7 +96,7 @@ class JobEvent:
 
 
 class JobQueue:
-    """Queue of jobs in lanes; a background thread per lane runs the jobs in order.
+    """Queue of jobs in lanes; one background thread per lane runs the jobs of the lane in order.
 
     With lanes, an export need not wait for an hour-long search. Event handlers run in the caller's thread for `add` and for cancelling a
     queued job, and in the lane's thread for all other events. For each job they receive added, started, progress and messages, and
@@ -118,7 +118,7 @@ class JobQueue:
 
     @property
     def running(self) -> Job | None:
-        """The running job, or None; if one job per lane is running, the search."""
+        """Running job, or None; if a job is running in each lane, the search."""
         return next(iter(self.all_running), None)
 
     @property
@@ -204,7 +204,7 @@ class JobQueue:
             return self._changed.wait_for(self._is_idle, seconds)
 
     def shutdown(self, seconds: float | None = 10.0) -> bool:
-        """Cancel all jobs, accept no more, and wait up to `seconds` (None: no limit). Return True if all threads ended. Idempotent."""
+        """Cancel all jobs, accept no more, and wait up to `seconds` (None: without limit); return True if all threads have ended."""
         with self._changed:
             self._closed = True
             self.cancel_all()

@@ -1,4 +1,4 @@
-"""Decoys of a library: spectra of shuffled peptides.
+"""Decoys for a spectral library: spectra of shuffled peptides.
 
 The residues of a peptide are shuffled, and the peaks explained by its fragments are moved to those of the shuffled peptide (Lam, Deutsch &
 Aebersold 2010, J Proteome Res 9:605). Decoys in the library itself take precedence. Small molecules have no other decoys: no method of
@@ -72,7 +72,7 @@ class LibraryPeptides(NamedTuple):
     noted : tuple of NotedPeptide
         Peptidoforms as written in the library.
     listed : ListedPeptides
-        Their residues and masses.
+        Residues and masses of the peptidoforms.
     """
 
     peptide: NDArray[np.int64]
@@ -98,7 +98,7 @@ def library_peptides(texts: pa.StringArray) -> LibraryPeptides:
 def shuffled_references(
     library: SpectralLibrary, rows: NDArray[np.int64], peptides: LibraryPeptides, seed: int, tolerance: Tolerance, resources: Resources
 ) -> Iterator[tuple[NDArray[np.int64], Spectra]]:
-    """Yield batches of the entries among `rows` that can be shuffled, with the spectra of their shuffled peptides.
+    """Yield the spectra of shuffled peptides in batches, with the entries of the library whose peptides were shuffled.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class RatedMatches(Matches):
 
 
 def missing_fdr_reason(references: References) -> str:
-    """Return why error rates cannot be estimated, or ''."""
+    """Return the reason why error rates cannot be estimated, or ''."""
     ratio = references.decoy_ratio
     if not references.is_decoy.any():
         return "the library has no decoys, and no peptides whose spectra change when they are shuffled"
@@ -66,7 +66,7 @@ def estimate_error_rates(matches: Matches, references: References, parameters: L
 
 
 def accepted_spectra(matches: RatedMatches, parameters: LibrarySearchParameters) -> NDArray[np.int64]:
-    """Return the spectra with a match accepted at the false discovery rate, which need no comparison with other masses, (s,) int64.
+    """Return the spectra with an accepted match, which need not be compared with other masses, (s,) int64.
 
     Matches below the minimum similarity, which are not reported, are not accepted.
     """
@@ -96,7 +96,7 @@ def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArra
 
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of each reference's sequence or compound; a decoy has that of its entry."""
+    """Return the index of the peptide sequence or compound of each reference; a decoy has the index of its entry."""
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey is the skeleton; spectra do not distinguish its isomers.

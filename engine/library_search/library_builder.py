@@ -1,4 +1,4 @@
-"""Creation of a library predicted from proteins, in chunks: read -> index -> predict."""
+"""Prediction of a spectral library from proteins, in several parts, with the steps read, index and predict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIMITS = (
 
 
 class Prediction(NamedTuple):
-    """Path of a written library, and its numbers of peptides and entries."""
+    """Path of a written library, and the numbers of its peptides and entries."""
 
     out: Path
     n_peptides: int
@@ -47,7 +47,7 @@ def predict_library(
     format: str = "",
     threads: int | None = None,
 ) -> Prediction:
-    """Predict the spectra of the peptides of proteins, and write them atomically as a library.
+    """Predict the spectra of the peptides of proteins, and write them as a library, which appears only when complete.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def predict_library(
     Returns
     -------
     Prediction
-        Counts of the library.
+        Path of the library and its numbers of peptides and entries.
 
     Raises
     ------

@@ -18,7 +18,7 @@ _USUAL_MASS = 1000.0
 
 
 class LibrarySearchParameters(SpectrumSearchParameters):
-    """Parameters that, with spectra and libraries, determine the result of a library search."""
+    """Parameters that determine the result of a library search, together with spectra and libraries."""
 
     precursor_tolerance: Tolerance = parameter(
         Tolerance(10.0, "ppm"),
@@ -168,5 +168,5 @@ class LibrarySearchParameters(SpectrumSearchParameters):
 
     @property
     def nearest_tolerance(self) -> Tolerance:
-        """Within which masses are the same."""
+        """Tolerance within which two masses count as the same."""
         return self.same_mass if self.is_open else self.precursor_tolerance

@@ -1,4 +1,4 @@
-"""Peak lists of query and reference spectra, in the form in which they are compared."""
+"""Peak lists of query spectra and reference spectra, in the form in which they are compared."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["HIGHEST_MZ", "peak_lists", "peak_rules", "taken", "width_in_units"]
 
 HIGHEST_MZ = 20_000.0
-"""Maximum m/z (Th) and maximum mass (Da) that are compared."""
+"""Maximum m/z (Th) and maximum mass (Da) of compared peaks."""
 
 
 def width_in_units(tolerance: Tolerance) -> tuple[int, int]:
-    """Return a tolerance in the form that the kernels take: m/z units, and thousandths of a ppm; one of both is 0."""
+    """Return a tolerance in the form that kernels expect: m/z units, and thousandths of a ppm; one of the two is 0."""
     return (0, round(tolerance.value * 1000)) if tolerance.unit == "ppm" else (round(tolerance.value * UNITS), 0)
 
 
@@ -51,7 +51,7 @@ def peak_lists(
     peaks : PeakArrays
         Peaks of the n spectra.
     precursor_mz : ndarray of float64, shape (n,)
-        Th, NaN if unknown.
+        Precursor m/z in thomson, NaN if unknown.
     parameters : LibrarySearchParameters
         Parameters of the search.
     resources : Resources

@@ -1,4 +1,4 @@
-"""Predicted spectra of the peptides of proteins, in chunks, with memory independent of the size of the library.
+"""Predicted spectra of the peptides of proteins, in several parts, so that memory does not depend on the size of the library.
 
 Peptides come from the peptide index in order of mass, with peptidoforms as in a search. The shipped network
 (`proteoscope.engine.matches.fragment_intensities`) predicts b and y ions for beam-type collisions (HCD) of tryptic peptides, also doubly
@@ -97,7 +97,7 @@ class PredictedLibrary:
                     yield self._entries(some, form[retained], charge[retained])
 
     def _ranges(self, most: int) -> Iterator[tuple[float, float]]:
-        """Yield mass ranges (Da) with about `most` peptidoforms each, or one bucket if it contains more; together they cover all masses."""
+        """Yield mass ranges (Da) with about `most` peptidoforms each, or more if one mass bucket has more; the ranges cover all masses."""
         before, low = np.cumsum(self._counts), 0
         while low < len(before):
             done = int(before[low - 1]) if low else 0

@@ -16,7 +16,7 @@ __all__ = ["PredictionParameters"]
 
 
 class PredictionParameters(SpectrumSearchParameters):
-    """Parameters that, with the proteins, determine a predicted library."""
+    """Parameters that determine a predicted library, together with the proteins."""
 
     enzyme: str = shared.ENZYME
     specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY
@@ -136,17 +136,17 @@ class PredictionParameters(SpectrumSearchParameters):
 
     @property
     def decoys(self) -> Literal["none"]:
-        """Kind of decoys: none, since a search of the library shuffles its own."""
+        """Method for decoys: none, since a search of the library creates its own."""
         return "none"
 
     @property
     def decoy_prefix(self) -> str:
-        """Prefix of decoys, unused since there are none."""
+        """Prefix of decoys, which is not used, since there are none."""
         return "DECOY_"
 
     @property
     def decoy_suffix(self) -> str:
-        """Empty, since the database's decoys are not used."""
+        """Suffix of decoys, which is empty, since decoys of the database are not used."""
         return ""
 
     @model_validator(mode="after")

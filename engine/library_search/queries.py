@@ -1,4 +1,4 @@
-"""Queries (each spectrum with each possible charge), and the references with which each is compared.
+"""Queries (each spectrum with each possible charge), and the references with which queries are compared.
 
 Candidates of a query are first the references of its charge whose mass agrees. If the precursor tolerance is wide, references of other
 masses follow, with fragments at the same m/z or moved by the mass difference. References of unknown charge are candidates for all charges;
@@ -29,7 +29,7 @@ __all__ = ["Queries", "SearchPlan", "plan_other_masses", "plan_same_mass", "prep
 
 @dataclass(frozen=True)
 class Queries:
-    """Spectra with each possible charge: q queries.
+    """Spectra with each possible charge, q queries.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Queries:
     mz : ndarray of float64, shape (q,)
         Precursor m/z, Th.
     peaks : PeakLists
-        Their peak lists.
+        Peak list of each query.
     """
 
     spectrum: NDArray[np.int64]
@@ -61,17 +61,17 @@ class Queries:
 
     @property
     def charge_number(self) -> NDArray[np.int64]:
-        """Charges without sign, 1 if unknown, (q, 1) int64."""
+        """Charge of each query without its sign, 1 if unknown, (q, 1) int64."""
         return np.maximum(np.abs(self.charge), 1)[:, None]
 
     @property
     def mass(self) -> NDArray[np.float64]:
-        """Neutral precursor mass, Da, (q,) float64; unknown charges count as 1."""
+        """Neutral precursor mass of each query in dalton, (q,) float64; unknown charges count as 1."""
         return np.maximum(np.abs(self.charge), 1) * self.mz - np.where(self.charge == 0, 1, self.charge) * PROTON_MASS
 
 
 class SearchPlan(NamedTuple):
-    """Queries with the references that they are compared with.
+    """Queries with the references with which they are compared.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class SearchPlan(NamedTuple):
     pools : Pools
         Ranges of rows of `References`, (q, k) for k isotope errors.
     shifts : ndarray of float64, shape (k,)
-        Mass of each isotope error, Da.
+        Mass of each isotope error in dalton.
     matching : Matching
         Rules of the comparison.
     """
@@ -92,7 +92,7 @@ class SearchPlan(NamedTuple):
 
 
 def prepare_queries(spectra: Spectra, references: References, parameters: LibrarySearchParameters, resources: Resources) -> Queries:
-    """Return the spectra with a precursor and enough peaks, once per possible charge.
+    """Return the spectra that have a precursor and enough peaks, once for each possible charge.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def prepare_queries(spectra: Spectra, references: References, parameters: Librar
 
 
 def plan_same_mass(queries: Queries, references: References, parameters: LibrarySearchParameters) -> SearchPlan:
-    """Plan the comparison with references of the same mass."""
+    """Return the comparison of queries with references of the same mass."""
     tolerance, count = parameters.nearest_tolerance, queries.charge_number
     shifts = np.array(sorted(parameters.isotope_errors, key=abs), np.float64) * ISOTOPE_SPACING
     centre = queries.mz[:, None] - shifts[None] / count
@@ -136,14 +136,14 @@ def plan_same_mass(queries: Queries, references: References, parameters: Library
 
 
 def plan_other_masses(queries: Queries, references: References, parameters: LibrarySearchParameters) -> SearchPlan:
-    """Plan the comparison with references of other masses, whose fragments may be moved by the difference."""
+    """Return the comparison of queries with references of other masses, whose fragments may be moved by the mass difference."""
     reach = parameters.precursor_tolerance.width(queries.mass[:, None]) / queries.charge_number
     pools = _pools(queries, references, queries.mz[:, None], reach)
     return SearchPlan(queries, pools, np.zeros(1), _matching(parameters, float(queries.mass.max(initial=0.0))))
 
 
 def _pools(queries: Queries, references: References, centre: NDArray[np.float64], width: NDArray[np.float64]) -> Pools:
-    """Return the ranges of references within `width` of `centre`, both (q, k), Th."""
+    """Return the ranges of references whose m/z is within `width` of `centre`, both (q, k) in thomson."""
     low, high = centre - width, centre + width
     pools = Pools(np.zeros(centre.shape, np.int64), np.zeros(centre.shape, np.int64))
     for slot in np.unique(queries.slot).tolist():

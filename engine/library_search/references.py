@@ -38,7 +38,7 @@ __all__ = ["HIGHEST_CHARGE", "UNKNOWN_CHARGE", "Entries", "References", "load_re
 
 HIGHEST_CHARGE = 31
 UNKNOWN_CHARGE = HIGHEST_CHARGE + 1
-"""Slot of references of positive ions with unknown charge; its negative value is that of negative ions."""
+"""Slot of references of positive ions with unknown charge; its negative value is the slot of negative ions."""
 _FORMAT = 6
 _ENTRIES_AT_ONCE = 50_000
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
@@ -53,7 +53,7 @@ _NUMBERS: tuple[tuple[str, type], ...] = (
 
 
 class Entries(NamedTuple):
-    """Library entries (n) as read.
+    """Entries of a library as read, n of them.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Entries(NamedTuple):
     numbers : dict of str to ndarray, shape (n,)
         Number columns by name.
     offsets : ndarray of int64, shape (n + 1,)
-        Start of each entry's peaks, and the end of the last.
+        Start of the peaks of each entry, followed by their number.
     mz : ndarray of float64
         Peak m/z as read, Th.
     intensity : ndarray of float32
@@ -78,7 +78,7 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class References:
-    """Reference spectra (m) in search order.
+    """Reference spectra in the order of searching, m of them.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class References:
     has_decoys : ndarray of bool, shape (m,)
         True if the entry can be rated by decoys: those shuffled from it, or any decoys of peptides (or compounds) in the library itself.
     charge : ndarray of int64, shape (m,)
-        Negative for negative ions, 0 if unknown.
+        Charge of each reference, negative for negative ions, 0 if unknown.
     mz : ndarray of float64, shape (m,)
         Precursor m/z, Th.
     mass : ndarray of int32, shape (m,)
@@ -123,7 +123,7 @@ class References:
 
     @property
     def decoy_ratio(self) -> float:
-        """Decoys per target that has decoys."""
+        """Number of decoys per target that has decoys."""
         n = int(np.count_nonzero(self.is_decoy))
         return n / max(1, int(np.count_nonzero(self.has_decoys & ~self.is_decoy)))
 
@@ -138,7 +138,7 @@ def open_references(
     paths : sequence of Path
         Library files.
     digests : sequence of str
-        Their SHA-256.
+        SHA-256 of each library file.
     parameters : LibrarySearchParameters
         Parameters of the search.
     fallback_folder : Path
@@ -297,12 +297,12 @@ def _concatenate(batches: list[_Lists]) -> _Lists:
 
 
 def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the slots of entries (see `References.starts`)."""
+    """Return the slot of each entry (see `References.starts`)."""
     return np.where(charge == 0, UNKNOWN_CHARGE * polarity, charge)
 
 
 def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
-    """Return the ascending rows without decoys whose peaks equal the peaks of their target or of another decoy of the entry.
+    """Return the rows, ascending, without decoys whose peaks equal those of their target or of another decoy of the same entry.
 
     Peptides with few or equal residues have few permutations. Such a decoy is not evidence of false matches, but would be counted as one.
     """
@@ -328,7 +328,7 @@ def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
 
 
 def load_references(folder: Path) -> References:
-    """Open and check an index.
+    """Open the index of a library and check it.
 
     Raises
     ------
@@ -384,7 +384,7 @@ def load_references(folder: Path) -> References:
 
 
 def _with_decoys(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidoform: pa.StringArray, decoys: str) -> NDArray[np.bool_]:
-    """Return True for references with decoys (see `References.has_decoys`)."""
+    """Return True for each reference that has decoys (see `References.has_decoys`)."""
     if decoys == "shuffle":
         return (np.bincount(entry[is_decoy], minlength=len(peptidoform)) > 0)[entry]
     is_peptide = peptidoform.is_valid().to_numpy(zero_copy_only=False)[entry]

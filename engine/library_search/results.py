@@ -1,4 +1,4 @@
-"""Results of a library search: the library matches, and PSMs, peptides and protein groups of matched peptides."""
+"""Results of a library search: the library matches, and the PSMs, peptides and protein groups of matched peptides."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["MATCHES_FILE", "LibraryReport", "report"]
 
 DECOY_PREFIX = "DECOY_"
 _NAMELESS = "unknown"
-"""Protein accession of peptides for which neither the library nor a database names one."""
+"""Accession of the protein of peptides for which neither the library nor a database has one."""
 MATCHES_FILE = "matches.tsv"
 """Name of the matches file in the project folder."""
 
@@ -56,15 +56,15 @@ class LibraryReport:
     Attributes
     ----------
     counts : dict of str to int
-        Accepted ``matches``, and accepted rows of the PSM tables; all rows without error rates.
+        Number of accepted ``matches``, and of accepted rows of the PSM tables; without error rates, of all rows.
     certainty : dict
-        Certainty of these counts, by the same names.
+        Certainty of these numbers, by the same names.
     n_shifted : int
-        Accepted matches with another mass.
+        Number of accepted matches with another mass.
     n_compounds : int
-        Distinct entry names among the accepted matches.
+        Number of distinct entry names among the accepted matches.
     n_unrated : int
-        Matches of entries without decoys.
+        Number of matches of entries without decoys.
     """
 
     counts: dict[str, int]
@@ -224,7 +224,7 @@ def _identified(
 
 
 def _empty(table: Table) -> pa.Table:
-    """Return a table without rows, with all columns that are not optional."""
+    """Return a table without rows that has all columns that are not optional."""
     return table.schema(name for name, column in table.by_name.items() if not column.is_optional).empty_table()
 
 
@@ -237,9 +237,9 @@ def _as_list(
     database: Proteins | None,
     progress: Progress,
 ) -> Identifications:
-    """Return matches as identifications, with the mass difference as a modification, and the proteins named by the library.
+    """Return matches as identifications: mass differences become modifications, and proteins are those named by the library.
 
-    If the database contains the peptide, its proteins replace those.
+    If the database contains the peptide, the proteins in the database replace those of the library.
     """
     n, some = len(rows), matches.take(rows)
     at_shift = np.where(matches.is_shifted, np.cumsum(matches.is_shifted) - 1, -1)[rows]
@@ -286,7 +286,10 @@ def _as_list(
 def _proteins(
     matches: RatedMatches, references: References, sequences: list[str], database: Proteins | None, progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """Return the proteins of each match as CSR, and their accessions; targets that the database contains get none here."""
+    """Return the proteins of each match as offsets and indices, and their accessions.
+
+    Targets that the database contains have no protein here.
+    """
     texts = _texts(references, "proteins", references.entry[matches.reference]).to_pylist()
     is_placed = np.zeros(len(matches), np.bool_)
     if database is not None:

@@ -1,4 +1,4 @@
-"""Search for the reference that each spectrum resembles most, on any devices, as a workload type."""
+"""Search for the most similar reference of each spectrum, on any devices, as a workload type."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _DRAWN = 5000  # random synthetic lists, which are then repeated
 
 @dataclass(frozen=True)
 class Matches:
-    """Spectra (k), each with the reference that it resembles most.
+    """Spectra with their most similar references, k of them.
 
     Attributes
     ----------
     spectrum : ndarray of int64, shape (k,)
-        Ascending.
+        Row of each spectrum, ascending.
     reference : ndarray of int64, shape (k,)
-        Row of `References`.
+        Row of the most similar reference in `References`.
     charge : ndarray of int64, shape (k,)
         Assumed charge, 0 if unknown.
     similarity : ndarray of float64, shape (k,)
-        0 to 1.
+        Similarity, 0 to 1.
     matched : ndarray of int64, shape (k,)
         Number of matched peaks of the reference.
     mass_difference : ndarray of float64, shape (k,)
-        Mass of the spectrum minus mass of the reference, Da; for the same mass, corrected by the nearest isotope error.
+        Mass of the spectrum minus mass of the reference in dalton; for the same mass, corrected by the nearest isotope error.
     is_shifted : ndarray of bool, shape (k,)
-        True for references of another mass.
+        True if the reference has another mass.
     """
 
     spectrum: NDArray[np.int64]
@@ -64,13 +64,13 @@ class Matches:
         return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
     def joined(self, other: Self) -> Self:
-        """Return these matches and `other`, ordered by spectrum."""
+        """Return these matches and those of `other`, ordered by spectrum."""
         columns = {field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)]) for field in fields(self)}
         return replace(self, **columns).take(np.argsort(columns["spectrum"], kind="stable"))
 
 
 def score(plan: SearchPlan, references: References, resources: Resources) -> Matches:
-    """Return the most similar reference of each spectrum that resembles any.
+    """Return the most similar reference of each spectrum that is similar to one.
 
     Raises
     ------
@@ -122,7 +122,7 @@ class SpectraAgainstReferences(PredictableWorkloadType):
         return Sample(Workload(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the number of references compared with each query, (queries,) float64."""
+        """Return the number of references with which each query is compared, (queries,) float64."""
         return search_costs(Pools(**workload.sources["pools"]))
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
@@ -133,11 +133,11 @@ class SpectraAgainstReferences(PredictableWorkloadType):
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Load the references on the device."""
+        """Copy the references to the device and yield the computation."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return an empty result."""
+        """Return a result without matches."""
         return {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
 
@@ -168,7 +168,7 @@ class _Computation:
 
 
 def _synthetic_lists(rng: np.random.Generator, n: int) -> PeakLists:
-    """Return n lists of 60 peaks at least 1 Th apart."""
+    """Return n peak lists of 60 peaks each, which are at least 1 Th apart."""
     places = np.sort(rng.random((min(n, _DRAWN), _PEAKS)), axis=1) * 1800.0 + np.arange(_PEAKS) + 100.0
     weight = np.full(n * _PEAKS, round(COSINE_LENGTH / _PEAKS**0.5), np.uint16)
     return PeakLists(np.arange(n + 1) * _PEAKS, np.resize(np.rint(places.ravel() * UNITS).astype(np.int32), n * _PEAKS), weight)

@@ -1,4 +1,4 @@
-"""Spectral library search, from spectra and libraries to a project: read -> index -> plan -> score -> report."""
+"""Spectral library search: from spectra and libraries to a project, in the steps read, index, plan, score and report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Inputs = tuple[Spectra, Proteins | None]
 
 
 def search_library(request: SearchRequest, progress: Progress | None = None) -> LibrarySummary:
-    """Find the library entry that each spectrum resembles most, and write the matches to a project.
+    """Find the library entry that is most similar to each spectrum, and write the matches to a project.
 
     Parameters
     ----------

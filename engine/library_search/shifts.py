@@ -1,4 +1,4 @@
-"""Interpretation of mass differences between spectra and library entries: Unimod names, and the residue that fits best."""
+"""Names of mass differences between spectra and library entries in Unimod, and the residues at which they fit best."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class NamedShifts:
     Attributes
     ----------
     name : list of str, length n
-        Name, or the mass as text.
+        Name of each mass shift, or its mass as text.
     possible : list of str, length n
         All matching names, as one text.
     mass : ndarray of float64, shape (n,)
-        Mass of the name, Da.
+        Mass of the named modification in dalton.
     site : ndarray of int64, shape (n,)
-        Residue from 1, 0 the N-terminus, length + 1 the C-terminus, -1 without a peptide.
+        Residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus, -1 without a peptide.
     """
 
     name: list[str]
@@ -59,20 +59,20 @@ def name_differences(
     parameters: ListParameters,
     progress: Progress,
 ) -> NamedShifts:
-    """Name mass shifts, and place each at the residue that explains most fragment ions (the first of equal ones).
+    """Return names of mass shifts, each at the residue with which most fragment ions match (the first of equal ones).
 
     Parameters
     ----------
     peptides : ListedPeptides
         Peptides of the library.
     peptide : ndarray of int64, shape (n,)
-        Index into `peptides`; -1 without a peptide, which leaves the mass as the name.
+        Index of the peptide in `peptides`; -1 without a peptide, so that the mass is the name.
     shift : ndarray of float64, shape (n,)
-        Mass difference, Da.
+        Mass difference in dalton.
     mass : ndarray of float64, shape (n,)
-        Measured mass, Da.
+        Measured mass in dalton.
     spectrum, charge : ndarray of int64, shape (n,)
-        Of each match.
+        Spectrum and charge of each match.
     spectra : Spectra
         Spectra of the run.
     tolerance : Tolerance
@@ -129,7 +129,7 @@ def _ions_by_place(
 ) -> NDArray[np.float32]:
     """Return scores of the shift at each residue, (n, 64); -inf beyond the last residue.
 
-    A score is the number of matched ions times `_PER_ION`, so that naming does not accept residues with fewer ions.
+    A score is the number of matched ions times `_PER_ION`, so that naming accepts no residue with fewer ions.
     """
     lengths = np.diff(peptides.residue_offsets)[peptide]
     row = np.repeat(np.arange(len(peptide)), lengths)  # one candidate per residue with the shift
@@ -156,6 +156,6 @@ def _ions_by_place(
 
 
 def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
-    """Return a peptide with an additional modification at `site` (0 to length + 1) with this name and mass (Da)."""
+    """Return a peptide with an additional modification at `site` (0 to length + 1), with this name and mass (Da)."""
     more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
     return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda modification: modification.position)))

@@ -20,11 +20,11 @@ class LibrarySummary(Summary):
     Attributes
     ----------
     n_entries, n_decoys : int
-        Library entries and decoys; `decoys` states the origin of the latter.
+        Number of library entries and of decoys; `decoys` is the origin of the decoys.
     unknown : str
         Reason for missing error rates, or ''.
     n_unrated : int
-        Matches of entries without decoys in a library with decoys.
+        Number of matches of entries without decoys, in a library with decoys.
     certainty : mapping of str to float
         Certainty of the matches (see `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`).
     """
@@ -52,7 +52,7 @@ class LibrarySummary(Summary):
         return [self._matched, Count(self.n_peptides, "peptide", "peptides"), Count(self.n_proteins, "protein", "proteins")]
 
     def lines(self) -> list[str]:
-        """Return lines about what was searched and found."""
+        """Return lines about the searched spectra and libraries, and the matches found."""
         origin = {"existing": "of the library", "shuffle": "of shuffled peptides", "none": ""}[self.decoys]
         decoys = f", with {counted(self.n_decoys, 'decoy')} {origin}" if self.n_decoys else ", without decoys"
         lines = [

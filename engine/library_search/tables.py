@@ -93,10 +93,10 @@ MATCHES = Table.of(
     "modification possible_names q_value posterior_error_probability precursor_mz retention_time kind library library_entry",
     takes_marks=True,
 )
-"""Most similar entry of each spectrum, without decoys."""
+"""Table with the most similar entry of each spectrum, without decoys."""
 
 REFERENCES = replace(SPECTRA, name="references", title="Library spectra")
-"""Matched entries, with their peaks in the library."""
+"""Table of the matched entries, with their peaks in the library."""
 
 TABLES = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
 """Shown tables, from protein groups to peptides, PSMs and all matches."""

@@ -1,7 +1,7 @@
-"""Selection of the peptides with most fragment masses in common with a spectrum, whatever the precursor mass shift, as a workload type.
+"""Selection of the peptides that have most fragment masses in common with a spectrum, for any mass shift, as a workload type.
 
-Match score identification (Carroll's thesis, chapter 6) with theoretical spectra as candidates. The peptide index is searched in parts that
-fit memory; the best peptides of a query over all parts are its candidates.
+This is match score identification (Carroll's thesis, chapter 6) with theoretical spectra as candidates. The peptide index is searched in
+parts that fit the memory; the best peptides of a query over all parts are its candidates.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _QUERIES_AT_ONCE = 1024  # queries whose mass lists are in memory together
 
 
 class ListSettings(NamedTuple):
-    """Settings for converting masses to integer mass units.
+    """Settings for converting masses to whole mass units.
 
     Attributes
     ----------
     per_dalton : float
         Mass units per dalton.
     slack_absolute, slack_relative : float
-        Extension of a peak's mass range beyond the fragment tolerance: Da, and fraction of the precursor mass.
+        Extension of the mass range of a peak beyond the fragment tolerance: in dalton, and as a fraction of the precursor mass.
     low, high : float
-        Range of mass shifts, Da.
+        Range of mass shifts in dalton.
     is_widened : bool
-        False if each peak covers only its own unit.
+        False if each peak matches only its own mass unit.
     """
 
     per_dalton: float
@@ -66,12 +66,12 @@ class ListSettings(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Best k candidates of each of q queries, in descending order of matches.
+    """Best k candidates of each of q queries, by decreasing number of matching masses.
 
     Attributes
     ----------
     peptide : ndarray of int64, shape (q, k)
-        Peptide index, or -1.
+        Index of the peptide, or -1.
     matches : ndarray of int32, shape (q, k)
         Number of matching masses.
     """
@@ -111,7 +111,7 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
 
 
 def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
-    """Return the mass lists of queries: for each peak its mass as an N-terminal and as a C-terminal fragment, widened by the tolerances."""
+    """Return the mass lists of queries: each peak as an N-terminal and as a C-terminal fragment, extended by the tolerances."""
     n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
     if not lists.is_widened:
         settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
@@ -132,7 +132,7 @@ def find_candidates(
     memory_bytes: int,
     resources: Resources,
 ) -> Candidates:
-    """Return for each query the `n_candidates` peptides with most matching masses; of equal ones the first.
+    """Return for each query the `n_candidates` peptides with most matching masses, the first of equally good ones.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def find_candidates(
 
 
 def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
-    """Return the peptide indices at which peptides are divided into parts that fit memory, including 0 and the end."""
+    """Return the peptide indices at which peptides are divided into parts that fit the memory, including 0 and the end."""
     units = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
     size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
     n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
@@ -196,7 +196,7 @@ def _merge_candidates(first: Candidates, second: Candidates) -> Candidates:
 
 
 class SpectraAgainstMassLists(PredictableWorkloadType):
-    """Workload type whose items are queries; result rows are candidates."""
+    """Workload type whose items are queries; its result has the candidates of each query."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -210,7 +210,7 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
         return 1.0 + (ends[1] - ends[0])
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the estimated number of matching pairs of query and candidate masses by chance, plus the number of listed masses."""
+        """Return the estimated number of masses that queries and candidates share by chance, plus the number of listed masses."""
         candidates, spectra = workload.sources["candidates"], workload.sources["spectra"]
         n, n_queries = max(1, len(candidates["precursors"])), max(1, len(workload.sources["queries"]["mass"]))
         units = max(1.0, float(np.max(candidates["precursors"], initial=1)))
@@ -219,11 +219,11 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Load the mass lists of the candidates on the device."""
+        """Copy the mass lists of the candidates to the device and yield the computation."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return an empty result."""
+        """Return a result without candidates."""
         return _no_rows(workload, n)
 
 

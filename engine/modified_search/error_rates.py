@@ -1,4 +1,4 @@
-"""Names of mass shifts, and error rates of matches in separate groups by the type of their shift.
+"""Names of mass shifts, and error rates of matches in groups by the type of their shift.
 
 The best forms of each spectrum are ranked again by the meaning of their shifts. By chance, one in a hundred shifts is a common modification
 at its residue, one in a hundred is an alternative peptide terminus, and one in five is some Unimod modification or substitution. E is
@@ -52,15 +52,15 @@ class MassShifts:
     Attributes
     ----------
     mass : ndarray of float64, shape (n,)
-        Recalibrated shift, Da; without a shift, the precursor mass error.
+        Recalibrated shift in dalton; without a shift, the precursor mass error.
     carried : ndarray of float64, shape (n,)
-        Mass that the shift adds to the calculated mass, Da.
+        Mass that the shift adds to the calculated mass in dalton.
     group : ndarray of int64, shape (n,)
         `PLAIN`, `NAMED`, `END` or `UNNAMED`.
     name, possible : ndarray of object (str), shape (n,)
-        Chosen name, and all possible names (`proteoscope.engine.matches.shift_names.Named`); '' without a shift.
+        Selected name, and all possible names (`proteoscope.engine.matches.shift_names.Named`); '' without a shift.
     site : ndarray of int64, shape (n,)
-        Residue from 1, 0 the N-terminus, length + 1 the C-terminus; -1 without a shift.
+        Residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus; -1 without a shift.
     probability : ndarray of float64, shape (n,)
         Probability of the site, NaN without a shift.
     """
@@ -144,9 +144,9 @@ def estimate_error_rates(
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rank the matches of each spectrum by a score, ties in the previous order, (n,) int64.
+    """Return the rank of each match of a spectrum by a score, (n,) int64; equal scores retain their previous order.
 
-    Rank 0 means that another form of the same peptide ranks higher.
+    Rank 0 means that another form of the same peptide has a better rank.
     """
     order = np.lexsort((psms.rank, -score, psms.spectrum))
     spectrum, position = psms.spectrum[order], psms.position[order]
@@ -173,7 +173,7 @@ def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[n
 def _likelihoods(
     psms: Psms, matches: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance from the nearest name in this tier, Da."""
+    """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance in dalton from the nearest name in this tier."""
     rows = np.flatnonzero(matches.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
     places = _shift_places(psms, matches, rows, mass, indexes, parameters)
@@ -182,7 +182,7 @@ def _likelihoods(
 
 
 def _log_fractions(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return log10 of the fraction of candidates with an equally good prior, by mass proximity or by the meaning of the shift.
+    """Return log10 of the fraction of candidates that would be as likely before their spectra are considered.
 
     The frequency of tiers by chance is counted among decoys, each peptide once; without decoys, among candidates that are not rank 1.
     """
@@ -201,7 +201,7 @@ def _shift_places(
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
 ) -> ShiftPlaces:
-    """Return the shifts of the given rows in the form that naming requires."""
+    """Return the shifts of the given rows in the form from which names are determined."""
     offsets = np.asarray(indexes.proteins.proteins.offsets)
     protein = indexes.proteins.protein_of(psms.position[rows])
     tolerance = parameters.precursor_tolerance.width(psms.observed_mass[rows])
@@ -261,7 +261,7 @@ def _name_shifts(
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
 ) -> tuple[Psms, MassShifts]:
-    """Return the matches with their shifts as modifications, and the shifts with names."""
+    """Return the matches with their shifts added to the peptides as modifications, and the shifts with their names."""
     n, rows = len(psms), np.flatnonzero(matches.is_shifted)
     plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
     digestion = indexes.peptides.digestion
@@ -282,7 +282,7 @@ def _name_shifts(
 
 
 def _name_all_shifts(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
-    """Return the modification index of each shift, and the modifications; unnamed shifts are named by their mass."""
+    """Return the index of each shift's modification, and the modifications; a shift without a name is named by its mass."""
     which = named.modification.copy()
     rows = np.flatnonzero(which < 0)
     rounded, number = np.unique(mass[rows].round(_DECIMALS), return_inverse=True)
@@ -299,7 +299,7 @@ def _add_modifications(
     modifications: tuple[SearchModification, ...],
     carried: NDArray[np.float64],
 ) -> Psms:
-    """Return the matches with one more modification in the given rows."""
+    """Return the matches with one more modification on the peptides of the given rows."""
     n, n_before = len(psms), len(psms.modifications)
     all_rows = np.concatenate((np.repeat(np.arange(n), np.diff(psms.modification_offsets)), rows))
     all_sites = np.concatenate((psms.modification_site, site))

@@ -1,4 +1,4 @@
-"""Parameters of the search for modified peptides: those that all searches of spectra share, and its own."""
+"""Parameters of the open modification search, including those that all searches of spectra have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDEST_SHIFT = 4000.0  # dalton
 
 
 class ModifiedSearchParameters(SpectrumSearchParameters):
-    """Parameters that, with spectra and database, determine the result of an open modification search."""
+    """Parameters that determine the result of an open modification search, together with spectra and database."""
 
     enzyme: str = shared.ENZYME
     specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY
@@ -132,12 +132,12 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
 
 
 def shift_range(text: str) -> tuple[float, float]:
-    """Least and greatest shift (dalton) of a text like ``-150..500``.
+    """Return the minimum and maximum shift in dalton of a text such as ``-150..500``.
 
     Raises
     ------
     ParameterError
-        It is another text, or a range that is empty or beyond all bounds.
+        If the text has another form, or the range is empty or beyond the bounds.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Planning and scoring of the spectra of each set of ion series against all peptides within the mass shift range."""
+"""Search of the spectra of each set of ion series against all peptides within the range of mass shifts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEAVIEST_END = 100.0  # Da, more than any ion series adds to the residues
 
 
 class SeriesPlan(NamedTuple):
-    """Spectra with one set of ion series, the peptides, and settings of mass lists, ion scores and shift placement."""
+    """Spectra with one set of ion series, the peptides, and the settings of mass lists, scores and shift positions."""
 
     spectra: SpectrumIndex
     peptides: PeptideArrays
@@ -38,13 +38,13 @@ class SeriesPlan(NamedTuple):
 
 
 def plan_search(index: SpectrumIndex, indexes: Indexes, parameters: ModifiedSearchParameters) -> list[SeriesPlan]:
-    """Divide the spectra by ion series, each with its own scoring settings."""
+    """Return one plan for each set of ion series, with its spectra and scoring settings."""
     peptides, lists, shifts = indexes.peptides.arrays(indexes.proteins), list_settings(parameters), _shift_settings(parameters)
     return [SeriesPlan(part, peptides, lists, _scoring_settings(parameters, part, peptides), shifts) for part in index.by_series()]
 
 
 def score_search(plans: Sequence[SeriesPlan], parameters: ModifiedSearchParameters, resources: Resources) -> ShiftedMatches:
-    """Return the best forms of each spectrum; if all scores decide the ranking, more than are reported."""
+    """Return the best forms of each spectrum; more than are reported if all scores decide the ranking."""
     return joined_shifts([_score_series(plan, parameters, resources) for plan in plans])
 
 
@@ -65,7 +65,7 @@ def _scoring_settings(parameters: ModifiedSearchParameters, index: SpectrumIndex
 
 
 def _shift_settings(parameters: ModifiedSearchParameters) -> ShiftSettings:
-    """Return the settings of the mass shifts to be placed."""
+    """Return the settings by which mass shifts are assigned to residues."""
     fixed = tuple(parse_modification(name) for name in parameters.fixed_modifications)
     return ShiftSettings(*shift_range(parameters.mass_shift), parameters.isotope_lead, usual_shifts(fixed))
 

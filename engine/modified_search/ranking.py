@@ -42,7 +42,7 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["FORMS_RATED", "ShiftedMatches", "joined_shifts", "place_candidates", "rank_candidates"]
 
 FORMS_RATED = 8
-"""Minimum number of forms per spectrum that are rated by all scores, however many are reported."""
+"""Minimum number of forms per spectrum for which all scores are computed, however many are reported."""
 
 _NONE = 255
 _SHIFTS_AT_ONCE = 254  # modification indices are bytes
@@ -57,7 +57,7 @@ _LN_10 = float(np.log(10.0))
 
 @dataclass(frozen=True)
 class ShiftedMatches:
-    """Matches of peptides (n), each with or without a mass shift.
+    """Matches of peptides, n of them, each with or without a mass shift.
 
     Attributes
     ----------
@@ -66,19 +66,19 @@ class ShiftedMatches:
         difference to the next candidate with another sequence. `n_candidates` counts candidates without a shift, or all for a shifted
         match. The modification sites are empty.
     key : ndarray of float64, shape (n,)
-        Value that ranks matches, higher is better.
+        Value by which matches are ranked, higher is better.
     theta : ndarray of float64, shape (n,)
         Decay constant of chance scores (see the module description).
     nearness : ndarray of float64, shape (n,)
         log10 of the fraction of candidates at least as close to the precursor mass; included in `expectation` and `key`.
     shift : ndarray of float64, shape (n,)
-        Precursor mass minus peptide mass and isotope error, Da; 0 without a shift.
+        Precursor mass minus peptide mass and isotope error in dalton; 0 without a shift.
     is_shifted : ndarray of bool, shape (n,)
         True for matches with a mass shift.
     loss : ndarray of int64, shape (n,)
         Neutral loss of the precursor (`proteoscope.engine.matches.neutral_losses`), for shifts that may be phosphate or sulfate.
     place_score, place_probability : ndarray of float32, shape (n, 64)
-        Score and probability of the shift at each residue; unset without a shift.
+        Score and probability of the shift at each residue; undefined without a shift.
     """
 
     matches: Matches
@@ -103,7 +103,7 @@ _COLUMNS = [field.name for field in fields(ShiftedMatches)[1:]]
 
 
 def joined_shifts(parts: Sequence[ShiftedMatches]) -> ShiftedMatches:
-    """Return the matches of several subsets of the spectra, by spectrum and rank."""
+    """Return the matches of several sets of spectra together, ordered by spectrum and rank."""
     if len(parts) == 1:
         return parts[0]
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
@@ -119,7 +119,7 @@ def place_candidates(
     shifts: ShiftSettings,
     resources: Resources,
 ) -> PlacedArrays:
-    """Score every candidate with its mass shift at the best residue, and without a shift if it has the precursor mass."""
+    """Return scores of every candidate with its mass shift at the best residue, and without a shift if it has the precursor mass."""
     shape, stop = candidates.peptide.shape, stop_flag()
     types = (np.float32, np.int8, np.float32, np.int8, np.uint8)
     placed = PlacedArrays(*(np.empty(shape, kind) for kind in types))
@@ -134,9 +134,9 @@ def place_candidates(
 
 
 class _Peptidoforms(NamedTuple):
-    """Best forms of candidates, ordered by spectrum and rank; columns as in `Matches` and `ShiftedMatches`.
+    """Best forms of candidates, ordered by spectrum and rank; for the columns see `Matches` and `ShiftedMatches`.
 
-    `query` and `column` are indices into the matrix of forms.
+    `query` and `column` are the indices of each form in the matrix of all forms.
     """
 
     query: NDArray[np.int64]
@@ -162,7 +162,7 @@ def rank_candidates(
     by_count: bool,
     resources: Resources,
 ) -> ShiftedMatches:
-    """Return the `top` forms of each spectrum with all scores; each candidate has one form with its mass shift and one without.
+    """Return the best `top` forms of each spectrum with all scores; a candidate has a form with its mass shift and one without.
 
     With `by_count`, only the number of matching masses ranks the forms, as in the thesis, and candidates of the precursor mass have no form
     with a shift.
@@ -212,7 +212,7 @@ def rank_candidates(
 
 
 def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
-    """Return slices of the queries, without dividing a spectrum, such that the matrices of all forms stay small."""
+    """Return slices of the queries that do not divide a spectrum, so that the matrices of all forms are small."""
     n = len(spectrum_of_query)
     begins = np.flatnonzero(np.append(True, spectrum_of_query[1:] != spectrum_of_query[:-1]))
     wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
@@ -237,7 +237,7 @@ def _ranked_forms(
     *,
     by_count: bool,
 ) -> _Peptidoforms:
-    """Return the best forms of the queries in `part`; columns of forms with a shift follow those without."""
+    """Return the best forms of the queries in `part`; columns of forms with a shift follow those of forms without."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _select_rows(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
@@ -286,7 +286,7 @@ def _count_at_least_as_close(
 
 
 def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each query the number of scores, their median, and theta (0 if there are too few), each (q,)."""
+    """Return for each query the number of its scores, their median, and theta (0 if there are too few scores), each (q,)."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
@@ -298,7 +298,7 @@ def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64]
 
 
 def _usual_theta(placed: PlacedArrays) -> float:
-    """Return the median theta of all queries, or 1."""
+    """Return the median of theta over all queries; 1 if there are none."""
     parts = [
         _leads(_select_rows(placed, slice(first, first + _QUERIES_AT_ONCE))) for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)
     ]
@@ -313,7 +313,7 @@ def worth_of_share(share: NDArray[np.float64], theta: NDArray[np.float64]) -> ND
 
 
 class _Tail(NamedTuple):
-    """Exponential tail of the scores of each query's candidates: half their number, their median, and theta, each (q,)."""
+    """Exponential tail of the scores of each query's candidates: half their number, the median score, and theta, each (q,)."""
 
     number: NDArray[np.float64]
     median: NDArray[np.float64]
@@ -321,7 +321,7 @@ class _Tail(NamedTuple):
 
     @classmethod
     def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
-        """Fit the tail to scores; theta is shrunk towards `usual`, the value of all queries."""
+        """Return the tail fitted to scores; theta is shrunk towards `usual`, the value of all queries."""
         count, median, lead = _leads(placed)
         theta = (lead * count + max(usual, _MINIMUM_THETA) * _PRIOR) / (count + _PRIOR)
         return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _MINIMUM_THETA))
@@ -391,7 +391,7 @@ def _score_placed(
     settings: ScoringSettings,
     resources: Resources,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return all scores and features of the matches, with each shift at its best-scoring residue."""
+    """Return all scores and features of the matches, with each shift at the residue that has the best score."""
     n, stop = len(place), stop_flag()
     measured, number = np.zeros((n, len(feature_names()))), (np.arange(n) % _SHIFTS_AT_ONCE).astype(np.uint8)
     modification = np.where(place == _NONE, _NONE, number).astype(np.uint8)
@@ -416,7 +416,7 @@ def _places(
     settings: ScoringSettings,
     resources: Resources,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return score and probability of the shift at each residue, both (n, 64)."""
+    """Return the score and the probability of the shift at each residue, both (n, 64)."""
     n, stop = len(is_shifted), stop_flag()
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
     rows = np.flatnonzero(is_shifted)

@@ -1,4 +1,4 @@
-"""Result tables of an open modification search: the tables of an identification with mass shifts, and the table of modifications."""
+"""Result tables of an open modification search: those of an identification with mass shifts, and the table of modifications."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BEST = 10
 
 
 class Report(NamedTuple):
-    """Tables of a run, its counts by name, and rows of the most frequent modifications."""
+    """Tables of a run, its numbers of results by name, and rows of the most frequent modifications."""
 
     tables: RunTables
     counts: dict[str, int]
@@ -49,14 +49,14 @@ def write_report(
     *,
     is_translated: bool,
 ) -> Report:
-    """Infer the proteins, and write all tables, also as text to the project folder.
+    """Infer the proteins, write all tables, also as text to the project folder, and return them.
 
     Parameters
     ----------
     run : SearchRun
-        The search.
+        Running search.
     results : Run
-        Its run in the project.
+        Run of the search in the project.
     rated : RankedMatches
         Matches with shifts and error rates.
     spectra : Spectra
@@ -85,14 +85,14 @@ def write_report(
 
 
 def _counts_by_kind(psms: pa.Table, fdr: float) -> dict[str, int]:
-    """Return the number of accepted target PSMs by the kind of their shift."""
+    """Return the number of accepted target PSMs for each kind of shift."""
     accepted = pa.compute.and_not(_accepted(psms, fdr, has_decoys=True), psms["is_decoy"])
     kinds = psms.filter(accepted)["shift_kind"].to_pylist()
     return {name: kinds.count(kind) for name, kind in (("plain", "none"), ("named", "named"), ("ends", "end"), ("unnamed", "unnamed"))}
 
 
 def _accepted(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Array:
-    """Return True for rank 1 rows at the false discovery rate; without decoys, for all rank 1 rows."""
+    """Return True for each row of rank 1 that is accepted at the false discovery rate; without decoys, for each row of rank 1."""
     first = pa.compute.equal(psms["rank"], 1)
     return pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
 
@@ -120,7 +120,7 @@ def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinInd
 
 
 def rated_groups(rated: RankedMatches) -> tuple[tuple[str, ...], ...]:
-    """Return the kinds of shifts (column ``shift_kind``) with separate error rates; empty if all matches share one rate."""
+    """Return the kinds of shifts (column ``shift_kind``) with separate error rates; empty if all matches have one error rate."""
     group, kind = rated.scored.group, rated.shifts.group
     if group is None or not (group.any() or not kind.any()):
         return ()
@@ -153,7 +153,7 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
 
 
 def _modification_key(row: dict[str, Any]) -> tuple[str, float]:
-    """Return the name and the mass (Da) under which a shift is counted."""
+    """Return the name and the mass (Da) under which a shift is counted in the table of modifications."""
     if row["shift_kind"] != KINDS[UNNAMED] or not row["modification"].startswith(("+", "-")):
         return row["modification"], round(row["carried_mass"], 6)
     binned = round(row["carried_mass"] * _BINS_OF_DALTON) / _BINS_OF_DALTON

@@ -1,4 +1,4 @@
-"""Open modification search, from files to a project: read -> index -> plan -> score -> report."""
+"""Open modification search: from files to a project, in the steps read, index, plan, score and report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MB = 1_000_000
 
 
 _Read = tuple[Spectra, Spectra]
-"""All spectra of the run, and those that are searched."""
+"""All spectra of the run, and the spectra that are searched."""
 
 
 def find_modified(request: SearchRequest, progress: Progress | None = None) -> ModifiedSearchSummary:
@@ -127,7 +127,7 @@ def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progr
     Raises
     ------
     InputError
-        If the identification left no spectra.
+        If the identification has identified all spectra.
     """
     progress.stage("Reading the identification")
     spectra = read_spectra_table(source.spectra)
@@ -154,7 +154,7 @@ def _source(request: SearchRequest) -> SourceRun | None:
 def _indexes(
     run: SearchRun[_Read], source: SourceRun | None, folder: Path, parameters: ModifiedSearchParameters, progress: Progress
 ) -> tuple[Resources, Indexes]:
-    """Return the devices, and the indexes of the databases or of the proteins found by the identification."""
+    """Return the devices, and the indexes of the databases or of the proteins that the identification found."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     databases = Databases(run.paths("database"), run.paths("contaminants"), digests, create_translation(parameters))
@@ -172,7 +172,7 @@ def _indexes(
 
 
 def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameters) -> bool:
-    """Return True if the searched proteins are translated reading frames, here or in the identification."""
+    """Return True if the searched proteins are translated reading frames, in this search or in the identification."""
     of_source = "none" if source is None else source.parameters.get("translation", "none")
     return (parameters.translation, of_source) != ("none", "none")
 
@@ -180,7 +180,7 @@ def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameter
 def _record(
     run: SearchRun[_Read], source: SourceRun | None, counts: dict[str, int], rated: RankedMatches, series: tuple[SeriesCount, ...]
 ) -> PassRecord:
-    """Return the settings that the search used."""
+    """Return the settings that the search used, for the record of the run."""
     parameters = run.spec.request.parameters_as(ModifiedSearchParameters)
     named, more = run.files("database"), run.files("contaminants")
     of_source = source is not None and not named

@@ -1,1 +1,1 @@
-"""Statistics of error rates estimated with decoys, and non-negative least squares."""
+"""Error rates estimated with decoys, and non-negative least squares."""

@@ -1,4 +1,4 @@
-"""q-values for targets that each compete with several decoys: the max method.
+"""q-values of targets that each compete with several decoys, by the max method.
 
 A hypothesis, such as that a peptide is in the sample, has a target and d decoys, and its score is the best of all. If the hypothesis is
 false, target and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), whatever the scores depend on within the
@@ -26,7 +26,7 @@ __all__ = ["competition_q_values"]
 def competition_q_values(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], hypothesis: NDArray[np.int64], n_decoys: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the lowest false discovery rate of hypotheses at which each match is accepted.
+    """Return the minimum false discovery rate of hypotheses at which each match is accepted.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def competition_q_values(
     Returns
     -------
     ndarray of float64, shape (n,)
-        From 0 to 1, not increasing with the score. A target that loses against its decoys also gets the value of its score.
+        q-values from 0 to 1, not increasing with the score. A target that loses against its decoys also has the value for its score.
 
     Examples
     --------

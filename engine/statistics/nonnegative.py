@@ -23,7 +23,7 @@ def nonnegative_least_squares(matrix: NDArray[np.float64], right: NDArray[np.flo
     Parameters
     ----------
     matrix : ndarray of float64, shape (m, k)
-        With full column rank.
+        Matrix with full column rank.
     right : ndarray of float64, shape (n, m)
         Right-hand sides.
 

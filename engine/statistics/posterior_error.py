@@ -1,4 +1,4 @@
-"""Posterior error probability: the probability that one match is false (a q-value is the false fraction of all accepted matches).
+"""Posterior error probability: the probability that a match is false (whereas a q-value is the false fraction of all accepted matches).
 
 If targets and decoys compete, as many false targets as decoys are expected at each score. With d(s), the fraction of decoys among the
 matches with score s, the posterior error probability of a target is therefore d / (1 - d), at most 1. d is estimated by a logistic
@@ -30,7 +30,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
-        Finite, higher is better; the best match of each spectrum in a common search of targets and decoys.
+        Finite scores, higher is better, of the best match of each spectrum in a common search of targets and decoys.
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     decoy_ratio : float
@@ -66,7 +66,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
 
 
 def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Return mean score, number of decoys and number of matches of groups of neighbouring scores, ascending.
+    """Return the mean score, the number of decoys and the number of matches of groups of neighbouring scores, ascending.
 
     Scores that are equal up to rounding are in one group.
     """
@@ -99,7 +99,7 @@ def _smooth_logit(x: Floats, share: Floats, total: Floats) -> Floats:
 
 
 def _penalised_logistic(curve: Floats, share: Floats, total: Floats, modes: Floats, penalty: Floats) -> tuple[Floats, float]:
-    """Fit a curve of logits by Fisher scoring; return it and its Akaike criterion (deviance plus twice the effective parameters)."""
+    """Return the curve of logits fitted by Fisher scoring, and its Akaike criterion (deviance plus twice the effective parameters)."""
     for _ in range(30):
         fitted = _expit(curve)
         weight = np.maximum(total * fitted * (1 - fitted), 1e-6)
@@ -149,7 +149,7 @@ def _isotonic_regression(value: Floats, weight: Floats) -> Floats:
 
 
 def _extrapolate(score: Floats, centre: Floats, logit: Floats) -> Floats:
-    """Interpolate the curve between its points, and extrapolate it beyond the last point with its last slope."""
+    """Return the curve at the given scores, interpolated between its points and extrapolated with its last slope."""
     value = np.interp(score, centre, logit)
     if len(centre) >= 3:
         slope = (logit[-1] - logit[-2]) / (centre[-1] - centre[-2])

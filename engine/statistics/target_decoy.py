@@ -48,9 +48,9 @@ _TAIL_QUANTILE = 0.5  # quantile of the decoys where their tail starts (see the 
 
 
 class ScoreScale(NamedTuple):
-    """Prior knowledge of a score: above `base`, the number of false matches decreases by a factor of e per `spread`.
+    """Prior knowledge about a score: above `base`, the number of false matches decreases by a factor of e per `spread`.
 
-    `weight` is the number of decoys that this knowledge counts as.
+    `weight` is the number of decoys to which this knowledge is equivalent.
     """
 
     base: float
@@ -70,7 +70,7 @@ class DecoyTail(NamedTuple):
 
     @classmethod
     def of(cls, decoys: NDArray[np.float64], scale: ScoreScale | None = None) -> DecoyTail | None:
-        """Fit the tail of decoy scores above their median.
+        """Return the tail of decoy scores above their median, or None.
 
         Parameters
         ----------
@@ -109,27 +109,28 @@ def q_values(
     expected: NDArray[np.float64] | None = None,
     at_once: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Return the lowest false discovery rate at which each match is accepted.
+    """Return the minimum false discovery rate at which each match is accepted.
 
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
-        Higher is better, no NaN. Equal scores share a threshold, in any order.
+        Scores, higher is better, no NaN. Matches with equal scores are accepted together.
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     plus_one : bool
-        Count one decoy more than observed (see the module description).
+        True to count one decoy more than observed (see the module description).
     decoy_ratio : float
         Decoy candidates per target candidate, above 0.
     expected : ndarray of float64, shape (n,), optional
-        Decoys expected at or above each score; at most `at_once` of them are added to the observed ones. Not used with `plus_one`.
+        Number of decoys expected at or above each score; at most `at_once` of them are added to the observed ones. Not used with
+        `plus_one`.
     at_once : float
-        Decoys per random event: 1, or, if matches are counted, the number of matches per peptide.
+        Number of decoys per random event: 1, or, if matches are counted, the number of matches per peptide.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        From 0 to 1, not increasing with the score. Decoys also get the value of their threshold.
+        q-values from 0 to 1, not increasing with the score. Decoys also have the value for their score.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def expected_decoys(
 
 
 def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) -> tuple[float, float]:
-    """Return a 95 % interval of the false fraction of accepted targets, from the decoys accepted with them.
+    """Return a 95 % confidence interval of the fraction of accepted targets that are false, from the decoys accepted with them.
 
     A false match is a target or a decoy with equal probability, so that of N false matches d are decoys with d ~ Binomial(N, 1/2). The
     interval contains every N for which both "at most as many decoys" and "at least as many decoys" have a probability above 2.5 %: the
@@ -274,14 +275,15 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
     Parameters
     ----------
     group : ndarray of int64, shape (n,)
-        Any values in any order.
+        Group of each row: any values in any order.
     score : ndarray of float64, shape (n,)
-        Higher is better, no NaN. Of equal scores the first row wins: an order of rows that prefers targets would bias the competition.
+        Scores, higher is better, no NaN. Of equal scores the first row is the best: an order of rows that prefers targets would bias the
+        competition.
 
     Returns
     -------
     ndarray of int64, shape (g,)
-        One row per distinct group, ascending by group.
+        Row of the best score of each distinct group, ascending by group.
     """
     group, score = np.asarray(group), np.asarray(score, np.float64)
     if len(group) == 0:

@@ -399,7 +399,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
-    """Record, at column `j` of the read, the end of a lane's best score and the minimum number of gaps with which it is reached."""
+    """Write the first column from `j` on with the best score of a lane's pair, and the minimum number of gaps there, to `ends`."""
     while g[maximum_gaps * layer + j * lanes + lane] != end_score:
         j += 1
     q = 0
@@ -528,7 +528,7 @@ class _Block:
             self._text_places[:, 1] = np.minimum(self._text_places[:, 1], self._text_places[:, 0] + reach)
 
     def align(self, traces: bool) -> Generator[None, None, None]:
-        """Fill `_score`, `_ends` and `_runs`, yielding at least every tenth of a second."""
+        """Compute the scores, ends and, with `traces`, gaps of all pairs; yield at least every tenth of a second."""
         everything = np.arange(len(self._score))
         if not traces:
             yield from self._pass(everything, traces=False)

@@ -18,7 +18,7 @@ def copy_runs(values, begins, offsets, out):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_reverse_complements(codes, offsets, complement, out):
-    """Write the reverse complement of each sequence to `out`, at its offset minus the first offset."""
+    """Write the reverse complement of each sequence to `out`, consecutively and in the same order."""
     shift = offsets[0]
     for i in range(len(offsets) - 1):
         total = offsets[i] + offsets[i + 1] - 1 - shift
