@@ -159,8 +159,10 @@ def paths_of(name: str, given: object) -> list[Path]:
     >>> [path.name for path in paths_of("spectra", "run.mzML")], len(paths_of("spectra", ["a.mgf", Path("b.mgf")]))
     (['run.mzML'], 2)
     """
-    is_single = isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Iterable)
-    several: list[object] = [given] if is_single else [*given]
+    if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Iterable):
+        several: list[object] = [given]
+    else:
+        several = [*given]
     if not several:
         raise ParameterError(f"{name} = {given!r:.100}: no file is given")
     paths = []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_figure"]
 
-_library = optional_package("matplotlib.figure", "plot")
+_library: Any = optional_package("matplotlib.figure", "plot")
 _POINTS_PER_INCH = 72
 _LABELS = 40
 """Maximum number of labelled peaks: matplotlib does not move labels apart."""
@@ -90,7 +90,12 @@ def _draw(mark: Mark, axis: Axes) -> None:
         case Names():
             for at in np.argsort(-mark.importance, kind="stable")[:_LABELS].tolist():
                 ink = mark.inks[at] if isinstance(mark.inks, list) else mark.inks
-                place = {"xytext": (0, -2 if mark.is_below else 2), "textcoords": "offset points", "ha": "center", "rotation": 90}
+                place: dict[str, Any] = {
+                    "xytext": (0, -2 if mark.is_below else 2),
+                    "textcoords": "offset points",
+                    "ha": "center",
+                    "rotation": 90,
+                }
                 edge = "top" if mark.is_below else "bottom"
                 axis.annotate(mark.texts[at], (mark.x[at], mark.y[at]), va=edge, fontsize="x-small", color=format_colour(ink), **place)
         case _:

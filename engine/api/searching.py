@@ -629,7 +629,7 @@ class SearchArguments:
             result.kind,
             inputs,
             project=folder,
-            out=out,
+            out=None if out is None else Path(out),
             format=format,
             preset=self._preset,
             options=options,
