@@ -5,16 +5,14 @@ They show the runs of the page "Worked examples", whose commands are run first, 
 
 from __future__ import annotations
 
-import contextlib
-import io
-import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtGui import QImage
 
-from tests.gui.screenshots import REPOSITORY, Photographer
+from proteoscope.engine.project import Project
+from tests.gui.screenshots import REPOSITORY, Photographer, run_examples
 
 __all__ = ["FIGURES", "Figures"]
 
@@ -44,7 +42,10 @@ class Figures(Photographer):
 
     def go(self, views: list[str]) -> None:
         """Take all figures, whichever views are named."""
-        project = self.examples()
+        run_examples(self.temporary)
+        project = self.temporary / "bench"
+        for folder in (self.temporary / "simulated", project):
+            self.window.recent_projects.remember(folder, reversed(Project.open(folder).runs()))
         self.window.show_page(self.window.start_page)
         self.take("window")
         self.form()
@@ -58,17 +59,6 @@ class Figures(Photographer):
         self.volcano()
         self.window.close()
         shutil.rmtree(self.temporary)
-
-    def examples(self) -> Path:
-        """Return the project of the worked examples."""
-        from proteoscope.engine.command_line.main import main
-        from tests.test_worked_examples import PAGE, examples
-
-        with contextlib.chdir(self.temporary), io.StringIO() as nowhere, contextlib.redirect_stdout(nowhere):
-            for command, _ in examples(PAGE.read_text(encoding="utf-8")):
-                if main(shlex.split(command)):
-                    raise RuntimeError(f"proteoscope {command} failed")
-        return self.temporary / "bench"
 
     def shown(self, kind: str) -> Any:
         """Return the results of the run of a kind."""
@@ -144,5 +134,7 @@ class Figures(Photographer):
         """Take quantities of the simulated run of two conditions."""
         self.window.open_project(self.temporary / "simulated")
         results = self.window.searches["quantify"].results
+        self.wait_for(results)
+        results.changes.view.choose(0)
         self.wait_for(results)
         self.take("volcano")

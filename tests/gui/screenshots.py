@@ -4,7 +4,12 @@
 
     xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER] [--views VIEW ...]
 
-They are written to ``artefacts/screenshots`` unless a folder is given, and show all views unless some are named. The figures of the
+They are written to ``artefacts/screenshots`` unless a folder is given, and show all views unless some are named. Every page, tab and
+dialog on sample data, in one theme and scale, is shown by::
+
+    xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER] --pages --look contrast --sizes 1280x800 1024x700
+
+It prints what is cut or overlaps (`tests.gui.layout_problems`). The runs are made once, in ``artefacts/examples``. The figures of the
 manual are created again, in ``docs/figures`` or in a folder, by::
 
     xvfb-run -a -s "-screen 0 1920x1200x24" python -m tests.gui.screenshots --figures [FOLDER]
@@ -13,11 +18,15 @@ manual are created again, in ``docs/figures`` or in a folder, by::
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +35,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"
 RECENT = ("/data/proteomics/2031/HeLa fractions", "/data/proteomics/2031/BSA control")
 LOOKS, SCALES = ("light", "dark"), (1, 2)
+EXAMPLES = REPOSITORY / "artefacts" / "examples"
 PASTED = """>sp|P02769|ALBU_BOVIN Albumin
 MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADESHAGCEKSLHTLFGDELCKVASLRETYGDMADCCEKQEP
 ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGACLLPKIETMREKVLASSARQRLRCASIQKFGERALKAWSVA
@@ -50,6 +60,53 @@ def main(folder: Path, views: list[str]) -> None:
                 command += ["--views", *views]
                 subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
+
+
+def run_examples(folder: Path) -> None:
+    """Run the commands of the page "Worked examples" in a folder; its projects are `bench` and `simulated`."""
+    from proteoscope.engine.command_line.main import main
+    from tests.test_worked_examples import PAGE, examples
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.chdir(folder), io.StringIO() as nowhere, contextlib.redirect_stdout(nowhere):
+        for command, _ in examples(PAGE.read_text(encoding="utf-8")):
+            if main(shlex.split(command)):
+                raise RuntimeError(f"proteoscope {command} failed")
+
+
+def take_pages(folder: Path, look: str, scale: str, sizes: list[str], only: str) -> None:
+    """Take a screenshot of every page, or of those whose names contain `only`, with the runs of the worked examples, in each size."""
+    from tests.gui.every_page import EveryPage
+    from tests.gui.layout_problems import lasting_problems
+
+    if not (EXAMPLES / "simulated").is_dir():
+        run_examples(EXAMPLES)
+    os.environ["QT_SCALE_FACTOR"] = scale
+    photographer = Photographer(folder, look, scale)
+    window = photographer.window
+    widths = [tuple(map(int, size.split("x"))) for size in sizes]
+    window.resize(*widths[0])
+
+    def project_of(kind: str) -> Path:
+        return EXAMPLES / ("simulated" if kind == "quantify" else "bench")
+
+    def settle(is_busy: Callable[[], bool]) -> None:
+        photographer.wait(lambda: not is_busy())
+        if is_busy():
+            raise RuntimeError("the page after the last screenshot does not finish")
+        photographer.wait(seconds=0.02)
+
+    for page in EveryPage(window, project_of, settle, EXAMPLES / "bench"):
+        # A dialog has its own size.
+        for width, height in () if only not in page.name else widths if page.widget is window else widths[:1]:
+            if page.widget is window:
+                window.resize(width, height)
+            name = f"{page.name}-{width}"
+            for problem in lasting_problems(page.widget, lambda: photographer.wait(seconds=0.05)):
+                print(f"{name}: {problem}", flush=True)
+            photographer.take(name, page.widget)
+        window.resize(*widths[0])
+    window.close()
 
 
 class Photographer:
@@ -82,7 +139,7 @@ class Photographer:
 
     def wait(self, done: Any = None, seconds: float = 0.3) -> None:
         """Run the event loop until a condition holds, or for a moment."""
-        end = time.monotonic() + (240 if done else seconds)
+        end = time.monotonic() + (90 if done else seconds)
         while time.monotonic() < end and not (done and done()):
             self.application.processEvents()
             time.sleep(0.005)
@@ -212,6 +269,8 @@ class Photographer:
 
     def sequence_search(self) -> None:
         """Take the sequence search: form, results with many queries and with one, and the devices."""
+        from tests.gui.every_page import sample_gpus
+
         window = self.window
         queries, database = self.proteins()
         window.menus.new["align"].trigger()
@@ -273,7 +332,7 @@ class Photographer:
         window.resize(800, 620)
         self.take("39-hits-narrow")
         window.resize(1280, 860)
-        window.devices.devices = (window.devices.devices[0], *self.gpus())
+        window.devices.devices = (window.devices.devices[0], *sample_gpus())
         window.devices.changed.emit()
         window.show_page(form)
         form.device.choose("all")
@@ -282,6 +341,8 @@ class Photographer:
 
     def machine(self) -> None:
         """Take devices, estimates next to Run, the workers dialog, and actual against predicted time, in two sizes."""
+        from tests.gui.every_page import sample_gpus
+
         window = self.window
         sizes = (1024, 700), (1280, 800)
         window.menus.devices.trigger()
@@ -290,7 +351,7 @@ class Photographer:
             window.resize(width, height)
             self.take(f"130-devices-{width}")
         devices = window.devices.devices
-        window.devices.devices = (devices[0], *self.gpus())
+        window.devices.devices = (devices[0], *sample_gpus())
         window.devices.changed.emit()
         self.wait(lambda: not window.device_page.is_busy)
         for width, height in sizes:
@@ -712,25 +773,6 @@ class Photographer:
             self.wait()
             self.wait(lambda: not results.is_busy)
 
-    def gpus(self) -> tuple[Any, ...]:
-        """Return the devices of a machine with a good and an old GPU."""
-        from proteoscope.engine.execution.devices import Device
-
-        driver = ", driver 570.86.15 (CUDA 12.8)"
-        return (
-            Device("cuda:0", f"NVIDIA H200, compute capability 9.0{driver}", 150_000_000_000, True, "", "570.86.15", "9.0", (0,)),
-            Device(
-                "cuda:1",
-                f"NVIDIA GeForce GT 710, compute capability 3.5{driver}",
-                2_100_000_000,
-                False,
-                "its compute capability is below 7.5",
-                "570.86.15",
-                "3.5",
-                (1,),
-            ),
-        )
-
     def run_to_results(self) -> None:
         """Run the search of the form, and wait until all results are shown."""
         window = self.window
@@ -757,7 +799,10 @@ if __name__ == "__main__":
     parser.add_argument("folder", nargs="?", type=Path, help="where they are written to")
     parser.add_argument("--figures", action="store_true", help="the figures of the manual instead")
     parser.add_argument("--views", nargs="+", choices=VIEWS, default=list(VIEWS), help="which ones; jobs_and_results needs start_and_form")
-    parser.add_argument("--look", choices=LOOKS, help="only this one, in this process, with --scale")
+    parser.add_argument("--pages", action="store_true", help="every page on sample data instead, in one theme and scale")
+    parser.add_argument("--only", default="", help="with --pages: only those whose names contain this text")
+    parser.add_argument("--sizes", nargs="+", default=["1280x800"], help="with --pages: of the window, in pixels")
+    parser.add_argument("--look", choices=(*LOOKS, "contrast"), help="only this one, in this process, with --scale")
     parser.add_argument("--scale", choices=[str(scale) for scale in SCALES], default="1", help="of the screen, as QT_SCALE_FACTOR has it")
     given = parser.parse_args()
     if given.figures:
@@ -768,8 +813,11 @@ if __name__ == "__main__":
         Figures(given.folder).go([])
         sys.exit()
     given.folder = given.folder or REPOSITORY / "artefacts" / "screenshots"
-    if given.look:
+    if given.look or given.pages:
         given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing without an error.
+    if given.pages:
+        take_pages(given.folder, given.look or "light", given.scale, given.sizes, given.only)
+    elif given.look:
         Photographer(given.folder, given.look, given.scale).go(given.views)
     else:
         main(given.folder, given.views)

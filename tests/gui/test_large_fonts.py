@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect, QSize
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QDialog, QLabel, QMainWindow, QScrollArea, QTabWidget, QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QScrollArea, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.searches import SEARCHES
@@ -17,6 +17,7 @@ from proteoscope.gui.scrolling_layout import FoldingBar, PageScroll
 from proteoscope.gui.settings import FONT_SCALES
 from proteoscope.gui.theme import scale_font
 from proteoscope.gui.window import MainWindow
+from tests.gui.layout_problems import cut_words, out_of_reach
 from tests.gui.result_views import cut_off, settle
 
 _KINDS = ("identify", "align", "structures", "modified", "evidence", "library", "quantify")
@@ -43,39 +44,6 @@ def small_window(large: QSize, make_window: Callable[[], MainWindow], qtbot: QtB
     qtbot.wait(20)
     assert window.size() == large
     return window
-
-
-def out_of_reach(top: QWidget) -> list[str]:
-    """Return widgets that extend beyond their parent, or beyond the content of a scroll area."""
-    widgets = []
-    for widget in top.findChildren(QWidget):
-        place, inside = QRect(widget.rect()), widget
-        if not widget.isVisibleTo(top) or widget.window() is not top.window() or widget.size().isEmpty():
-            continue
-        while inside is not top:
-            parent = inside.parentWidget()
-            assert parent is not None
-            area = parent.parentWidget()
-            if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
-                if not isinstance(area, QScrollArea):
-                    # It scrolls to its rows automatically.
-                    break
-                place, inside = QRect(area.rect()), area
-                continue
-            place.translate(inside.pos())
-            if isinstance(parent, QMainWindow):
-                break
-            if not parent.rect().contains(place):
-                widgets.append(f"{type(widget).__name__} {widget.accessibleName()} {place} in {type(parent).__name__} {parent.rect()}")
-                break
-            inside = parent
-    return widgets
-
-
-def cut_words(top: QWidget) -> list[str]:
-    """Return wrapped texts with fewer lines than they need."""
-    labels = [label for label in top.findChildren(QLabel) if label.isVisibleTo(top) and label.wordWrap() and label.text()]
-    return [f"{label.text()}: {label.size()}" for label in labels if label.height() < label.heightForWidth(label.width()) - 1]
 
 
 def scrolled_across(top: QWidget) -> list[int]:
@@ -213,15 +181,3 @@ def test_toolbar_uses_two_lines_if_its_groups_do_not_fit(qtbot: QtBot) -> None:
 def test_largest_font_size_is_200_percent() -> None:
     """Check a requirement of the Web Content Accessibility Guidelines (1.4.4)."""
     assert FONT_SCALES[-1] == 200
-
-
-def test_check_of_readability_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
-    page, inner = QWidget(), QLabel("a text that is longer than its place")
-    inner.setParent(page)
-    inner.setGeometry(80, 0, 40, 20)
-    qtbot.addWidget(page)
-    page.resize(100, 50)
-    page.show()
-    assert len(out_of_reach(page)) == 1 and len(cut_off(page)) == 1
-    inner.move(20, 0)
-    assert out_of_reach(page) == []
