@@ -23,7 +23,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
 from proteoscope.kernels.vector_layouts import VectorArrays
 
-__all__ = ["Clusters", "KMeansCheckpoint", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
+__all__ = ["Clusters", "InitialCentroids", "KMeansCheckpoint", "Points", "Vectors", "k_means", "seed_items"]
 
 SECONDS_AT_ONCE = 5.0  # duration of the rounds between checkpoints on a single device
 _FIRST_AT_ONCE = 4
@@ -125,7 +125,7 @@ class Clusters(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seeds:
+class InitialCentroids:
     """Method by which the k initial centroids are selected.
 
     Attributes
@@ -307,7 +307,7 @@ class Vectors:
 def k_means(
     executor: Executor,
     data: Points | Vectors,
-    start: Seeds | NDArray[np.float64] | VectorSums,
+    start: InitialCentroids | NDArray[np.float64] | VectorSums,
     *,
     rounds: int = 300,
     tolerance: float = 0.0,
@@ -326,7 +326,7 @@ def k_means(
         Executor of the rounds.
     data : Points or Vectors
         Items to cluster.
-    start : Seeds, ndarray of float64 of shape (k, d), or VectorSums
+    start : InitialCentroids, ndarray of float64 of shape (k, d), or VectorSums
         Method to select the initial centroids, or the centroids.
     rounds : int
         Maximum number of rounds.
@@ -352,7 +352,7 @@ def k_means(
     if rounds < 1 or not tolerance >= 0.0:
         raise ParameterError(f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected at least 1, and not less than 0")
     with executor.session(workload, one_gpu=source.goes_to_one_gpu) as session:
-        if isinstance(start, Seeds):
+        if isinstance(start, InitialCentroids):
             if not source.can_move:
                 raise ParameterError("vectors that may not have every centroid: centroids must be given")
             centroids = source.centroids_at(seed_items(session, workload, source, start, progress))
@@ -405,7 +405,7 @@ def _fill_empty_clusters(session: Session, workload: Workload, data: _Data, assi
 
 
 def seed_items(
-    session: Session, workload: Workload, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None
+    session: Session, workload: Workload, data: Points | Vectors | _Data, seeds: InitialCentroids, progress: Progress | None
 ) -> NDArray[np.int64]:
     """Return the k items that are the initial centroids, in the order of selection, (k,) int64.
 
@@ -417,7 +417,7 @@ def seed_items(
         Workload of `data`; every item may have any centroid.
     data : Points or Vectors
         Items to cluster.
-    seeds : Seeds
+    seeds : InitialCentroids
         Method, number and random seed of the initial centroids.
     progress : Progress or None
         Progress of the run; None to report nothing.

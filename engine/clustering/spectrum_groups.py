@@ -15,7 +15,7 @@ from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
 from proteoscope.engine.clustering.grouping import STEP_PRODUCTS, create_workload, grouped
-from proteoscope.engine.clustering.k_means import Seeds, Vectors, k_means, seed_items
+from proteoscope.engine.clustering.k_means import InitialCentroids, Vectors, k_means, seed_items
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor
@@ -139,7 +139,9 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
     arrays = VectorArrays(offsets, bins, weights)
     anywhere = Vectors(arrays, vectors.n_bins)
     with Executor(resources).session(workload := anywhere.work()) as session:
-        chosen = seed_items(session, workload, anywhere, Seeds(k, parameters.seeding, parameters.random_seed), resources.progress)
+        chosen = seed_items(
+            session, workload, anywhere, InitialCentroids(k, parameters.seeding, parameters.random_seed), resources.progress
+        )
     if parameters.seeding == "first":  # the first spectra in the order of the files
         chosen = np.argsort(vectors.order[places], kind="stable")[:k]
     chosen = np.sort(chosen)

@@ -13,7 +13,7 @@ from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 
 __all__ = ["FEATURE_GROUPS", "FEATURE_KINDS", "FeatureKind", "FeatureRow", "Features", "kind_code"]
 
-MAXIMUM_TEXT_BYTES = 300
+MAXIMUM_TEXT_LENGTH = 300
 """Maximum number of characters of a feature's description; descriptions without references have up to about 200."""
 
 
@@ -178,5 +178,5 @@ class Features:
 
 
 def _cut(text: str) -> str:
-    """Return a description on one line, truncated to `MAXIMUM_TEXT_BYTES` characters."""
-    return " ".join(text[: 4 * MAXIMUM_TEXT_BYTES].split())[:MAXIMUM_TEXT_BYTES]
+    """Return a description on one line, truncated to `MAXIMUM_TEXT_LENGTH` characters."""
+    return " ".join(text[: 4 * MAXIMUM_TEXT_LENGTH].split())[:MAXIMUM_TEXT_LENGTH]

@@ -210,7 +210,7 @@ def protein_changes(proteins: RawQuantities, model: ComparisonModel | None, para
             "n_not_seen": (state == State.NOT_SEEN).sum(axis=1),
             "n_imputed": imputed.sum(axis=1),
         }
-        tested = _tested(sample, fitted, parameters.change_fdr)
+        tested = _test_proteins(sample, fitted, parameters.change_fdr)
         result.append(Changes(f"{groups[i]} / {groups[0]}", sample.difference, *tested, **counts))
     return result
 
@@ -292,7 +292,7 @@ def _imputed(
     return result, imputed, spread
 
 
-def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
+def _test_proteins(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
     """Return the confidence interval of the log2 fold change, t, p-value, q-value and outcome of each protein."""
     from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
     from scipy.stats import t as students  # slow to import: loaded after the files are read

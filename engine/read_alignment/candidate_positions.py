@@ -20,7 +20,7 @@ class CandidatePlaces(NamedTuple):
     ----------
     read
         Index of the read within the round.
-    is_other
+    is_reverse
         1 for the reverse complement of the read, else 0.
     text
         Index of the reference.
@@ -31,7 +31,7 @@ class CandidatePlaces(NamedTuple):
     """
 
     read: NDArray[np.int64]
-    is_other: NDArray[np.int64]
+    is_reverse: NDArray[np.int64]
     text: NDArray[np.int64]
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -93,7 +93,7 @@ def are_at_different_positions(
         Indices of the candidates to compare; both are of the same read.
     """
     is_near = np.abs(ends[first] - ends[other]) * 2 < lengths[places.read[first]]
-    return (places.text[first] != places.text[other]) | (places.is_other[first] != places.is_other[other]) | ~is_near
+    return (places.text[first] != places.text[other]) | (places.is_reverse[first] != places.is_reverse[other]) | ~is_near
 
 
 def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
@@ -110,7 +110,7 @@ def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArra
     lengths : ndarray of int64, shape (reads,)
         Length of each read in bases.
     """
-    order = np.lexsort((places.is_other, ends, places.text, -scores.astype(np.int64), places.read))
+    order = np.lexsort((places.is_reverse, ends, places.text, -scores.astype(np.int64), places.read))
     reads, starts = np.unique(places.read[order], return_index=True)
     place = order[starts]
     of_place = np.repeat(place, np.diff(np.append(starts, len(order))))

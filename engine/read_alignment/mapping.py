@@ -178,7 +178,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     chosen, read = chosen[is_placed], read[is_placed]
     for column, values in zip(rows, result, strict=True):
         column[read] = values[is_placed]
-    window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_other[chosen] == 1
+    window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_reverse[chosen] == 1
     qualities[read] = quality[is_placed]
     cigars = kernels.cpu.cigars.cigars_of(windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, plan.texts.unknown)
     for column in (rows.text_start, rows.text_end):
@@ -207,7 +207,7 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
     is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
     read, _ = np.nonzero(is_one)
     places = CandidatePlaces(read, *result[is_one].T)
-    return places if plan.parameters.strands == "both" else places.some(places.is_other == 0)
+    return places if plan.parameters.strands == "both" else places.some(places.is_reverse == 0)
 
 
 def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
@@ -263,7 +263,7 @@ def _trace(
     """
     slacks = () if resources.has_gpus else _SLACKS
     lengths = np.diff(strands.offsets)
-    pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
+    pattern_of = candidates.read[chosen] + candidates.is_reverse[chosen] * (len(lengths) // 2)
 
     def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
         result, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, plan.rules, chosen[part], pattern_of[part])
@@ -294,7 +294,7 @@ def _align(
     """Return the alignments of the candidates with the indices `some`."""
     if not len(some):
         return Alignments.none(0, plan.rules.maximum_gaps)
-    return align_pairs(session, some, candidates.read[some] + candidates.is_other[some] * len(lengths), traces=traces)
+    return align_pairs(session, some, candidates.read[some] + candidates.is_reverse[some] * len(lengths), traces=traces)
 
 
 class QuietProgress(Progress):

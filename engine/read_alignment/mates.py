@@ -132,16 +132,16 @@ def rescue_windows(
     mate = first[places.read ^ 1]
     paired = np.flatnonzero(mate >= 0)
     mate = mate[paired]
-    forward = np.where(places.is_other[paired] == 1, mate, paired)
-    reverse = np.where(places.is_other[paired] == 1, paired, mate)
-    is_proper = (places.text[forward] == places.text[reverse]) & (places.is_other[paired] != places.is_other[mate])
+    forward = np.where(places.is_reverse[paired] == 1, mate, paired)
+    reverse = np.where(places.is_reverse[paired] == 1, paired, mate)
+    is_proper = (places.text[forward] == places.text[reverse]) & (places.is_reverse[paired] != places.is_reverse[mate])
     is_proper &= inserts.hold(places.end[reverse] - places.begin[forward], 2 * tolerance)
     has_one = np.zeros(n, np.bool_)
     has_one[places.read[paired[is_proper]]] = True
     read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
     mate_place = first[read ^ 1]
     length = lengths[read]
-    is_after = places.is_other[mate_place] == 0
+    is_after = places.is_reverse[mate_place] == 0
     begin = np.where(is_after, places.begin[mate_place] + inserts.least - length, places.end[mate_place] - inserts.most) - tolerance
     end = np.where(is_after, places.begin[mate_place] + inserts.most, places.end[mate_place] - inserts.least + length) + tolerance
     text = places.text[mate_place]
@@ -187,13 +187,13 @@ def joint_choice(
     first_mate, other = (np.where(first[2 * pair + k] >= 0, first[2 * pair + k] + step, -1) for k, step in enumerate(steps))
     both = (first_mate >= 0) & (other >= 0)
     starts = ends - lengths[places.read]
-    forward = np.where(places.is_other[first_mate] == 1, other, first_mate)
-    reverse = np.where(places.is_other[first_mate] == 1, first_mate, other)
-    is_proper = both & (places.text[first_mate] == places.text[other]) & (places.is_other[first_mate] != places.is_other[other])
+    forward = np.where(places.is_reverse[first_mate] == 1, other, first_mate)
+    reverse = np.where(places.is_reverse[first_mate] == 1, first_mate, other)
+    is_proper = both & (places.text[first_mate] == places.text[other]) & (places.is_reverse[first_mate] != places.is_reverse[other])
     is_proper &= inserts.hold(ends[reverse] - starts[forward], tolerance)
     sums = sum(np.where(some >= 0, np.maximum(0, scores[some].astype(np.int64)), 0) for some in (first_mate, other))
     sums = sums + _DIFFERENCES_OF_PAIR * difference * is_proper
-    ties = [column[some] for some in (other, first_mate) for column in (places.is_other, ends, places.text)]
+    ties = [column[some] for some in (other, first_mate) for column in (places.is_reverse, ends, places.text)]
     order = np.lexsort((*ties, -sums, pair))
     pairs, at = np.unique(pair[order], return_index=True)
     best = order[at]

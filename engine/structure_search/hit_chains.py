@@ -25,7 +25,7 @@ from proteoscope.engine.structures.superposition import Superpositions
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["FoundChain", "HitChains", "parse_cigar_pairs", "parse_transformation", "trace_geometry", "write_hit", "write_hits"]
+__all__ = ["ChainInFile", "HitChains", "parse_cigar_pairs", "parse_transformation", "trace_geometry", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
 _MAXIMUM_FILES = 8  # maximum number of files in memory: that of the query and those of the last viewed targets
@@ -34,7 +34,7 @@ _REMEDY = "Put the file back where it was, or search again"
 
 
 @dataclass(frozen=True)
-class FoundChain:
+class ChainInFile:
     """Query or target chain of a finished search, read from a file or a database.
 
     Attributes
@@ -78,7 +78,7 @@ class HitChains:
         self._files: dict[tuple[str, Path], StructureFile] = {}
         self._database: StructureDatabase | None = None
 
-    def query(self, name: str, sequence: str) -> FoundChain:
+    def query(self, name: str, sequence: str) -> ChainInFile:
         """Return the query chain with the given name and sequence.
 
         Raises
@@ -88,7 +88,7 @@ class HitChains:
         """
         return self._find_in_files("queries", name, sequence)
 
-    def target(self, name: str, sequence: str, index: ChainRow) -> FoundChain:
+    def target(self, name: str, sequence: str, index: ChainRow) -> ChainInFile:
         """Return the target chain with the given name and sequence.
 
         Parameters
@@ -117,9 +117,9 @@ class HitChains:
             # The database may have been replaced since it was opened.
             self._database = None
             raise InputError(folder, f"no longer holds {name} as it was searched", remedy="Search again")
-        return FoundChain(chains.taken(places[:1]), self._database.file_of(places[0]))
+        return ChainInFile(chains.taken(places[:1]), self._database.file_of(places[0]))
 
-    def _find_in_files(self, kind: str, name: str, sequence: str) -> FoundChain:
+    def _find_in_files(self, kind: str, name: str, sequence: str) -> ChainInFile:
         paths = [path for path in self._paths[kind] if name == stem(path) or name.startswith(f"{stem(path)}:")]
         missing = ""
         for path in paths:
@@ -130,7 +130,7 @@ class HitChains:
                 continue
             for i, chain_name in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
                 if chain_name == name and file.chains.sequence(i) == sequence:
-                    return FoundChain(file.chains.taken([i]), path)
+                    return ChainInFile(file.chains.taken([i]), path)
         where = paths[0] if paths else Path(name)
         raise InputError(where, missing or f"no longer holds {name} as it was searched", remedy=_REMEDY)
 
@@ -193,14 +193,14 @@ def trace_geometry(position: NDArray[np.floating]) -> tuple[NDArray[np.float64],
     return length, angle
 
 
-def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[str, Any]) -> tuple[list[Path], list[str]]:
+def write_hit(folder: Path, query: ChainInFile, target: ChainInFile, hit: Mapping[str, Any]) -> tuple[list[Path], list[str]]:
     """Write a superposed hit: table, all-atom coordinates, alignment and scripts.
 
     Parameters
     ----------
     folder : Path
         Output folder, created if missing.
-    query, target : FoundChain
+    query, target : ChainInFile
         Chains of query and target.
     hit : mapping
         Row of the hit in the table of hits.
@@ -240,8 +240,8 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
 
 def write_hits(
     folder: Path,
-    query: FoundChain,
-    hits: Sequence[tuple[FoundChain, Mapping[str, Any]]],
+    query: ChainInFile,
+    hits: Sequence[tuple[ChainInFile, Mapping[str, Any]]],
     colours: Sequence[NDArray[np.uint8]],
     style: Style = "ribbon",
     background: tuple[int, int, int] = (255, 255, 255),
@@ -253,7 +253,7 @@ def write_hits(
     ----------
     folder : Path
         Output folder, created if missing.
-    query : FoundChain
+    query : ChainInFile
         Chain of the query.
     hits : sequence of tuple
         Chain of each hit, and row of the hit in the table of hits.
@@ -289,7 +289,7 @@ def write_hits(
     return write_picture(folder, written, style, background), messages
 
 
-def _atoms(chain: FoundChain, messages: list[str]) -> gemmi.Structure | None:
+def _atoms(chain: ChainInFile, messages: list[str]) -> gemmi.Structure | None:
     """Return all atoms of a chain; None if its file is missing or has changed."""
     try:
         return chain_atoms(chain.path, chain.chains)

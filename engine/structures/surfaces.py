@@ -81,7 +81,7 @@ def _at_spacing(position: NDArray[np.float64], radius: NDArray[np.float64], resi
     return Mesh(
         vertices.astype(np.float32),
         _normals(vertices, field, low, spacing),
-        _squares(is_inside, number),
+        _boundary_triangles(is_inside, number),
         residue[atom].astype(np.int32),
     )
 
@@ -154,7 +154,7 @@ def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDA
     return np.where(length > 0.0, slope / np.where(length > 0.0, length, 1.0), up).astype(np.float32)
 
 
-def _squares(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _boundary_triangles(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Return two triangles for each grid edge that crosses the surface, as indices of vertices, (t, 3).
 
     `number` is the index of the vertex of each cell. The border of the grid must be outside the surface.

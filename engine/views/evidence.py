@@ -20,7 +20,7 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.structure_files import find_structure
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import encode, read_matrix
-from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structure_search.hit_chains import ChainInFile
 from proteoscope.engine.structures.colouring import MAXIMUM_HITS, ChainEvidence
 from proteoscope.engine.structures.database import open_database
 from proteoscope.engine.structures.reading import read_structure
@@ -377,7 +377,7 @@ def _at_places(n: int, places: NDArray[np.int64], values: NDArray[Any] | bool, n
     return column
 
 
-def _found(run: FinishedRun, near: NearFold) -> FoundChain:
+def _found(run: FinishedRun, near: NearFold) -> ChainInFile:
     """Return the chain `near` from its structure file or from a structure database.
 
     Raises
@@ -411,10 +411,10 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
     symbols = alone.sequence(ChainRow(0))
     if any(row >= len(symbols) or symbols[row] != symbol for row, symbol in wanted.items()):
         raise InputError(path, f"no longer holds {name} as it was", remedy=_GONE)
-    return FoundChain(alone, path)
+    return ChainInFile(alone, path)
 
 
-def _pair(protein: ProteinEvidence, near: NearFold, chain: FoundChain | None) -> ChainPair:
+def _pair(protein: ProteinEvidence, near: NearFold, chain: ChainInFile | None) -> ChainPair:
     """Return an alignment of whole sequences from aligned pairs of residues; residues between pairs are aligned with gaps."""
     sequence, symbols = protein.coverage.sequence, chain.chains.sequence(ChainRow(0)) if chain else ""
     symbol_of = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))

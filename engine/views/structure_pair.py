@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
+from proteoscope.engine.structure_search.hit_chains import ChainInFile, HitChains, trace_geometry
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.traces import RESIDUE_NAMES, superpose_hit
 
@@ -58,7 +58,7 @@ class ChainFacts:
         return cls(states, None, unknown, unknown, unknown)
 
     @classmethod
-    def of_chain(cls, source: FoundChain, states: str) -> ChainFacts:
+    def of_chain(cls, source: ChainInFile, states: str) -> ChainFacts:
         """Return the descriptors of a chain from its file."""
         chains = source.chains
         insertion = chains.insertion.tolist()
@@ -103,7 +103,7 @@ class StructurePair(AlignedPair):
     distance: NDArray[np.floating]
     query_facts: ChainFacts
     target_facts: ChainFacts
-    chains: tuple[FoundChain, FoundChain] | None = None
+    chains: tuple[ChainInFile, ChainInFile] | None = None
     note: str = ""
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Target")
@@ -123,7 +123,7 @@ class StructurePair(AlignedPair):
         distances: NDArray[np.floating] | None,
         facts_of: tuple[ChainFacts, ChainFacts],
         hit: Mapping[str, Any] | None = None,
-        chains: tuple[FoundChain, FoundChain] | None = None,
+        chains: tuple[ChainInFile, ChainInFile] | None = None,
         note: str = "",
     ) -> StructurePair:
         """Return the alignment of two whole chains given by a CIGAR.
@@ -247,7 +247,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
         Reader of the chains of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
-    result: list[FoundChain | None] = [None, None]
+    result: list[ChainInFile | None] = [None, None]
     missing = []
     reads = (
         lambda: chains.query(hit["query"], hit["query_sequence"]),

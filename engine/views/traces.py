@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.row_numbers import ChainRow
-from proteoscope.engine.structure_search.hit_chains import FoundChain, parse_cigar_pairs, parse_transformation
+from proteoscope.engine.structure_search.hit_chains import ChainInFile, parse_cigar_pairs, parse_transformation
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import ChainEvidence
 from proteoscope.engine.structures.superposition import superpose
@@ -95,7 +95,7 @@ class Trace:
 
     name: str
     position: NDArray[np.float32]
-    source: FoundChain
+    source: ChainInFile
     pairs: ResiduePairs | None = None
     rotation: NDArray[np.float64] = field(default_factory=lambda: np.eye(3))
     translation: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
@@ -140,12 +140,12 @@ def residue_label(chains: Chains, residues: str, row: int) -> str:
     return f"{RESIDUE_NAMES.get(symbol, symbol)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
-def create_query_trace(chain: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
+def create_query_trace(chain: ChainInFile, evidence: ChainEvidence | None = None) -> Trace:
     """Return the trace of the query, with unchanged coordinates."""
     return Trace(chain.chains.names[0], _places(chain.chains.position), chain, evidence=evidence)
 
 
-def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
+def superpose_hit(hit: Mapping[str, Any], query: ChainInFile, target: ChainInFile) -> Trace:
     """Return the trace of a hit superposed on the query.
 
     The transformation is that of the hit or, if this is invalid, a least-squares fit of the aligned pairs (Kabsch).
@@ -160,7 +160,7 @@ def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain)
     return Trace(target.chains.names[0], position, target, ResiduePairs(pairs, distance), rotation, translation, hit)
 
 
-def superpose_chain(query: Trace, chain: FoundChain, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
+def superpose_chain(query: Trace, chain: ChainInFile, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
     """Return the trace of a chain superposed on `query` by a least-squares fit of the aligned residues `rows`, (k, 2)."""
     rotation, translation = _least_squares(query.position, chain.chains.position, rows)
     position = moved(chain.chains.position, rotation, translation)

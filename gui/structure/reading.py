@@ -8,7 +8,7 @@ import numpy as np
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.row_numbers import ChainRow, row_range
-from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structure_search.hit_chains import ChainInFile
 from proteoscope.engine.structures.exposure import read_chain_atoms
 from proteoscope.engine.structures.ligands import ligand_atoms
 from proteoscope.engine.structures.meshes import Mesh
@@ -45,7 +45,7 @@ def other_chains(trace: Trace) -> tuple[Trace, ...]:
         n_residues += rows.stop - rows.start
         if len(others) < _MAXIMUM_CHAINS and n_residues <= _MAXIMUM_RESIDUES:
             alone = file.chains.taken([i])
-            others.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
+            others.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), ChainInFile(alone, trace.path)))
     if not is_found:
         raise InputError(trace.path, f"no longer contains {trace.name} as searched", remedy="Search again")
     return tuple(others)

@@ -282,10 +282,10 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
                 end = min(end, place + _MAXIMUM_ENTRIES)
                 while place < end and keys[place] == key and n_hits < len(hits):
                     entry = entries[place]
-                    is_other = (entry & 1) ^ np.int64(hashes[chosen[c]] & _1)
-                    at = chosen[c] if is_other == 0 else length - k - chosen[c]
+                    is_reverse = (entry & 1) ^ np.int64(hashes[chosen[c]] & _1)
+                    at = chosen[c] if is_reverse == 0 else length - k - chosen[c]
                     diagonal = (entry >> 1) - at + _DIAGONAL_SHIFT
-                    hits[n_hits] = is_other << _STRAND_BIT | diagonal << _PLACE_BITS | at
+                    hits[n_hits] = is_reverse << _STRAND_BIT | diagonal << _PLACE_BITS | at
                     n_hits += 1
                     place += 1
             _sort(hits, n_hits)
@@ -319,12 +319,12 @@ def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, 
             while at and candidates[at - 1, 4] < votes:
                 candidates[at] = candidates[at - 1]
                 at -= 1
-            is_other = hits[i] >> _STRAND_BIT
+            is_reverse = hits[i] >> _STRAND_BIT
             begin_diagonal = (base & ((np.int64(1) << (_STRAND_BIT - _PLACE_BITS)) - 1)) - _DIAGONAL_SHIFT
             text = np.searchsorted(begins, begin_diagonal + (hits[i] & mask), side="right") - 1
             start = begin_diagonal - begins[text] - _reach(left, rules)
             end = begin_diagonal - begins[text] + before - base + length + _reach(length - right - k, rules)
-            candidates[at, 0], candidates[at, 1], candidates[at, 4] = is_other, text, votes
+            candidates[at, 0], candidates[at, 1], candidates[at, 4] = is_reverse, text, votes
             candidates[at, 2], candidates[at, 3] = max(0, start), min(lengths[text], end)
             count = min(count + 1, len(candidates))
         i = j

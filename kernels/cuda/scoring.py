@@ -233,7 +233,7 @@ class SpectrumSearch:
         if self._maximum_peptides == 0:
             raise DeviceMemoryError(f"{gpu.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
-        self._units_of_weight = 1.0  # scale of weights in the kernel for dense windows, see `_know_weights`
+        self._units_of_weight = 1.0  # scale of weights in the kernel for dense windows, see `_prepare_weights`
         self._weights: NDArray[np.float32] | None = None
         self._lightest_weights = np.zeros(0, np.float32)
         self._stream = gpu.stream()
@@ -444,7 +444,7 @@ class SpectrumSearch:
             for batch in running:  # pinned buffers must exist until their transfers have ended
                 batch.abandon()
 
-    def _know_weights(self, spectra: SpectrumArrays) -> None:
+    def _prepare_weights(self, spectra: SpectrumArrays) -> None:
         """Compute the smallest peak weight of each spectrum, and the unit in which the kernel for dense windows sums weights.
 
         The unit is a power of two for which no sum overflows. It is computed once, since all partitions have the same spectra.
@@ -505,7 +505,7 @@ class SpectrumSearch:
         shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self.minimum_sharing * np.add.reduceat(union, groups)
         dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MAXIMUM_CANDIDATES // 2)
         if dense.any():
-            self._know_weights(spectra)
+            self._prepare_weights(spectra)
             minimum_weight = self._lightest_weights[queries.spectrum[first:last]]
             is_fine = minimum_weight * self._units_of_weight < 1 << 23  # weights have 24 bits; the last must be worth less than a unit
             dense &= ~np.logical_or.reduceat(is_fine, starts - first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.clustering.k_means import Points, Seeds, Vectors, k_means
+from proteoscope.engine.clustering.k_means import InitialCentroids, Points, Vectors, k_means
 from proteoscope.engine.execution.devices import gpus
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -67,7 +67,7 @@ def test_k_means_on_any_set_of_devices_equals_cpu(number, sort):
     results = []
     for numbers, with_processor in (([], True), ([number], False), ([number], True), (usable, False)):
         used = Resources(8, [open_gpu(used_number) for used_number in numbers], with_processor)
-        results.append(k_means(Executor(used), data, Seeds(60, "random", 1), rounds=15))
+        results.append(k_means(Executor(used), data, InitialCentroids(60, "random", 1), rounds=15))
     for other in results[1:]:
         np.testing.assert_array_equal(other.labels, results[0].labels)
         for mine, its in zip(other.sums, results[0].sums, strict=True):

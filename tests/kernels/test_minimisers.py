@@ -116,8 +116,8 @@ def test_minimisers_find_reference_and_position_of_reads_of_both_strands():
     candidates, counts = candidates_of(texts, [*forward, *(3 - read[::-1] for read in forward)])
     assert (counts == 1).all()
     for k, (text, start) in enumerate(cases * 2):
-        is_other, in_text, begin, end, votes = candidates[k, 0]
-        assert (is_other, in_text) == (k >= len(cases), text)
+        is_reverse, in_text, begin, end, votes = candidates[k, 0]
+        assert (is_reverse, in_text) == (k >= len(cases), text)
         assert 0 <= begin <= start and start + 100 <= end <= len(texts[text])
         assert begin > start - 30 and end < start + 130
         assert votes > 20

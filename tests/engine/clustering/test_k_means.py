@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from proteoscope.engine.clustering.k_means import Clusters, Points, Seeds, Vectors, k_means
+from proteoscope.engine.clustering.k_means import Clusters, InitialCentroids, Points, Vectors, k_means
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -141,12 +141,12 @@ def test_k_means_seeds_are_equal_on_every_device(sort, method):
     rng = np.random.default_rng(5)
     data = Points(rng.random((300, 3))) if sort == "points" else Vectors(random_vectors(rng, 300, 50), 50)
     results = [
-        k_means(Executor(used), data, Seeds(8, method, seed=3), rounds=4)
+        k_means(Executor(used), data, InitialCentroids(8, method, seed=3), rounds=4)
         for used in (resources(1), resources(3), resources(1, 1), resources(1, 2, with_processor=False))
     ]
     for other in results[1:]:
         assert_same(results[0], other)
-    other_seed = k_means(executor(), data, Seeds(8, method, seed=4), rounds=4)
+    other_seed = k_means(executor(), data, InitialCentroids(8, method, seed=4), rounds=4)
     assert np.array_equal(other_seed.labels, results[0].labels) == (method == "first")
 
 
@@ -154,13 +154,13 @@ def test_k_means_plus_plus_seeds_are_far_from_each_other():
     rng = np.random.default_rng(6)
     centers = rng.random((12, 2)) * 100
     values = centers[rng.integers(0, 12, 2000)] + rng.normal(0, 0.01, (2000, 2))
-    results = (k_means(executor(), Points(values), Seeds(12, method, seed=1), rounds=1) for method in ("k-means++", "random"))
+    results = (k_means(executor(), Points(values), InitialCentroids(12, method, seed=1), rounds=1) for method in ("k-means++", "random"))
     spread, random = (inertia(values, clusters.labels, clusters.centroids) for clusters in results)
     assert spread < 1.0 < random
 
 
 def test_k_means_converges_when_all_items_are_equal():
-    clusters = k_means(executor(), Points(np.ones((5, 2))), Seeds(3, "k-means++"), rounds=5)
+    clusters = k_means(executor(), Points(np.ones((5, 2))), InitialCentroids(3, "k-means++"), rounds=5)
     assert (clusters.centroids[0] == 1.0).all()
     assert clusters.is_settled
     assert clusters.labels.tolist() == [0] * 5
@@ -222,7 +222,7 @@ def test_k_means_assigns_vectors_only_to_centroids_in_range():
 def test_k_means_stops_if_labels_are_unchanged_or_centroids_move_little(gpus):
     rng = np.random.default_rng(10)
     data = Points(rng.random((900, 4)))
-    seeds = Seeds(7, "first")
+    seeds = InitialCentroids(7, "first")
     settled = k_means(executor(gpus=gpus), data, seeds, rounds=300)
     assert settled.is_settled and settled.rounds < 300 and settled.moved == 0.0
     sooner = k_means(executor(gpus=gpus), data, seeds, rounds=300, tolerance=1e-2)
@@ -239,7 +239,7 @@ def test_k_means_stops_if_labels_are_unchanged_or_centroids_move_little(gpus):
 def test_k_means_clusters_are_equal_on_all_devices(sort, tolerance):
     rng = np.random.default_rng(11)
     data = Points(rng.random((700, 5))) if sort == "points" else Vectors(random_vectors(rng, 700, 80, classes=40), 80)
-    seeds = Seeds(25, "random", 2)
+    seeds = InitialCentroids(25, "random", 2)
     alone = k_means(executor(threads=1), data, seeds, rounds=12, tolerance=tolerance)
     for options in (
         {"threads": 3},
@@ -256,7 +256,7 @@ def test_k_means_clusters_are_equal_on_all_devices(sort, tolerance):
 def test_k_means_clusters_are_equal_when_a_gpu_is_lost(sort, fails_at):
     data, expected = clusters_of_one_device(sort)
     used = executor(threads=1, gpus=2, with_processor=False, fails_at=fails_at)
-    assert_same(expected, k_means(used, data, Seeds(25, "random", 2), rounds=9))
+    assert_same(expected, k_means(used, data, InitialCentroids(25, "random", 2), rounds=9))
 
 
 @cache
@@ -264,7 +264,7 @@ def clusters_of_one_device(sort):
     """Return items and their clusters, for all runs on several GPUs."""
     rng = np.random.default_rng(14)
     data = Points(rng.random((1500, 5))) if sort == "points" else Vectors(random_vectors(rng, 300, 80, classes=40), 80)
-    return data, k_means(executor(threads=1), data, Seeds(25, "random", 2), rounds=9)
+    return data, k_means(executor(threads=1), data, InitialCentroids(25, "random", 2), rounds=9)
 
 
 def test_k_means_on_several_gpus_uses_threads_only_in_first_round(monkeypatch):
@@ -272,7 +272,7 @@ def test_k_means_on_several_gpus_uses_threads_only_in_first_round(monkeypatch):
     serve = Scheduler._serve_alone
     monkeypatch.setattr(Scheduler, "_serve_alone", lambda self, pace: (divided.append(pace), serve(self, pace))[1])
     data = Points(np.random.default_rng(15).random((5000, 5)))
-    clusters = k_means(executor(threads=1, gpus=2, with_processor=False), data, Seeds(25, "random", 2), rounds=9)
+    clusters = k_means(executor(threads=1, gpus=2, with_processor=False), data, InitialCentroids(25, "random", 2), rounds=9)
     assert clusters.rounds == 9 and len(divided) == 4  # two GPUs in the first round, and for the labels at the end
 
 
@@ -281,7 +281,7 @@ def test_k_means_on_several_gpus_uses_threads_only_in_first_round(monkeypatch):
 def test_k_means_clusters_are_equal_on_gpu_and_cpu(sort):
     rng = np.random.default_rng(13)
     low = np.sort(rng.integers(0, 20, 180))
-    start: Any = Seeds(20, "k-means++", 2)
+    start: Any = InitialCentroids(20, "k-means++", 2)
     match sort:
         case "points":
             data: Any = Points(rng.random((180, 3)))
@@ -306,26 +306,26 @@ def test_k_means_reports_rounds_and_stops_at_cancel():
     progress = Progress(events.append, interval=0.0)
     data = Points(np.random.default_rng(12).random((500, 3)))
     used = Resources(1, [], False, progress)
-    clusters = k_means(Executor(used), data, Seeds(20, "random"), rounds=200, progress=progress)
+    clusters = k_means(Executor(used), data, InitialCentroids(20, "random"), rounds=200, progress=progress)
     assert [event.done for event in events if event.stage == "k-means"][-1] >= clusters.rounds
     progress.cancel()
     with pytest.raises(Cancelled):
-        k_means(Executor(used), data, Seeds(20, "random"), rounds=200)
+        k_means(Executor(used), data, InitialCentroids(20, "random"), rounds=200)
 
 
 @pytest.mark.parametrize(
     ("values", "start", "options"),
     [
-        (np.array([[np.nan]]), Seeds(1), {}),
-        (np.zeros(3), Seeds(1), {}),
-        (np.zeros((3, 0)), Seeds(1), {}),
-        (np.zeros((3, 1)), Seeds(4), {}),
-        (np.zeros((3, 1)), Seeds(0), {}),
-        (np.zeros((3, 1)), Seeds(1, "best"), {}),
+        (np.array([[np.nan]]), InitialCentroids(1), {}),
+        (np.zeros(3), InitialCentroids(1), {}),
+        (np.zeros((3, 0)), InitialCentroids(1), {}),
+        (np.zeros((3, 1)), InitialCentroids(4), {}),
+        (np.zeros((3, 1)), InitialCentroids(0), {}),
+        (np.zeros((3, 1)), InitialCentroids(1, "best"), {}),
         (np.zeros((3, 1)), np.zeros((2, 2)), {}),
         (np.ones((3, 1)), np.full((1, 1), 1e200), {}),
-        (np.zeros((3, 1)), Seeds(1), {"rounds": 0}),
-        (np.zeros((3, 1)), Seeds(1), {"tolerance": -1.0}),
+        (np.zeros((3, 1)), InitialCentroids(1), {"rounds": 0}),
+        (np.zeros((3, 1)), InitialCentroids(1), {"tolerance": -1.0}),
     ],
 )
 def test_k_means_rejects_invalid_input(values, start, options):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.clustering import k_means as k_means_module
-from proteoscope.engine.clustering.k_means import Points, Seeds, k_means
+from proteoscope.engine.clustering.k_means import InitialCentroids, Points, k_means
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.execution import checkpoints
 from proteoscope.engine.execution.checkpoints import CheckpointName, RunCheckpoint, plain_digest
@@ -193,8 +193,8 @@ def test_resumed_run_recomputes_damaged_partitions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(rows["counts"], EXPECTED["histogram"])
 
 
-@pytest.mark.parametrize("start", [Seeds(7, "k-means++", 3), Seeds(7, "first")])
-def test_k_means_resumes_from_stored_round_or_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Seeds) -> None:
+@pytest.mark.parametrize("start", [InitialCentroids(7, "k-means++", 3), InitialCentroids(7, "first")])
+def test_k_means_resumes_from_stored_round_or_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: InitialCentroids) -> None:
     monkeypatch.setattr(checkpoints, "STATE_SECONDS", 0.0)
     monkeypatch.setattr(k_means_module, "SECONDS_AT_ONCE", 0.0)
     values = np.random.default_rng(2).normal(size=(3000, 3))

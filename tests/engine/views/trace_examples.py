@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.sequences.matrices import SYMBOLS
-from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structure_search.hit_chains import ChainInFile
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import cigar
 from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
@@ -20,7 +20,7 @@ TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 """Rotation of the targets relative to the query."""
 
 
-def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number: int = 1) -> FoundChain:
+def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number: int = 1) -> ChainInFile:
     """Return a chain with these Cα and random residues."""
     n = len(position)
     coordinates = np.ascontiguousarray(position, np.float32)
@@ -40,7 +40,7 @@ def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number
         numbers + 1,
     )
     assert set(chains.sequence(0)) <= set(SYMBOLS)
-    return FoundChain(chains, Path(f"/nowhere/{name}.pdb"))
+    return ChainInFile(chains, Path(f"/nowhere/{name}.pdb"))
 
 
 def fold(n_residues: int, seed: int = 1) -> NDArray[np.float64]:
@@ -48,7 +48,7 @@ def fold(n_residues: int, seed: int = 1) -> NDArray[np.float64]:
     return bundle(seed, n_elements=max(2, n_residues // 8))[:n_residues]
 
 
-def hit_row(query: FoundChain, target: FoundChain, pairs: NDArray[np.int32], **more: Any) -> dict[str, Any]:
+def hit_row(query: ChainInFile, target: ChainInFile, pairs: NDArray[np.int32], **more: Any) -> dict[str, Any]:
     """Return the row of a hit whose transformation moves the target onto the query."""
     back = TURN.T
     return {

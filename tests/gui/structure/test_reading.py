@@ -10,7 +10,7 @@ import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs import Progress
-from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structure_search.hit_chains import ChainInFile
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.superposition import superpose_many
 from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
@@ -21,8 +21,8 @@ from tests.engine.views.trace_examples import hit_row
 from tests.gui.structure.examples import scene_of
 
 
-def chain_of(path: Path, number: int = 0) -> FoundChain:
-    return FoundChain(read_structure(path).chains.taken([number]), path)
+def chain_of(path: Path, number: int = 0) -> ChainInFile:
+    return ChainInFile(read_structure(path).chains.taken([number]), path)
 
 
 @pytest.fixture(scope="module")
