@@ -194,6 +194,19 @@ class SearchParameters(BaseModel):
         return cls(**values)
 
     @classmethod
+    def validated(cls, values: Mapping[str, Any]) -> Self:
+        """Return the parameters with the given values, which are not parsed.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            If values are invalid; it lists the errors by parameter.
+        """
+        parameters = cls.__new__(cls)
+        cls.__pydantic_validator__.validate_python(dict(values), self_instance=parameters)
+        return parameters
+
+    @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return values of other parameters that `changes` imply and does not contain; for example, a matrix implies gap costs."""
         return {}

@@ -20,7 +20,7 @@ def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> t
     An error that concerns several parameters is returned for each parameter that its message names.
     """
     try:
-        return model.model_validate(dict(values)), {}
+        return model.validated(values), {}
     except ValidationError as error:
         issues = error.errors()
     descriptions = {description.name: description for description in model.describe()}

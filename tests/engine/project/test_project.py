@@ -638,7 +638,7 @@ def test_network_file_systems_use_a_rollback_journal(tmp_path, monkeypatch):
         ("UPDATE runs SET parameters = '{' WHERE number = 2", "the parameters are no JSON object"),
         ("UPDATE runs SET parameters = '[]' WHERE number = 2", "the parameters are no JSON object"),
         ("UPDATE runs SET message = x'00ff' WHERE number = 2", "the message b'\\x00\\xff' is not text"),
-        ("UPDATE runs SET id = 'x' WHERE number = 2", "'x' is not an id"),
+        ("UPDATE runs SET id = '../x' WHERE number = 2", "'../x' is not an id"),
     ],
 )
 def test_project_reports_damaged_run_row_and_lists_other_runs(project, change, message):
