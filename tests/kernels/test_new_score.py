@@ -45,7 +45,7 @@ spectra, queries, peptides, modifications, settings = inputs = inputs_of(code)
 assert "not a sum" in why_unsupported(spectra, peptides, modifications, settings), "no fragment-ion index"
 path, *devices = sys.argv[1:]
 found = []
-for device in [{"processor": Processor(1), "GPU": ShimGpu()}[name] for name in devices]:
+for device in [{"processor": Processor(1), "gpu": ShimGpu()}[name] for name in devices]:
     hits = empty_hits(15, width=kind.histogram_width)
     list(backend_module(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(spectra, queries, hits, 0, 15))
     found.append(hits)

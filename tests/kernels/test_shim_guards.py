@@ -44,7 +44,7 @@ extern "C" __global__ void share(unsigned* out, int n) {
 
 
 @pytest.fixture
-def open_gpu(monkeypatch: pytest.MonkeyPatch) -> ShimGpu:
+def gpu(monkeypatch: pytest.MonkeyPatch) -> ShimGpu:
     monkeypatch.setattr(shim_gpu, "source", lambda file: KERNELS.replace("SIZE", "8"))
     return ShimGpu()
 
