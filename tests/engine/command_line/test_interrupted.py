@@ -232,7 +232,8 @@ def test_control_c_stops_compilation_of_kernels(tmp_path):
     (tmp_path / "cache").mkdir()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     process = started(*ARGUMENTS, "--out", str(tmp_path / "project"), env=environment)
-    assert "Compiling" in process.stderr.readline()
+    # On a busy machine, the search for GPUs is announced before.
+    assert any("Compiling" in line for line in process.stderr)
     time.sleep(1.0)
     n_compiled = len(list((tmp_path / "cache").rglob("*.nbc")))
     process.send_signal(signal.SIGINT)
