@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLabel, QScrollArea, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -53,6 +54,11 @@ def scrolled_across(top: QWidget) -> list[int]:
 
 
 def assert_can_be_reached(top: QWidget) -> None:
+    # Layouts of a page that was just shown may settle in several steps.
+    for _ in range(50):
+        if not (out_of_reach(top) or cut_off(top) or cut_words(top)):
+            break
+        QTest.qWait(20)
     assert out_of_reach(top) == []
     assert cut_off(top) == []
     assert cut_words(top) == []
