@@ -107,7 +107,7 @@ class TimedGpu(CudaGpu):
     n_launches = 0
 
     def launch(self, *arguments: Any, **options: Any) -> None:
-        """See `Gpu`."""
+        """Launch a kernel as `Gpu` does, and note the moments before and after it if `events` is a list."""
         self.n_launches += 1
         if self.events is None:
             super().launch(*arguments, **options)
