@@ -18,7 +18,7 @@ from proteoscope import resources
 from proteoscope.engine.command_line.main import command_parsers, main
 from tests.conftest import REPOSITORY
 
-WORKFLOWS = REPOSITORY / "workflows"
+WORKFLOWS = REPOSITORY / "docs" / "workflows"
 FILES = [path for path in sorted(WORKFLOWS.rglob("*")) if path.name == "Snakefile" or path.suffix == ".nf"]
 N_FILES = 20
 SNAKEMAKE = os.environ.get("PROTEOSCOPE_SNAKEMAKE") or shutil.which("snakemake") or ""
