@@ -106,7 +106,7 @@ class DatabaseDialog(JobDialog):
         self.confidence = described(
             NumberBox(0.0, 100.0),
             "Minimum pLDDT",
-            "Residues of predicted structures with a lower pLDDT are skipped; 0 takes all residues, 70 only confident residues",
+            "Residues of predicted structures with a lower pLDDT are skipped; 0 includes all residues, 70 only confident ones",
         )
         self._confidence_frame = Outlined(self.confidence)
         self.left_out = QTableView()

@@ -57,7 +57,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         title="Maximum modification arrangements",
         group=MODIFICATIONS,
         advanced=True,
-        help="Maximum number of ways to place the same modifications on the sites of a peptide. Further ways are not searched.",
+        help="Maximum number of arrangements of the same modifications on the sites of a peptide. Further arrangements are not searched.",
     )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     calibrate_tolerance: bool = parameter(

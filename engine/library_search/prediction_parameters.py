@@ -60,7 +60,7 @@ class PredictionParameters(SpectrumSearchParameters):
         title="Maximum modification arrangements",
         group=MODIFICATIONS,
         advanced=True,
-        help="Maximum number of ways to place the same modifications on the sites of a peptide. Further ways are not added to the library.",
+        help="Maximum number of arrangements of the same modifications on the sites of a peptide. Further arrangements are not added.",
     )
     minimum_charge: int = parameter(
         2, ge=1, le=10, title="Minimum charge", group=PRECURSOR, help="Lowest precursor charge of the predicted spectra."

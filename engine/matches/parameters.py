@@ -172,8 +172,8 @@ ION_SERIES = parameter(
     group=FRAGMENTS,
     pattern=f"^({BY_ACTIVATION}|[abcxyz]+)$",
     editor="ion series",
-    help=f"Fragment ion series to match. {BY_ACTIVATION}: series of the activation in the file (HCD, CID or none given: b, y; ETD, ECD: c,"
-    " z; EThcD, ETciD, EAD: b, c, y, z). Otherwise the same series for all spectra: any of a, b, c, x, y, z.",
+    help=f"Fragment ion series to match: any of a, b, c, x, y, z for all spectra, or {BY_ACTIVATION}, which depends on the activation of"
+    " each spectrum. HCD, CID or not recorded: b, y; ETD, ECD: c, z; EThcD, ETciD, EAD: b, c, y, z.",
 )
 MAXIMUM_FRAGMENT_CHARGE = parameter(
     2,
@@ -285,8 +285,7 @@ DECOY_PREFIX = parameter(
     max_length=40,
     title="Decoy prefix",
     group=DATABASE,
-    help="Prefix of decoy accessions. For decoys of the database, the prefix may also start a part between bars, such as rev_"
-    " in sp|rev_P02769|ALBU_BOVIN.",
+    help="Prefix of decoy accessions. In decoys of the database, it may also follow a bar, such as rev_ in sp|rev_P02769|ALBU_BOVIN.",
 )
 DECOY_SUFFIX = parameter(
     "",
@@ -294,8 +293,8 @@ DECOY_SUFFIX = parameter(
     title="Decoy suffix",
     group=DATABASE,
     advanced=True,
-    help="Suffix that marks the decoys of the database, such as _REVERSED, at the end of the accession or of a part between"
-    " bars. If given, it is used instead of the prefix.",
+    help="Suffix that marks the decoys of the database, such as _REVERSED, at the end of the accession or before a bar."
+    " If given, it is used instead of the prefix.",
 )
 DECOYS_IN_DATABASE = parameter(
     "refuse",

@@ -111,8 +111,8 @@ class QuantificationParameters(SearchParameters):
         le=1,
         title="Transfer FDR",
         group=_TRANSFERS,
-        help="Maximum estimated fraction of transferred ions that are not in the file. Transfers to shifted masses serve as"
-        " decoys. It does not limit wrong identifications; the donor peptide FDR does.",
+        help="Maximum estimated fraction of transferred ions that are absent from the file. Transfers to shifted masses serve as"
+        " decoys. Wrong identifications are limited by the donor peptide FDR instead.",
     )
     donor_fdr: float = parameter(
         0.01,
@@ -184,8 +184,8 @@ class QuantificationParameters(SearchParameters):
         "maxlfq",
         title="Protein quantity",
         group=_PROTEINS,
-        help="maxlfq: protein ratios are medians of the ion ratios of each two samples (MaxLFQ). top-3, sum, median: of the three"
-        " most abundant peptides, or of all; a missing peptide lowers the sum.",
+        help="maxlfq: from the median ion ratio of each pair of samples (MaxLFQ). top-3: sum of the three most abundant peptides."
+        " sum, median: of all peptides; a missing peptide lowers the sum.",
     )
     shared_peptides: Literal["razor", "unique"] = parameter(
         "razor",
@@ -204,8 +204,7 @@ class QuantificationParameters(SearchParameters):
         "median",
         title="Normalisation",
         group=_CHANGES,
-        help="median: scale samples to the same median ion intensity, and compared conditions to their unchanged proteins; none:"
-        " no scaling.",
+        help="median: scale samples to the same median ion intensity, and centre fold changes on the unchanged proteins; none: no scaling.",
     )
     imputation: Literal["none", "low"] = parameter(
         "none",

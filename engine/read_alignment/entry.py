@@ -18,7 +18,7 @@ the reference.
 Presets: reads with qualities (FASTQ) or mates, and those far shorter than the references, are mapped (--preset map-to-genome), unless a
 preset, a mode, strands, places, pairs or a seed is given.
 
-Places: where the references are nucleotides, 20,000 bases or more, and a hundred times as long as the longest read, the modes within and
+Mapping: where the references are nucleotides, 20,000 bases or more, and a hundred times as long as the longest read, the modes within and
 local map each read by minimisers on both strands: one row per read, at the best place. --mapping every or seeds
 overrides this. --mates R2.fastq gives the other read of each fragment; fragment lengths are learnt, or set by --set maximum_insert=600.
 Mates are paired in the order of the files, or by name with --set mate_pairing=name. Mates that follow each other in one FASTQ file are

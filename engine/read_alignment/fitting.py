@@ -89,7 +89,7 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):
         return f"Mates are for reads that are mapped: choose the preset {MAP_TO_GENOME}, without Align pair by pair"
     if are_pairs and values["mapping"] == "seeds":
-        return "Pairwise alignment does not map reads: choose every in Places, or clear Align pair by pair"
+        return "Pairwise alignment does not map reads: choose every in Mapping, or clear Align pair by pair"
     if texts is None or patterns is None:
         return ""
     if not are_pairs and are_exchanged(

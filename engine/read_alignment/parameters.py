@@ -15,7 +15,7 @@ from proteoscope.kernels.gapsmis_layouts import MAXIMUM_GAPS
 
 __all__ = ["ReadAlignmentParameters"]
 
-_ALIGNMENT, _PLACES, _SCORING = "Alignment", "Places", "Scoring"
+_ALIGNMENT, _MAPPING, _SCORING = "Alignment", "Mapping", "Scoring"
 _MAXIMUM_SCORE = 1_000_000
 
 
@@ -58,7 +58,7 @@ class ReadAlignmentParameters(SearchParameters):
     mapping: Literal["auto", "every", "seeds"] = parameter(
         "auto",
         title="Mapping",
-        group=_PLACES,
+        group=_MAPPING,
         help="every: align each read with every reference; seeds: align each read only at its most probable positions, found by"
         " shared minimisers; auto: choose by the lengths of reads and references.",
     )
@@ -68,7 +68,7 @@ class ReadAlignmentParameters(SearchParameters):
         le=28,
         title="Minimiser length",
         unit="bases",
-        group=_PLACES,
+        group=_MAPPING,
         advanced=True,
         help="Length of the words (k-mers) that map reads to references. Longer words are faster and less sensitive.",
     )
@@ -78,9 +78,9 @@ class ReadAlignmentParameters(SearchParameters):
         le=64,
         title="Minimiser window",
         unit="words",
-        group=_PLACES,
+        group=_MAPPING,
         advanced=True,
-        help="Number of consecutive words; only the smallest of them is indexed. Larger windows are faster and less sensitive.",
+        help="Number of consecutive words; the smallest word of each window is indexed. Larger windows are faster and less sensitive.",
     )
     mapping_tolerance: int = parameter(
         32,
@@ -88,10 +88,10 @@ class ReadAlignmentParameters(SearchParameters):
         le=1000,
         title="Mapping tolerance",
         unit="bases",
-        group=_PLACES,
+        group=_MAPPING,
         advanced=True,
-        help="Maximum difference, for each allowed gap, between the read starts that shared minimisers of the same candidate"
-        " position predict.",
+        help="Each shared minimiser predicts where a read starts. Minimisers support the same position if their predictions differ"
+        " by at most this number of bases per allowed gap.",
     )
     minimum_insert: int = parameter(
         0,
@@ -99,10 +99,10 @@ class ReadAlignmentParameters(SearchParameters):
         le=1_000_000,
         title="Minimum fragment length",
         unit="bases",
-        group=_PLACES,
+        group=_MAPPING,
         advanced=True,
-        help="Minimum distance between the outer ends of two mates. It is estimated from the reads if the maximum fragment length"
-        " is automatic.",
+        help="Minimum distance between the outer ends of two mates. If the maximum fragment length is automatic, this minimum is"
+        " estimated from the reads too.",
     )
     maximum_insert: int = parameter(
         0,
@@ -111,14 +111,14 @@ class ReadAlignmentParameters(SearchParameters):
         title="Maximum fragment length",
         zero="automatic",
         unit="bases",
-        group=_PLACES,
+        group=_MAPPING,
         advanced=True,
         help="Maximum distance between the outer ends of two mates. 0 (automatic) estimates it from the reads.",
     )
     mate_pairing: Literal["order", "name"] = parameter(
         "order",
         title="Mate pairing",
-        group=_PLACES,
+        group=_MAPPING,
         advanced=True,
         help="order: the first read of one file belongs to the first of the other, and so on; name: reads with the same name are"
         " mates in any order, without endings such as /1 and /2.",
@@ -126,7 +126,7 @@ class ReadAlignmentParameters(SearchParameters):
     interleaved: Literal["auto", "yes", "no"] = parameter(
         "auto",
         title="Interleaved mates",
-        group=_PLACES,
+        group=_MAPPING,
         advanced=True,
         help="Treat consecutive reads of one file as mates. auto: if the file is FASTQ and all read names are those of mates;"
         " yes: always; no: never.",

@@ -35,7 +35,7 @@ class ReadAlignmentSummary(Summary):
 
     def counts(self) -> list[Count]:
         """Return the number of alignments as a count for display."""
-        singular, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
+        singular, several = ("mapped read", "mapped reads") if self.has_places else ("alignment", "alignments")
         return [Count(self.n_aligned, singular, several, total=self.n_pairs)]
 
     def lines(self) -> list[str]:
@@ -49,7 +49,7 @@ class ReadAlignmentSummary(Summary):
             rate = f", {self.n_patterns / score:,.0f} a second" if score > 0 else ""
             return [
                 f"{reads.number:,} {reads.noun}, {references.number:,} {references.noun}{rate}",
-                f"{self.n_aligned:,} of them {'has' if self.n_aligned == 1 else 'have'} a place{share}",
+                f"{self.n_aligned:,} of them {'is' if self.n_aligned == 1 else 'are'} mapped{share}",
             ]
         return [
             f"{reads.number:,} {reads.noun}, {references.number:,} {references.noun}: {pairs.number:,} {pairs.noun}{speed}",

@@ -103,8 +103,8 @@ class StructureSearchParameters(SearchParameters):
         title="Models",
         group=_INPUT,
         advanced=True,
-        help="Models of structure files with several. first: only the first; all: each as chains of their own (chain A of the"
-        " second model is A_2), as in biological assemblies. Databases use the models that they were built with.",
+        help="Models to read from files with several. first: only the first; all: the chains of every model (chain A of the second"
+        " model is called A_2), as in biological assemblies. Databases use the models that they were built with.",
     )
 
     @field_validator("weights")

@@ -34,7 +34,7 @@ class ChromatogramPlot(FigureView):
     def show_chromatogram(self, chromatogram: Chromatogram | None, text: str = "") -> None:
         """Show a chromatogram or a text; the visible range is retained as far as possible."""
         self.chromatogram = chromatogram if chromatogram is not None and len(chromatogram) else None
-        self._draw_all(text or "No spectrum has a time to draw it at.")
+        self._draw_all(text or "No spectrum has a retention time.")
 
     def mark_time(self, minutes: float | None) -> None:
         """Mark a retention time in minutes and scroll to it, or remove the mark."""

@@ -77,7 +77,7 @@ class RunMap(QWidget):
         self._colour_legend()
         self._name_legend()
         if self.points is None:
-            self.canvas.show_figure(None, text if points is None else "No spectrum has an m/z to draw it at.")
+            self.canvas.show_figure(None, text if points is None else "No spectrum has an m/z.")
         else:
             self.canvas.show_figure(run_map_figure(self.points, self.statuses))
 

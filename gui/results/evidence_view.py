@@ -179,7 +179,7 @@ class EvidenceView(WithStructures, RunView):
 
         def go(place: tuple[ProteinRow, int] | None) -> None:
             if place is None:
-                self.message.emit(f"{peptide} is in no protein of this run.")
+                self.message.emit(f"No protein of this run contains {peptide}.")
                 self.proteins.show_rows(takes_first=self.proteins.view.chosen is None)
                 return
             self._wanted_peptide = place[1]

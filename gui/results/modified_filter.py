@@ -12,7 +12,7 @@ from proteoscope.gui.results.structure_filter import OptionalNumberBox
 
 __all__ = ["ModifiedFilterBar"]
 
-_KINDS = (("any", None), ("named", "named"), ("another end", "end"), ("unnamed", "unnamed"), ("none", "none"))
+_KINDS = (("any", None), ("named", "named"), ("other peptide end", "end"), ("unnamed", "unnamed"), ("none", "none"))
 
 
 class ModifiedFilterBar(RatedFilterBar):
@@ -29,7 +29,7 @@ class ModifiedFilterBar(RatedFilterBar):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("-000.0000") + 30)
         self.kind = self._choices(
             "Type of shift",
-            "Show only matches with a known shift (named), another peptide end, an unknown shift (unnamed), or without shift",
+            "Show only matches with a known shift (named), an added or missing peptide end, an unknown shift (unnamed), or no shift",
             _KINDS,
         )
         self.sure = described(

@@ -63,7 +63,7 @@ def test_library_matches_are_filtered_and_viewed_by_mouse_and_keyboard(results: 
         assert not overlapping(view.filters) and not cut_off(view.header)
         shot(results, "library-all")
         # Compounds have no FDR: the header counts them, and they are shown with all matches.
-        assert "3 more of entries without decoys" in view.header._counts.accessibleName()
+        assert "3 more match entries without decoys" in view.header._counts.accessibleName()
         hand.click(view.filters.text)
         hand.type("wqzgkk")
         qtbot.waitUntil(lambda: view.matches.model.rowCount() == 0)

@@ -35,7 +35,7 @@ def test_read_alignment_texts_say_read_instead_of_pattern() -> None:
     texts += [f"{field.title} {field.description}" for field in ReadAlignmentParameters.model_fields.values()]
     texts += [path.read_text() for path in Path(str(resources.path("presets", "reads"))).glob("*.toml")]
     assert [text for text in texts if "pattern" in text.lower()] == []
-    assert "placed reads" in texts and any("2 references" in text for text in texts)
+    assert "mapped reads" in texts and any("2 references" in text for text in texts)
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def test_unmapped_read_has_a_row_without_position(genome, tmp_path):
     assert [(row["text"], row["score"]) for row in rows] == [("", "-inf"), ("t0", "300"), *[("", "-inf")] * 3]
     assert all(row[name] == "" for row in rows if not row["text"] for name in ("text_length", "cigar", "strand", "text_start"))
     assert (summary.n_aligned, summary.n_pairs) == (1, 5)
-    assert "1 of them has a place (20.0%)" in summary.lines()
+    assert "1 of them is mapped (20.0%)" in summary.lines()
     align_reads(*files, tmp_path / "o.sam", SEEDS, format="sam", device="cpu")
     header, records = sam_check.read(tmp_path / "o.sam")
     sam_check.check(header, records, {"t0": genome})
