@@ -657,7 +657,7 @@ class Search:
         try:
             return self.model.checked(engine.parameters.read_preset(self.kind, preset))
         except ParameterError as error:
-            raise ParameterError(f"preset {preset}: {error}") from None
+            raise ParameterError(f"preset '{preset}': {error}") from None
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
         """Return the preset that suits the inputs and options, or '' if none does; `given` are the names of parameters set by the user."""
@@ -803,7 +803,7 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
     """
     search = next((search for search in engine.searches.SEARCHES if search.kind == run.kind), None)
     if search is None:
-        raise InputError(project.folder, f"run {run.id} is of an unknown search '{run.kind:.40}'", remedy="Search again")
+        raise InputError(project.folder, f"run '{run.id}' is of an unknown search '{run.kind:.40}'", remedy="Search again")
     return search.recorded_parameters(project, run)
 
 

@@ -62,7 +62,7 @@ class RunExistsError(InputError):
         self.run, self.differences = run, differences
         others = f", which differs in {', '.join(differences)}" if differences else ""
         keeps = "" if differences else ", --skip-existing keeps it"
-        super().__init__(project, f"holds a finished run {run}{others}", remedy=f"--overwrite replaces it{keeps}")
+        super().__init__(project, f"holds a finished run '{run}'{others}", remedy=f"--overwrite replaces it{keeps}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the constructor and its arguments for pickling."""

@@ -84,7 +84,7 @@ def missing_checkpoint(run: RunRecord, resumable: frozenset[str]) -> str:
 def _refuse_running(project: Project, running: Iterable[str]) -> None:
     """Raise InputError if one of the given runs is being computed by another process."""
     for run_id in running:
-        raise InputError(project.folder, f"run {run_id} is at work in another process", remedy="Wait until it has ended")
+        raise InputError(project.folder, f"run '{run_id}' is running in another process", remedy="Wait until it has ended")
 
 
 def _checkpoint(project: Project, run_id: str) -> Checkpoint:
@@ -101,17 +101,17 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
     if run_id not in status:
         raise InputError(project.folder, f"holds no run {run_id[:60]!r}", remedy="proteoscope runs lists them")
     if status[run_id] == "done":
-        raise InputError(project.folder, f"run {run_id} is finished", remedy="Name one that was stopped")
+        raise InputError(project.folder, f"run '{run_id}' is finished", remedy="Name a stopped run")
     _refuse_running(project, [run_id] if status[run_id] == "running" else [])
     if project.read_only:
         raise InputError(project.folder, "is read-only", remedy="Copy it to a folder that you may write to, and run the search again there")
     checkpoint = project.checkpoint(run_id)
     if checkpoint is None:
-        raise InputError(project.folder, f"run {run_id} cannot be resumed: {NO_CHECKPOINT}", remedy="Run it again")
+        raise InputError(project.folder, f"run '{run_id}' cannot be resumed: {NO_CHECKPOINT}", remedy="Run it again")
     if checkpoint.place == "copied":
         raise InputError(
             project.folder,
-            f"run {run_id} cannot be resumed: its checkpoint belongs to the project {checkpoint.header.folder}",
+            f"run '{run_id}' cannot be resumed: its checkpoint belongs to the project {checkpoint.header.folder}",
             remedy="Resume it there, or run it again here",
         )
     version = checkpoint.header.request.get("version")

@@ -121,7 +121,7 @@ def run_search(
     if preset is None and chosen is None:
         preset = search.usual_preset(files, settings, parameters.keys())
         if preset != search.preset:
-            progress.message(f"The preset {preset} suits these files, and is used; {search.preset} is the usual one")
+            progress.message(f"The preset '{preset}' suits these files and is used; the default is '{search.preset}'")
     if chosen is not None and not isinstance(chosen, search.model):
         raise ParameterError(f"parameters = {type(chosen).__name__}: {kind} takes {search.model.__name__}")
     folder = None if project is None else paths_of("project", project)[0]

@@ -75,7 +75,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
         if not len(identified):
             raise InputError(
                 source.psms,
-                f"run {source.run} has no PSM up to a q-value of {parameters.peptide_fdr:g}",
+                f"run '{source.run}' has no PSM up to a q-value of {parameters.peptide_fdr:g}",
                 remedy="Explain a run that identified something, or raise peptide_fdr",
             )
         return spectra, identified

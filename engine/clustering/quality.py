@@ -70,7 +70,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     names = [str(i) for i in range(len(spectra))] if key == "index" else spectra.identifier
     labels = [label_of_key.get(name, "") for name in names]
     if not any(labels):
-        raise InputError(path, f"names none of the spectra in its column {key}", remedy=remedy)
+        raise InputError(path, f"names none of the spectra in its column '{key}'", remedy=remedy)
     return labels
 
 

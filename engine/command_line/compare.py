@@ -93,7 +93,7 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     missing = [run for run in options.run if all(run != run_id for _, run_id in chosen)]
     if missing:
         raise InputError(
-            options.projects[0], f"there is no finished run {missing[0]:.60}", remedy="See run.json and results for their names"
+            options.projects[0], f"there is no finished run '{missing[0]:.60}'", remedy="See run.json and results for their names"
         )
     views.run_comparison.check_number(len(chosen))
     opened: list[FinishedRun] = []

@@ -144,7 +144,7 @@ def _run(project: Project, options: argparse.Namespace) -> RunRecord:
         search = kinds[runs[-1].kind]
         names = ", ".join(export.name for export in search.exports)
         raise ParameterError(
-            f"run {runs[-1].id} is {_with_article(search.name)}, which has no format {options.format}; expected one of {names}"
+            f"run '{runs[-1].id}' is {_with_article(search.name)}, which has no format '{options.format}'; expected one of {names}"
         )
     kinds_named = " or ".join(search.name for search in searches.SEARCHES if search.exported_as(options.format))
     raise ParameterError(f"the project {options.project} has no finished {kinds_named}" + (f" '{options.run}'" if options.run else ""))

@@ -35,7 +35,7 @@ def _report(options: argparse.Namespace) -> None:
     project, kinds = project_package.Project.open(options.project), {search.kind: search for search in engine.searches.SEARCHES}
     done = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
     if not done:
-        missing = "holds no finished run" if options.run is None else f"holds no finished run {options.run:.60}"
+        missing = "holds no finished run" if options.run is None else f"holds no finished run '{options.run:.60}'"
         raise InputError(project.folder, missing, remedy="See the folder results for their names")
     run, folder = done[-1], Path(options.out)
     project_package.outputs.check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)

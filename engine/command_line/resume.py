@@ -28,9 +28,9 @@ parameters and version of the program must be the same; another device or number
 
 def add_resume(commands: Any) -> None:
     """Add the sub-command ``resume`` to argparse's sub-parsers `commands`."""
-    parser = commands.add_parser("resume", help="go on with a run that was stopped", epilog=_EPILOG)
+    parser = commands.add_parser("resume", help="resume a stopped run", epilog=_EPILOG)
     parser.add_argument("project", metavar="DIR", help="project folder")
-    parser.add_argument("--run", default="", metavar="ID", help="the run to go on with (default: the last that can be)")
+    parser.add_argument("--run", default="", metavar="ID", help="run to resume (default: the newest that can be resumed)")
     parser.add_argument("--device", default="", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: as it was begun)")
     parser.add_argument("--threads", type=command_line.search.thread_count, metavar="N", help="CPU threads (default: as at the start)")
     parser.set_defaults(command=_resume)

@@ -298,7 +298,7 @@ def _run_once(search: Search, options: argparse.Namespace, written: Mapping[str,
     with output_files(options, written) as given, command_progress(options) as progress:
         parameters, preset = _read_parameters(search, given)
         if not options.preset and preset != search.preset:
-            progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
+            progress.message(f"The preset '{preset}' suits these files and is used; the default is --preset {search.preset}")
         return search.run(_request(search, given, parameters), progress)
 
 
@@ -310,7 +310,7 @@ def _show_skipped(options: argparse.Namespace, existing: RunExistsError | None, 
         "folder": None if existing is None else existing.path,
         "files": list(written.values()),
     }
-    run = [] if existing is None else [f"run {existing.run} of {existing.path}"]
+    run = [] if existing is None else [f"run '{existing.run}' of {existing.path}"]
     results = [*run, *written.values()]
     show_result(options, record, [f"Nothing to do: {' and '.join(results)} exist{'s' if len(results) == 1 else ''}"])
 

@@ -176,7 +176,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     run, explained = explained_run(project, run)
     result = identified_run(folder, run, SHOWN_TOO)
     if result.proteins is None:
-        raise InputError(folder, f"run {result.run} has no table of proteins", remedy=_REMEDY)
+        raise InputError(folder, f"run '{result.run}' has no table of proteins", remedy=_REMEDY)
     return SourceTables(result.run, result.psms, result.proteins, result.spectra, fixed_of_parameters(result.parameters), explained)
 
 

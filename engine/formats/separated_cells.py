@@ -180,11 +180,11 @@ class Cells:
                 shown = shortened(repr(texts[int(wrong[0])].as_py()), 60)
                 raise InputError(
                     self.path,
-                    f"{shown} in column {name} is not a number, nor is that of any other row",
+                    f"{shown} in column '{name}' is not a number, nor is that of any other row",
                     place=f"{self.place_name} {self.line[wrong[0]]}",
                     remedy="Give the table as its program wrote it",
                 )
-            self._note(wrong, f"column {name} is not a number", texts)
+            self._note(wrong, f"column '{name}' is not a number", texts)
             is_wrong = np.zeros(len(texts), np.bool_)
             is_wrong[wrong] = True
             texts = pa.compute.if_else(pa.array(is_wrong), pa.scalar(None, pa.string()), texts)
@@ -220,7 +220,7 @@ class Cells:
         other = np.flatnonzero(np.isfinite(numbers) & ~usable)
         if len(other):
             name = next(name for name in names if self.has(name))
-            self._note(other, f"column {name} is not a whole number", self.text(name))
+            self._note(other, f"column '{name}' is not a whole number", self.text(name))
         return np.where(usable, np.where(usable, numbers, 0), missing).astype(np.int64)
 
     def note_lines(self, lines: NDArray[np.int64], reasons: NDArray[np.object_]) -> None:
@@ -432,7 +432,7 @@ def _warn_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> Non
         return
     is_empty = pa.compute.equal(last, "").to_numpy(zero_copy_only=False)
     if is_empty[-1] and not is_empty[:-1].any():
-        reason = f"is the only one without a value in column {shortened(cells.names[-1])}, and has no line end: the file may be cut off"
+        reason = f"is the only one without a value in column '{shortened(cells.names[-1])}', and has no line end: the file may be cut off"
         progress.message(f"{cells.path}: the last line, {cells.line[-1]}, {reason}", "warning")
 
 

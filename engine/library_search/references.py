@@ -398,7 +398,7 @@ def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
         open_column(folder / f"{name}_{column}.npy", kind)
         for column, kind in (("characters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))
     )
-    require(len(offsets) == n + 1 and len(is_there) == n, f"the column {name} has another length")
+    require(len(offsets) == n + 1 and len(is_there) == n, f"the column '{name}' has another length")
     checked_texts(symbols, offsets, name)
     whole = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(symbols))
     return pa.compute.if_else(pa.array(is_there > 0), whole, pa.scalar(None, pa.large_string()))

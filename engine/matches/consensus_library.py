@@ -341,7 +341,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
     if not len(members.identified):
         raise InputError(
             source.psms,
-            f"run {source.run} has no PSM up to a q-value of {_rate(source):g}",
+            f"run '{source.run}' has no PSM up to a q-value of {_rate(source):g}",
             remedy="Export a run that identified something, or search again with another fdr",
         )
     return write_members(request, members, spectra, source, progress)

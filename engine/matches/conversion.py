@@ -130,6 +130,6 @@ def _select_spectra(spectra: Spectra, request: ConversionRequest, progress: Prog
     for number, file in enumerate(request.spectra):
         result = places.get(file_digest(file, progress))
         if result is None:
-            raise InputError(file, f"was not read by run {run} of {requested.project}", remedy="Give the files that were identified")
+            raise InputError(file, f"was not read by run '{run}' of {requested.project}", remedy="Give the files that were identified")
         is_identified |= (spectra.file == number) & np.isin(spectra.index, result)
     return rows[is_identified[rows] == requested.is_wanted]

@@ -93,11 +93,11 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
                 f"run = '{run:.60}': expected a finished identification; finished are "
                 f"{', '.join(each.id for each in (*done, *more)) or 'none'}"
             )
-        what = f"has no run {run:.60}" if run else "holds no finished identification"
+        what = f"has no run '{run:.60}'" if run else "holds no finished identification"
         raise InputError(folder, what, remedy="Identify spectra into this project first")
     names = {result.name for result in project.results(chosen.id)}
     if "spectra" not in names:
-        raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again")
+        raise InputError(folder, f"run '{chosen.id}' has no stored peaks", remedy="Identify the spectra again")
     parameters = recorded_parameters(project, chosen)
     tolerance = Tolerance.parse(str(parameters.get("fragment_tolerance", "20 ppm")))
     spectra, psms = (project.table(name, chosen.id) for name in ("spectra", "psms"))
@@ -122,7 +122,7 @@ def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
         return run, None
     source = project.record(run).get("source_run")
     if not isinstance(source, str):
-        raise InputError(project.folder, f"run {run} does not say which identification it explains", remedy=EXPLAIN_AGAIN)
+        raise InputError(project.folder, f"run '{run}' does not record which identification it explains", remedy=EXPLAIN_AGAIN)
     return source, project.table("explained", run)
 
 

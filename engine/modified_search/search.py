@@ -134,7 +134,7 @@ def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progr
     identified = identified_spectra(source.psms, len(spectra), float(source.parameters.get("fdr", parameters.fdr)))
     unidentified = np.setdiff1d(np.arange(len(spectra)), identified)
     if not len(unidentified):
-        reason = f"run {source.run} identified all of its {counted(len(spectra), 'spectrum', 'spectra')}"
+        reason = f"run '{source.run}' identified all of its {counted(len(spectra), 'spectrum', 'spectra')}"
         raise InputError(source.psms, reason, remedy="Give the spectra as files to search them all again")
     return spectra, spectra.only(unidentified)
 
@@ -164,7 +164,7 @@ def _indexes(
     if source.proteins is None or not write_identified_proteins(source.proteins, rate, fasta):
         raise InputError(
             source.psms,
-            f"run {source.run} found no protein whose sequence it knows",
+            f"run '{source.run}' found no protein whose sequence it knows",
             remedy="Name a database with --database, or identify something first",
         )
     of_found = databases._replace(proteins=[fasta], translation=None)

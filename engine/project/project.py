@@ -284,7 +284,7 @@ class Project:
                 is_resumable=wanted or isinstance(error, StorageError),
             )
             if self._is_resumable(run.id):
-                error.add_note(f"to go on with {run.id}: proteoscope resume {shlex.quote(str(self.folder))} --run {run.id}")
+                error.add_note(f"to resume run '{run.id}': proteoscope resume {shlex.quote(str(self.folder))} --run {run.id}")
             if not wanted and not is_project(self.folder):
                 raise gone_error(self.folder) from error
             raise
@@ -348,7 +348,7 @@ class Project:
         if record is None:
             raise InputError(self.folder, f"holds no run {run[:60]!r}", remedy="proteoscope runs lists them")
         if record.status == "done":
-            raise InputError(self.folder, f"run {run} is finished", remedy="Name one that was stopped")
+            raise InputError(self.folder, f"run '{run}' is finished", remedy="Name a stopped run")
         return record
 
     def latest(self, kind: str | None = None) -> str | None:
@@ -444,7 +444,7 @@ class Project:
         """Raise an error if a row cannot be marked or corrected, since the project is read-only or has no such row."""
         self._refuse_reading_only()
         if not 0 <= row < self._row_count(run, table):
-            raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
+            raise InputError(self.folder, f"holds no row {row} of table '{table:.60}' of run '{run:.60}'", remedy="Open the run again")
 
     def delete_run(self, run: str) -> None:
         """Delete a run that has ended. Until this process ends, `restore_run` can undo the deletion.
@@ -463,7 +463,7 @@ class Project:
         with self._database.transaction(write=True) as connection:
             row = connection.execute("SELECT status FROM runs WHERE id = ?", (run,)).fetchone()
             if row is None or row["status"] in ("queued", "running"):
-                raise InputError(self.folder, f"holds no run {run:.60} that has ended", remedy="Cancel it first, if it still runs")
+                raise InputError(self.folder, f"holds no run '{run:.60}' that has ended", remedy="Cancel it first, if it still runs")
             connection.execute(
                 "INSERT OR REPLACE INTO deleted_runs (run, deleted, host, pid, process_started) VALUES (?, ?, ?, ?, ?)",
                 (run, _now(), process.host, process.pid, process.started),
@@ -481,7 +481,7 @@ class Project:
         """
         with self._database.transaction(write=True) as connection:
             if not connection.execute("DELETE FROM deleted_runs WHERE run = ?", (run,)).rowcount:
-                raise InputError(self.folder, f"holds no deleted run {run:.60} any more", remedy="Do the search again")
+                raise InputError(self.folder, f"no longer holds the deleted run '{run:.60}'", remedy="Do the search again")
 
     def remove_deleted(self, runs: Iterable[str]) -> None:
         """Remove deleted runs and their files permanently. If another process is writing the project, they are removed at a later opening.
@@ -530,7 +530,7 @@ class Project:
                 (name, run, run),
             ).fetchone()
         if row is None:
-            of_run = f" of run {run}" if run else ""
+            of_run = f" of run '{run}'" if run else ""
             raise InputError(self.folder, f"holds no finished result {name!r}{of_run}", remedy="Run the search first")
         try:
             record = self._result_record(row)
@@ -641,7 +641,7 @@ class Project:
         return tuple(problems)
 
     def _check(self, record: ResultRecord, *, verify: bool) -> None:
-        remedy = f"Restore it from a copy, or do run {record.run} again"
+        remedy = f"Restore it from a copy, or do run '{record.run}' again"
         self.inside(*record.path.relative_to(self.folder).parts)
         try:
             status = record.path.stat()
@@ -685,7 +685,7 @@ class Project:
             if earlier["id"] != name:
                 self._forget(run_id)
                 raise ParameterError(
-                    f"the project has a run {earlier['id']}; the name {name} must differ in more than upper and lower case"
+                    f"the project has a run '{earlier['id']}'; the name '{name}' must differ in more than upper and lower case"
                 )
             if earlier["status"] == "done" and earlier["is_listed"] and not overwrite:
                 self._forget(run_id)
@@ -724,7 +724,7 @@ class Project:
 
     def _begin_again(self, run_id: str, kind: str, parameters: str, version: str, device: str) -> None:
         if self._unfinished(run_id).kind != kind:
-            raise InputError(self.folder, f"run {run_id} is not a run of {kind}", remedy="Name one that was stopped")
+            raise InputError(self.folder, f"run '{run_id}' is not a run of {kind}", remedy="Name a stopped run")
         process = ProcessIdentity.current()
         with self._database.transaction(write=True) as connection:
             connection.execute(

@@ -204,7 +204,7 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
         if before != sample:
             raise InputError(
                 path,
-                f"sample {shortened(sample.name)} has other values than in line {first}",
+                f"sample '{shortened(sample.name)}' has other values than in line {first}",
                 place=place,
                 remedy="Use the same condition, replicate and blocks in all lines of a sample",
             )
@@ -281,7 +281,9 @@ def _check_reference(design: Design, reference: str) -> None:
     has = {int(plex) for plex, sample in zip(design.plexes, design.samples, strict=True) if sample.condition == reference}
     for each, plex in zip(design.samples, design.plexes.tolist(), strict=True):
         if plex not in has:
-            raise ParameterError(f"reference = '{shortened(reference)}': the plex of sample {shortened(each.name)} has no channel of it")
+            raise ParameterError(
+                f"reference = '{shortened(reference)}': the plex of sample '{shortened(each.name)}' has no channel of this condition"
+            )
 
 
 def _with_plexes(path: Path, design: Design) -> Design:
@@ -325,8 +327,8 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
     names = _COLUMNS if label is None else (*_COLUMNS, "channel")
     for name in names:
         if header.count(name) != 1:
-            why = "has no column" if name not in header else "has twice the column"
-            raise InputError(path, f"{why} {name}", place="line 1", remedy=_REMEDY if label is None else _LABEL_REMEDY)
+            reason = f"has no column '{name}'" if name not in header else f"has the column '{name}' twice"
+            raise InputError(path, reason, place="line 1", remedy=_REMEDY if label is None else _LABEL_REMEDY)
     if label is None and "channel" in header:
         raise InputError(
             path,
@@ -336,7 +338,7 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
         )
     twice = next((name for name in BLOCKS if header.count(name) > 1), None)
     if twice is not None:
-        raise InputError(path, f"has twice the column {twice}", place="line 1", remedy="Leave one of them out")
+        raise InputError(path, f"has the column '{twice}' twice", place="line 1", remedy="Leave one of them out")
     return {name: header.index(name) for name in (*names, *(name for name in BLOCKS if name in header))}
 
 
@@ -389,7 +391,7 @@ def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Samp
         mine = channels_of_file.setdefault(part.file, {})
         if part.sample in mine.values():
             name = shortened(samples[part.sample].name)
-            raise InputError(path, f"gives sample {name} two channels of one file", remedy="Give each channel a sample of its own")
+            raise InputError(path, f"gives sample '{name}' two channels of one file", remedy="Give each channel a sample of its own")
         mine[part.channel] = part.sample
         first.setdefault(part.sample, part.file)
     for file, mine in channels_of_file.items():
@@ -398,7 +400,7 @@ def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Samp
                 names = " and ".join(shortened(PurePath(files[number]).name) for number in (first[sample], file))
                 raise InputError(
                     path,
-                    f"gives {names} sample {shortened(samples[sample].name)} in common, but not all channels",
+                    f"gives {names} sample '{shortened(samples[sample].name)}' in common, but not all channels",
                     remedy="Fractions of a plex have the same samples in the same channels; name samples of other plexes otherwise",
                 )
 

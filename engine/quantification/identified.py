@@ -298,13 +298,13 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     result = [identified_run(folder, name, _SHIFTED) for name, _ in meant]
     lacking = next((run for run in result if run.proteins is None), None)
     if lacking is not None:
-        raise InputError(folder, f"run {lacking.run} has no table of proteins", remedy=_REMEDY)
+        raise InputError(folder, f"run '{lacking.run}' has no table of proteins", remedy=_REMEDY)
     proteins = tuple(run.proteins for run in result if run.proteins is not None)
     files = tuple(files_of_run(project, run.run) for run in result)
     if not all(files):
         raise InputError(
             folder,
-            f"run {result[files.index(())].run} names no file of spectra",
+            f"run '{result[files.index(())].run}' names no file of spectra",
             remedy="Take the run that it went on from, or search again",
         )
     every = tuple({file.content: file for of_run in reversed(files) for file in reversed(of_run)}.values())[::-1]

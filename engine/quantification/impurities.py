@@ -40,7 +40,7 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip() for cell in rows[0]]
     if not header or header[0].lower() != "channel" or len(header) < 2:
-        raise InputError(path, "has no column channel, then columns of shifts", place="line 1", remedy=_REMEDY)
+        raise InputError(path, "has no column 'channel' followed by columns of shifts", place="line 1", remedy=_REMEDY)
     targets = [_targets(path, cell, label) for cell in header[1:]]
     if len(set(header)) < len(header):
         raise InputError(path, "has a column twice", place="line 1", remedy=_REMEDY)

@@ -250,7 +250,7 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
     if len(distinct) == 1:
         return None, ""
     if len(distinct) == len(texts):
-        return None, f"The column {name} of the design is not used: it differs in each sample, so that it groups none"
+        return None, f"The column '{name}' of the design is not used: it differs in each sample, so that it groups none"
     return number.astype(np.int64), ""
 
 

@@ -43,7 +43,7 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
                     n_queries += len(chosen)
                 progress.advance(len(part.hits))
         if request.query and not n_queries:
-            raise ParameterError(f"run {run_id} has no query '{request.query:.60}'")
+            raise ParameterError(f"run '{run_id}' has no query '{request.query:.60}'")
         progress.check()  # the last chance to cancel: the file appears now
     return [request.target]
 

@@ -213,7 +213,7 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
             met |= hit
             retained[i] = not hit
         if wanted - met:
-            raise ParameterError(f"the database has no chain {min(wanted - met)}; nothing was removed")
+            raise ParameterError(f"the database has no chain '{min(wanted - met)}'; nothing was removed")
         # Files without remaining chains are removed; files with fewer chains are marked as changed, so that adding them reads all chains.
         touched = set(content.source[~retained].tolist())
         left = set(content.source[retained].tolist())

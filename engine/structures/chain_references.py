@@ -74,7 +74,7 @@ def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = 
         return StructureFile(result.path, result.chains.taken([number]), (place.chain,), result.skipped, result.messages)
     reason = next(
         (f"chain {place.chain} {skipped.reason}" for skipped in result.skipped if skipped.chain == place.chain),
-        f"has no chain {place.chain}",
+        f"has no chain '{place.chain}'",
     )
     raise InputError(place.path, reason, remedy=_remedy(result))
 

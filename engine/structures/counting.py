@@ -74,7 +74,7 @@ def count_structures(
             if not len(file.chains):
                 raise file.why_empty()
             if chain and chain not in file.chain_names:
-                raise InputError(path, f"has no protein chain {chain:.20}", remedy=f"It has {', '.join(file.chain_names[:20])}")
+                raise InputError(path, f"has no protein chain '{chain:.20}'", remedy=f"It has {', '.join(file.chain_names[:20])}")
         except InputError as error:
             problem = problem or str(error)
             continue

@@ -302,7 +302,7 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
         if names[model[number].name] != chain:
             del model[number]
     if not len(model):
-        raise InputError(path, f"has no chain {chain}", remedy="Give a chain that is in the file")
+        raise InputError(path, f"has no chain '{chain}'", remedy="Give a chain that is in the file")
     structure.merge_chain_parts()
     model[0].name = "A"
     return structure

@@ -167,7 +167,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     """
     result = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
     if not result:
-        raise InputError(source.path, f"has no protein {protein}", remedy="Show the peptides on structures again")
+        raise InputError(source.path, f"has no protein '{protein}'", remedy="Show the peptides on structures again")
     accession, sequence = result[0]["accession"], result[0]["sequence"]
     n = len(sequence)
     peptides = source.query(
@@ -393,7 +393,7 @@ def _found(run: FinishedRun, near: NearFold) -> ChainInFile:
         run.check_input(path)
         chains = read_structure(path).chains
         if name not in chains.names:
-            raise InputError(path, f"has no chain {name}", remedy=_GONE)
+            raise InputError(path, f"has no chain '{name}'", remedy=_GONE)
         alone = chains.taken([chains.names.index(name)])
     except InputError:
         databases = [file.parent for file in inputs if file.name == DATABASE_FILE]

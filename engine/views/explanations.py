@@ -37,7 +37,7 @@ EXPLANATION_DETAILS = (
     *("precursor_mz", "retention_time", "kind", "spectrum_file"),
 )
 """Columns shown about the compared explained spectrum."""
-_NO_PEAKS = "There are no stored peaks of the run {}, whose spectra are explained."
+_NO_PEAKS = "There are no stored peaks of the run '{}', whose spectra are explained."
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
     record = next((candidate for candidate in run.project.runs() if candidate.id == source), None)
     peaks = run.peaks(run_id=source)
     if not peaks.is_there:
-        peaks = PeaksOfRun("", _NO_PEAKS.format(source) if record is not None else f"The run {source} is no longer in the project.")
+        peaks = PeaksOfRun("", _NO_PEAKS.format(source) if record is not None else f"The run '{source}' is no longer in the project.")
     return SourceSpectra(source, peaks, None if record is None else ions_looked_for(recorded_parameters(run.project, record)))
 
 

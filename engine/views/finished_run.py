@@ -84,7 +84,7 @@ class FinishedRun:
             If the search has no such parameter.
         """
         if "fdr" not in self.parameters:
-            raise ParameterError(f"run {self.run.id} has no false discovery rate: its search counts at none")
+            raise ParameterError(f"run '{self.run.id}' has no false discovery rate: its search has no such parameter")
         return float(self.parameters["fdr"])
 
     @property

@@ -262,7 +262,7 @@ def read_design_table(path: Path) -> DesignTable:
     header = [cell.strip().lower() for cell in lines[0]] if lines else []
     missing = next((name for name in DESIGN_COLUMNS if header.count(name) != 1), None)
     if missing is not None:
-        raise InputError(path, f"has no single column {missing}", place="line 1", remedy=remedy)
+        raise InputError(path, f"has no column '{missing}', or several", place="line 1", remedy=remedy)
     if len(lines) > _MAXIMUM_ROWS or len(header) > _MAXIMUM_COLUMNS:
         raise InputError(path, f"has more than {_MAXIMUM_ROWS:,} rows or {_MAXIMUM_COLUMNS} columns", remedy=remedy)
     more = [name for name in dict.fromkeys(header) if name and name not in DESIGN_COLUMNS]

@@ -375,10 +375,10 @@ def _check(runs: Sequence[FinishedRun]) -> None:
     for run in runs:
         key = run.project.folder, run.run.id
         if key in seen:
-            raise ParameterError(f"run {run.run.id} is given twice")
+            raise ParameterError(f"run '{run.run.id}' is given twice")
         seen.add(key)
         if not has_matches(tuple(run.tables.paths)):
-            raise ParameterError(f"run {run.run.id} has no tables of PSMs, peptides and protein groups, which the comparison needs")
+            raise ParameterError(f"run '{run.run.id}' has no tables of PSMs, peptides and protein groups, which the comparison needs")
 
 
 def _match_files(runs: Sequence[FinishedRun]) -> ComparedFiles:

@@ -112,7 +112,7 @@ def test_undo_of_a_permanently_deleted_run_is_reported_once(window: MainWindow, 
     Project.open(project.folder).remove_deleted(["identify-0002"])
     assert not last.exists()
     window.menus.undo.trigger()
-    assert "holds no deleted run identify-0002" in window.message_bar.label.text()
+    assert "no longer holds the deleted run 'identify-0002'" in window.message_bar.label.text()
     assert not window.menus.undo.isEnabled() and not window.menus.redo.isEnabled()
     assert window.menus.undo.text() == "&Undo"
 

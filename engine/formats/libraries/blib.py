@@ -96,7 +96,7 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
     present = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(RefSpectra)")}
     missing = next((name for name in _NEEDED if name.lower() not in present), "")
     if missing:
-        raise InputError(source.path, f"its table RefSpectra has no column {missing}", remedy="Write it again with BiblioSpec or Skyline")
+        raise InputError(source.path, f"its table RefSpectra has no column '{missing}'", remedy="Write it again with BiblioSpec or Skyline")
     # Only names defined here are queried, never names from the file.
     columns = ", ".join(f"r.{name}" if name.lower() in present else "NULL" for name in _COLUMNS)
     query = (

@@ -249,7 +249,7 @@ def test_explain_command_explains_and_exports(identified, tmp_path, capsys):
 def test_explain_rejects_projects_without_identification(identified, spectra, tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         run_search(EXPLAIN, inputs={"project": [tmp_path / "nothing"]})
-    with pytest.raises(InputError, match="has no run identify-0099"):
+    with pytest.raises(InputError, match="has no run 'identify-0099'"):
         run_search(EXPLAIN, inputs={"project": [identified]}, run="identify-0099")
     run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
     with pytest.raises(InputError, match="no finished identification"):

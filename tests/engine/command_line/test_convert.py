@@ -142,7 +142,7 @@ def test_convert_identified_rejects_file_the_run_did_not_read(project: Path, tmp
     other = tmp_path / "other.mzML"
     other.write_bytes(gzip.decompress(SPECTRA.read_bytes()))
     assert converted(other, "--out", tmp_path / "out.mgf", "--identified", project, "--quiet") == 2
-    assert "was not read by run identify-0001 of" in capsys.readouterr().err
+    assert "was not read by run 'identify-0001' of" in capsys.readouterr().err
 
 
 def test_convert_does_not_overwrite_its_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

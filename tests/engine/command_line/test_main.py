@@ -459,8 +459,8 @@ def test_compare_accepts_same_run_id_in_two_projects(two_runs, tmp_path, capsys)
         (["--mirrors", "-1"], "--mirrors is -1; expected 0 to 10,000"),
         (["--mirrors", str(10**400)], f"--mirrors is 1{23 * '0'}; expected 0 to 10,000"),
         (["--run", "identify-0001"], "1 run is given; from 2 to 12 can be compared"),
-        (["--run", "identify-0001", "--run", "identify-0009"], "there is no finished run identify-0009"),
-        (["--run", "identify-0001", "--run", "identify-0001"], "run identify-0001 is given twice"),
+        (["--run", "identify-0001", "--run", "identify-0009"], "there is no finished run 'identify-0009'"),
+        (["--run", "identify-0001", "--run", "identify-0001"], "run 'identify-0001' is given twice"),
     ],
 )
 def test_compare_rejects_invalid_requests(two_runs, tmp_path, capsys, arguments, reason):

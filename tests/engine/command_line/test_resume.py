@@ -79,7 +79,7 @@ def test_runs_delete_removes_results_and_checkpoint(project: Path, stopped: str,
     assert Project.open(project).runs() == [] and not list((project / "results").iterdir()) and not list_checkpoints()
     assert "holds no run that can be resumed" in refusal(capsys, "resume", project)
     assert "holds no run 'align-0001'" in refusal(capsys, "resume", project, "--run", stopped)
-    assert "holds no run align-0001" in refusal(capsys, "runs", project, "--delete", stopped)
+    assert "holds no run 'align-0001'" in refusal(capsys, "runs", project, "--delete", stopped)
 
 
 def test_resume_refuses_finished_run(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +132,7 @@ def test_resume_refuses_a_run_without_checkpoint(
     project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))
-    expected = f"{project}: run {stopped} cannot be resumed: {NO_CHECKPOINT}. Run it again."
+    expected = f"{project}: run '{stopped}' cannot be resumed: {NO_CHECKPOINT}. Run it again."
     assert refusal(capsys, "resume", project, "--run", stopped) == expected
     assert main(["runs", str(project)]) == 0
     assert capsys.readouterr().out.rstrip().endswith(f"stopped by the user; it cannot be resumed, since {NO_CHECKPOINT}: run it again")
@@ -261,7 +261,7 @@ def test_resume_refuses_a_run_that_is_running(project: Path, stopped: str, capsy
             connection.commit()
         for arguments in ((), ("--run", stopped)):
             refused = refusal(capsys, "resume", project, *arguments)
-            assert f"run {stopped} is at work in another process. Wait until it has ended." in refused
+            assert f"run '{stopped}' is running in another process. Wait until it has ended." in refused
     finally:
         lock.release()
 
@@ -369,7 +369,9 @@ def test_stopped_search_prints_the_resume_command(project: Path, tmp_path: Path)
         text=True,
     )
     assert done.returncode == 130, done
-    assert done.stderr.startswith("proteoscope: interrupted; finished results are untouched; to go on with align-0001: proteoscope resume ")
+    assert done.stderr.startswith(
+        "proteoscope: interrupted; finished results are untouched; to resume run 'align-0001': proteoscope resume "
+    )
 
 
 def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
@@ -421,6 +423,6 @@ def test_resume_refuses_a_run_resumed_by_another_process(project: Path, stopped:
     with started(program, "resume", project) as first:
         assert first.stdout is not None and first.stdout.readline() == "reads\n"
         for arguments in ((), ("--run", stopped)):
-            assert f"run {stopped} is at work in another process" in refusal(capsys, "resume", project, *arguments)
+            assert f"run '{stopped}' is running in another process" in refusal(capsys, "resume", project, *arguments)
         first.communicate("go\n")
     assert first.returncode == 0 and tables(project, stopped)

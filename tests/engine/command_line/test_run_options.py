@@ -56,14 +56,14 @@ def test_existing_run_is_refused_skipped_or_replaced(folder: Path, capsys: pytes
     capsys.readouterr()
 
     assert align("--run-name", "a", "--quiet") == 2
-    assert "holds a finished run a. --overwrite replaces it, --skip-existing keeps it" in said(capsys)
+    assert "holds a finished run 'a'. --overwrite replaces it, --skip-existing keeps it" in said(capsys)
 
     assert align("--run-name", "a", "--skip-existing", "--json") == 0
     record = json.loads(capsys.readouterr().out)
     check_output("align", record)
     assert record == {"skipped": True, "run_id": "a", "folder": str(folder / "p"), "files": ["h.tsv"]}
     assert align("--run-name", "a", "--skip-existing") == 0
-    assert capsys.readouterr().out == f"Nothing to do: run a of {folder / 'p'} and h.tsv exist\n"
+    assert capsys.readouterr().out == f"Nothing to do: run 'a' of {folder / 'p'} and h.tsv exist\n"
     assert (folder / "p" / "results" / "a" / "run.json").read_bytes() == first
 
     assert align("--run-name", "a", "--overwrite", "--quiet") == 0
@@ -74,7 +74,7 @@ def test_skip_existing_refuses_other_parameters_and_files(folder: Path, capsys: 
     assert align("--run-name", "a", "--quiet") == 0
     capsys.readouterr()
     assert align("--run-name", "a", "--skip-existing", "--matrix", "BLOSUM45", "--quiet") == 2
-    assert "finished run a, which differs in gap_extend, gap_open, matrix. --overwrite replaces it" in said(capsys)
+    assert "finished run 'a', which differs in gap_extend, gap_open, matrix. --overwrite replaces it" in said(capsys)
     (folder / "other.fasta").write_text(">P1\nACDEFGHIKLMNPQRSTVWY\n")
     other = ["align", "other.fasta", *ALIGN[2:], "--out", "h.tsv", "--project", "p", "--run-name", "a", "--skip-existing", "--quiet"]
     assert main(other) == 2

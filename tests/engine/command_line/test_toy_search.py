@@ -63,7 +63,7 @@ def test_parameter_preset_and_export_lists_include_the_toy_search(proteins, tmp_
     assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == ["A.json", "K.json", "R.json"]
     capsys.readouterr()
     assert main(["export", str(tmp_path / "p"), "--format", "mzid", "--out", str(tmp_path / "x")]) == 2
-    assert "is a composition, which has no format mzid; expected one of json, folder" in capsys.readouterr().err
+    assert "is a composition, which has no format 'mzid'; expected one of json, folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

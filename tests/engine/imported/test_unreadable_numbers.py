@@ -39,7 +39,7 @@ CHANGES = [  # Format, text, the same text with an error, reason, value.
     ("xtandem", ' z="', ' z="two', "z is not a number", "two"),
     ("xtandem", ' hyperscore="', ' hyperscore="?', "hyperscore is not a number", "?"),
     ("xtandem", ' modified="', ' modified="?', "modified is not a number", "?"),
-    ("sage", "\t0.002\t", "\tmany\t", "column spectrum_q is not a number", "many"),
+    ("sage", "\t0.002\t", "\tmany\t", "column 'spectrum_q' is not a number", "many"),
     ("sage", "\t2\t", "\t2.5\t", "is not a whole number", "2.5"),
     ("mztab", "\t2\t", "\t2.5\t", "is not a whole number", "2.5"),
 ]
@@ -84,7 +84,7 @@ def test_import_rejects_column_without_numbers(tmp_path: Path) -> None:
     for row in rows:
         row[head.index("spectrum_q")] = "many"
     path.write_text("\n".join("\t".join(cells) for cells in (head, *rows)) + "\n")
-    with pytest.raises(InputError, match=r"line 2: 'many' in column spectrum_q is not a number"):
+    with pytest.raises(InputError, match=r"line 2: 'many' in column 'spectrum_q' is not a number"):
         read_identifications([path])
 
 

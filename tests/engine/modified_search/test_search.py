@@ -353,4 +353,4 @@ def test_modified_search_rejects_project_without_unidentified_spectra(made, tmp_
     monkeypatch.setattr("proteoscope.engine.modified_search.search.identified_spectra", lambda psms, n, fdr: range(n))
     out = tmp_path / "second"
     assert main(["modified", "--from-project", str(tmp_path / "first"), "--out", str(out), "--quiet", "--device", "cpu"]) == 2
-    assert "run identify-0001 identified all of its" in capsys.readouterr().err
+    assert "run 'identify-0001' identified all of its" in capsys.readouterr().err

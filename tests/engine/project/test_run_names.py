@@ -44,7 +44,7 @@ def test_number_of_a_run_skips_names_that_look_like_it(project: Project) -> None
 
 def test_finished_run_is_refused_and_replaced_on_request(project: Project) -> None:
     do_run(project, "a")
-    with pytest.raises(RunExistsError, match=r"holds a finished run a\. --overwrite replaces it, --skip-existing keeps it"):
+    with pytest.raises(RunExistsError, match=r"holds a finished run 'a'\. --overwrite replaces it, --skip-existing keeps it"):
         do_run(project, "a", 2)
     assert value_of(project, "a") == 1 and len(project.runs()) == 1
     do_run(project, "a", 2, overwrite=True)

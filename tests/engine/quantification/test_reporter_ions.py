@@ -96,7 +96,7 @@ def test_read_impurities_assigns_percentages_to_channels_of_the_isotope(tmp_path
     ("text", "why"),
     [
         ("", "is empty"),
-        ("name\t+1\n126\t1\n", "has no column channel"),
+        ("name\t+1\n126\t1\n", "has no column 'channel'"),
         ("channel\tup\n126\t1\n", "'up' is neither a shift nor a channel of tmt-10"),
         ("channel\t+1\t+1\n126\t1\t1\n", "has a column twice"),
         ("channel\t+1\n140\t1\n", "'140' is not a channel of tmt-10"),
@@ -355,14 +355,17 @@ def test_quantify_rejects_a_run_without_reporter_ions(plexes):
     ("change", "why"),
     [
         (lambda rows: [*rows, rows[1]], "names channel 126 of file one twice, as in line 2"),
-        (lambda rows: [*rows[:2], rows[2].replace("one_127N\tx\t1", "one_126\tpool\t1")], "gives sample one_126 two channels of one file"),
+        (
+            lambda rows: [*rows[:2], rows[2].replace("one_127N\tx\t1", "one_126\tpool\t1")],
+            "gives sample 'one_126' two channels",
+        ),
         (
             lambda rows: [*rows[:3], "two\t126\tone_126\tpool\t1"],
-            "gives one.mzML and two.mzML sample one_126 in common",
+            "gives one.mzML and two.mzML sample 'one_126' in common",
         ),
         (lambda rows: [*rows, "one\t150\tZ\tq\t1"], "'150' is not a channel of tmt-10"),
         (lambda rows: [*rows, "three\t126\tZ\tq\t1"], "'three' is not a file of the identification"),
-        (lambda rows: ["\t".join(row.split("\t")[:1] + row.split("\t")[2:]) for row in rows], "has no column channel"),
+        (lambda rows: ["\t".join(row.split("\t")[:1] + row.split("\t")[2:]) for row in rows], "has no column 'channel'"),
     ],
 )
 def test_quantify_rejects_invalid_channel_designs_in_one_sentence(plexes, tmp_path, change, why):
@@ -378,7 +381,7 @@ def test_quantify_rejects_a_reference_missing_from_a_plex(plexes, tmp_path):
     with pytest.raises(ParameterError, match="the design has the conditions pool, x, y, z"):
         quantify(project, design, reference="water")
     (tmp_path / "design.tsv").write_text("\n".join(row for row in rows if not row.startswith("two\t126")) + "\n")
-    with pytest.raises(ParameterError, match="the plex of sample two_127N has no channel of it"):
+    with pytest.raises(ParameterError, match="the plex of sample 'two_127N' has no channel of this condition"):
         quantify(project, tmp_path / "design.tsv", reference="pool")
 
 

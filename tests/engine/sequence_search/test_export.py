@@ -107,9 +107,9 @@ def test_export_command_exports_last_or_named_run(project, files, tmp_path, caps
     [
         (
             ["--format", "mzid"],
-            "run align-0001 is a sequence search, which has no format mzid; expected one of tsv, blast6, sam, fasta, clustal",
+            "run 'align-0001' is a sequence search, which has no format 'mzid'; expected one of tsv, blast6, sam, fasta, clustal",
         ),
-        (["--format", "pin", "--run", "align-0001"], "which has no format pin"),
+        (["--format", "pin", "--run", "align-0001"], "which has no format 'pin'"),
         (["--format", "sam", "--run", "align-0007"], "no finished sequence search or read alignment 'align-0007'"),
         (["--format", "tsv", "--run", "7"], "no finished identification"),
     ],

@@ -283,7 +283,7 @@ def test_stack_export_rejects_two_queries(tmp_path: Path, random_protein, fasta,
         assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / "o")]) == 2
         assert "holds the hits of one query, and several have some; select one (--query)" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "P"), "--format", "a3m", "--out", str(tmp_path / "o"), "--query", "three"]) == 2
-    assert "run align-0001 has no query 'three'" in capsys.readouterr().err
+    assert "run 'align-0001' has no query 'three'" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
 
 

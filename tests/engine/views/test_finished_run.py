@@ -49,7 +49,7 @@ def test_open_run_opens_latest_or_requested_run(searched: Path) -> None:
             run.tables.source("psms")
     with open_run(str(searched), "align-0001") as again:
         assert again.run == run.run and again.ions is None
-        with pytest.raises(ParameterError, match="run align-0001 has no false discovery rate"):
+        with pytest.raises(ParameterError, match="run 'align-0001' has no false discovery rate"):
             _ = again.fdr
 
 

@@ -105,7 +105,7 @@ def test_report_command_writes_report_of_latest_or_named_run(tmp_path: Path, cap
     assert main(["report", str(tmp_path / "p"), "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "out" / f"{run}{ending}") for ending in (".html", "-methods.txt")]
     assert main(["report", str(tmp_path / "p"), "--run", "identify-0099", "--out", str(tmp_path / "out")]) == 2
-    assert "no finished run identify-0099" in capsys.readouterr().err
+    assert "no finished run 'identify-0099'" in capsys.readouterr().err
     # Files of the project are not overwritten.
     assert main(["report", str(tmp_path / "p"), "--out", str(tmp_path / "p" / "results")]) == 2
 
