@@ -36,7 +36,7 @@ _TREE = 9  # levels of the binary tree over the 2 * BLOCK values of a block
 
 
 class Round(NamedTuple):
-    """Round of the ATGPU model: k `blocks`, each with t `operations` (sequential, of one thread) and m `shared_words`.
+    """Round of the ATGPU model: k thread `blocks`, each with t sequential `operations` per thread and m `shared_words` of shared memory.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Round(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Measured seconds of a problem: transfer to the device, kernels, and transfer back; on the CPU only kernels."""
+    """Measured seconds of a problem: transfer to the device, kernels, and transfer back. On the CPU only the kernels take time."""
 
     transfer_in: float
     kernel: float
@@ -73,7 +73,7 @@ class Spent(NamedTuple):
 
 
 def addition_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of adding two vectors of n words: one round, 3 n words in three transfers."""
+    """Return the rounds of adding two vectors of n words: one round that transfers two vectors in and one out, 3 n words."""
     return (Round(-(-n // BLOCK), 1, 3 * n / _WARP, 0, 2 * n, n, 2, 1),)
 
 
@@ -91,7 +91,7 @@ def multiplication_rounds(n: int) -> tuple[Round, ...]:
 def scan_levels(n: int) -> list[int]:
     """Return the number of values in each round of a reduction or prefix scan.
 
-    N, then the number of blocks of the previous round, down to 1.
+    The first round has n values, each further round one value per block of the previous round, down to 1.
     """
     levels = [n]
     while levels[-1] > 2 * BLOCK:
@@ -100,7 +100,7 @@ def scan_levels(n: int) -> list[int]:
 
 
 def reduction_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of reducing n words: log n / log 512 rounds, whose input is the vector and whose output is one word."""
+    """Return the rounds of reducing n words to one word: log n / log 512 rounds; the vector is transferred in, the result out."""
     levels = scan_levels(n)
     result = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
     result[0] = result[0]._replace(words_in=n, transfers_in=1)
@@ -109,7 +109,7 @@ def reduction_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of a prefix scan of n words: up and down the levels of a reduction, with vectors as input and output."""
+    """Return the rounds of a prefix scan of n words: first up, then down the levels of a reduction; a vector is transferred in and out."""
     levels = scan_levels(n)
     up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
     down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]

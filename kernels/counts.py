@@ -82,7 +82,7 @@ def fragment_index_building(listed: float, forms: float, postings: float) -> flo
 def fragment_index_search(
     forms: NDArray[np.integer], ions: float, charges: NDArray[np.integer] | int, covered: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the nanoseconds of searching each query in an index, (q,).
+    """Return the nanoseconds of searching each query in a fragment-ion index, (q,).
 
     `forms` (q,) is the number of peptidoforms in the windows of each query, `ions` the mean number of ions of a peptidoform per charge,
     `charges` (q,) the number of fragment charges, and `covered` (q,) the fraction of the ions of a charge within the tolerance of a peak.
@@ -103,7 +103,7 @@ def covered_share(
 def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *, is_modified: bool) -> NDArray[np.float64]:
     """Return the relative costs of queries in exhaustive scoring, (q,).
 
-    A candidate costs one look-up and, for each modified form, as many ions as it has residues.
+    The cost of a candidate is one look-up and, for each modified form, one ion per residue.
     """
     return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOK) ** (2 if is_modified else 1))
 
@@ -201,7 +201,7 @@ def spectrum_search_bytes(
 
 
 def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> OperationCounts:
-    """Return the operations of building a fragment-ion index or a section of it, one operation per ion."""
+    """Return the operations of building a fragment-ion index or a section of it; the unit is one ion."""
     in_bytes = 8 * forms + 2 * slots * forms + 16 * (chunks + 1)
     return OperationCounts(1, 2 * ions, 2 * ions + in_bytes // _BLOCK, -(-in_bytes // _WORD), 0, 0, 4 if slots else 2)
 
@@ -242,7 +242,7 @@ def index_search(
 
 
 def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, looked_at: int, rounds: int = 1) -> OperationCounts:
-    """Return the operations of counting the peptides of a digest, one operation per residue that is added to a peptide.
+    """Return the operations of counting the peptides of a digest; the unit is one residue that is added to a peptide.
 
     Parameters
     ----------

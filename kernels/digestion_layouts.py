@@ -143,8 +143,8 @@ class KnownSites(NamedTuple):
     position, modification : (s,) uint32
         Residue (in all proteins) and index of the modification (uint8), sorted by both, without duplicates.
     place : (m,) int64
-        Position rule of each modification, as in `proteoscope.kernels.layouts.ModificationArrays`: only peptides that start (1, 3) or end
-        (2, 4) with the residue may carry it, or all peptides (0).
+        Rule for the position of each modification, as in `proteoscope.kernels.layouts.ModificationArrays`: it may be carried only by
+        peptides that start (1, 3) or end (2, 4) with the residue, or by all peptides (0).
     is_on_residue : (m,) bool
         True if the modification is on the residue, False if on the terminus.
     mass : (m,) float64

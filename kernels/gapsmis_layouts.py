@@ -83,7 +83,7 @@ class GapRules(NamedTuple):
 
     @property
     def maximum_gain(self) -> int:
-        """Highest score of a pair of symbols, or 0."""
+        """Highest score of a pair of symbols, at least 0."""
         return max(0, int(self.matrix.max(initial=0)))
 
     def maximum_loss(self, pattern_length: Any) -> Any:
@@ -129,7 +129,7 @@ class Alignments(NamedTuple):
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:
-    """Return the number of bits for the scores of reads up to the given length with any reference: 16 or 32, or 0 if 32 do not suffice.
+    """Return the number of bits, 16 or 32, that hold the scores of reads up to the given length with any reference; 0 if 32 do not suffice.
 
     Impossible cells have the smallest number, to which sums add less than the gain of a whole read. The score of the best alignment is at
     least that of all read bases unpaired or mismatched, and its prefixes have at least this score minus the gain.
@@ -141,7 +141,7 @@ def score_bits(rules: GapRules, longest_pattern: int) -> int:
 def windows(
     rules: GapRules, score: NDArray[np.int32], text_end: NDArray[np.int32], pattern_lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the first position in the reference, (n,), at which an alignment with end `text_end` and score `score` can start.
+    """Return the first reference position, (n,), at which an alignment can start, given its end `text_end` and its score `score`.
 
     Each base of the read gains at most the maximum of the matrix; the excess over the score can compensate unpaired reference bases. The
     result is 0 in mode PREFIX.

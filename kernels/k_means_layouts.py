@@ -69,7 +69,7 @@ class VectorTerms(NamedTuple):
 
 
 class VectorSums(NamedTuple):
-    """Sums of the sparse vectors of each of k clusters; as centroids, the sums divided by the counts.
+    """Sums of the sparse vectors of each of k clusters; divided by the counts they are the centroids.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def total_sums(parts: Sequence[Any]) -> Any:
 
 
 def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
-    """Return the centroids of the sums; empty clusters retain their old centroids."""
+    """Return the centroids of the sums; the centroids of empty clusters do not change."""
     empty = sums.counts == 0
     if not empty.any():
         return sums.centroids()

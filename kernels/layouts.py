@@ -70,7 +70,7 @@ class QueryArrays(NamedTuple):
 
 
 def _nothing(kind: type[np.generic], *shape: int) -> NDArray:
-    """Return an empty read-only array, like those of a memory-mapped file, so that kernels are compiled only once."""
+    """Return an empty read-only array. Arrays mapped from files are read-only too, so that kernels are compiled only once."""
     empty = np.zeros(shape, kind)
     empty.flags.writeable = False
     return empty

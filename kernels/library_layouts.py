@@ -5,8 +5,8 @@ The similarity of two spectra is a sum of integer contributions of their matched
     cosine      sum of a b / sqrt(sum of a² times sum of b²)
     entropy     sum of g(a, b) / (2 N), with g(a, b) = (a + b) log2(a + b) - a log2 a - b log2 b and weights that add up to N
 
-The second similarity is 1 - (2 S_AB - S_A - S_B) / ln 4 of Li et al. 2021 (Nature Methods 18:1524) written out: peaks that match no other
-cancel.
+The second similarity equals 1 - (2 S_AB - S_A - S_B) / ln 4 of Li et al. 2021 (Nature Methods 18:1524), in which the terms of unmatched
+peaks cancel.
 """
 
 from __future__ import annotations
@@ -89,9 +89,10 @@ class Matching(NamedTuple):
 
 
 def entropy_table() -> NDArray[np.int32]:
-    """Return x log2 x, minus a linear term that cancels in g, for integers up to 2 ENTROPY_TOTAL, as int32 in units of 1 / `ENTROPY_SCALE`.
+    """Return x log2(x / 2 N) for integers x from 0 to 2 `ENTROPY_TOTAL`, as int32 in units of 1 / `ENTROPY_SCALE`.
 
-    x log2(x / 2 N) is at least -2 N / (e ln 2), which fits 32 bits.
+    N is `ENTROPY_TOTAL`. The function g (see the module) may use this instead of x log2 x, since the additional terms cancel. Values are at
+    least -2 N / (e ln 2), which fits in 32 bits.
     """
     x = np.arange(2 * ENTROPY_TOTAL + 1, dtype=np.float64)
     x[0] = 1.0

@@ -5,7 +5,8 @@ candidate. The match score of query T and candidate X is
 
     score(T, X) = |T and X| + |T and (X + delta)|,
 
-the common masses before and after a modification. Only masses (also shifted ones) from 0 to below the precursor mass are counted.
+the numbers of common masses without and with the shift of a modification. Only masses from 0 to below the precursor mass are counted, also
+after the shift.
 
 The difference between the query's precursor mass and a shifted mass x + delta equals that between the candidate's precursor mass and x. The
 second term is thus computed like the first, with masses counted down from the precursors and without a shift.
@@ -92,7 +93,7 @@ def check_candidates(candidates: MassLists) -> None:
 
 
 def counting(lists: MassLists) -> MassLists:
-    """Return the lists restricted to masses from 0 to below the precursor; the same arrays if nothing is removed."""
+    """Return the lists restricted to masses from 0 to below the precursor mass; the same arrays if this removes nothing."""
     offsets, masses, precursors = lists
     has_masses = offsets[1:] > offsets[:-1]
     if np.all(masses[offsets[:-1][has_masses]] >= 0) and np.all(masses[offsets[1:][has_masses] - 1] < precursors[has_masses]):

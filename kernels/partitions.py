@@ -65,7 +65,7 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
 def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[float] = _ROUNDS) -> list[Partition]:
     """Divide n items into partitions of decreasing size.
 
-    Few, for little overhead, with small ones at the end, so that workers end together.
+    Large partitions keep the overhead low; small ones at the end let all workers end at about the same time.
 
     In each round, every worker gets an equal fraction of the larger part of the remaining items (factoring: Hummel, Schonberg & Flynn
     1992). A single worker gets one partition. See `equal_partitions` for the other parameters and the result.

@@ -42,7 +42,7 @@ class IndexTerms(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Position of a score in lists, lower numbers first; by default last.
+    """Position of a score in lists; lower numbers come first, and the default is the end.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ScoreKind(NamedTuple):
     title, formula : str
         Title and description of the score's column.
     on_processor, on_gpu : str
-        Function in `proteoscope.kernels.cpu.scores`, which is called with `Matched` and the settings, and kernel in ``sparse_search.cu``.
+        Function in `proteoscope.kernels.cpu.scores`, which is called with `Matched` and the settings; kernel in ``sparse_search.cu``.
     histogram_width : float
         Bin width of the histogram of candidates' scores, which covers the scores of good matches.
     method, citation : str
@@ -90,8 +90,8 @@ class ScoreKind(NamedTuple):
     exported_as, in_pepxml : str
         Name in files of other formats if the vocabulary has no term (default: the title), and in pepXML (default: the name of the column).
     is_main : bool
-        True if its column is among the first in text tables, whose order other programs rely on, and if it is a Percolator feature even for
-        True if the column is among the first in text tables, whose order other programs rely on, and if it is a Percolator feature even for
+        True if the column is among the first in text tables, whose order other programs rely on, and if the score is always a Percolator
+        feature.
     is_optional : bool
         True if tables may lack the column, such as those written before the score was added.
     order : Order
@@ -222,7 +222,7 @@ def ordered_scores(order: Literal["files", "window", "features"]) -> list[ScoreK
 
 
 def parted_scores(order: Literal["files", "window", "features"]) -> tuple[list[ScoreKind], list[ScoreKind]]:
-    """Return the scores with a term in the PSI-MS vocabulary, and the other scores, each sorted by a list of `Order`."""
+    """Return the scores with a term in the PSI-MS vocabulary and those without, each sorted by a list of `Order`."""
     scores = ordered_scores(order)
     return [kind for kind in scores if kind.term], [kind for kind in scores if not kind.term]
 

@@ -129,7 +129,7 @@ class ChainPairs(NamedTuple):
 
     @classmethod
     def joined(cls, every: Sequence[ChainPairs]) -> ChainPairs:
-        """Concatenate pairs."""
+        """Concatenate several `ChainPairs`."""
         chains = np.cumsum([0, *(len(some.offsets) - 1 for some in every)])
         lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.offsets) for some in every)])
         starts = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.start_offsets) for some in every)])

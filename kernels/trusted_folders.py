@@ -1,4 +1,4 @@
-"""Checks that only this user can create, rename or replace files in a folder, since files in the cache are executed."""
+"""Checks that only this user can create, rename or replace files in a folder, since files in the cache contain executable code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLE = "PROTEOSCOPE_CACHE"
 def cache_folder() -> Path:
     """Return the user's cache folder, which may not exist yet.
 
-    That in the variable `VARIABLE`, unless other users can change files there.
+    It is the folder in the environment variable `VARIABLE`, unless other users can change files there.
     """
     named = os.environ.get(VARIABLE)
     if named and untrusted_folder(Path(named)) is None:
@@ -25,7 +25,7 @@ def cache_folder() -> Path:
 
 
 def why_not_used() -> str:
-    """Return why the folder in the variable `VARIABLE` is not used; '' if it is used."""
+    """Return the reason why the folder in the environment variable `VARIABLE` is not used; '' if it is used."""
     named = os.environ.get(VARIABLE)
     folder = untrusted_folder(Path(named)) if named else None
     if folder is None:
@@ -34,7 +34,7 @@ def why_not_used() -> str:
 
 
 def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
-    """Return the first folder, of the parents and the folder itself, through which another user could replace its files, or None.
+    """Return the first folder through which another user could replace files in a folder, or None: a parent or the folder itself.
 
     Each parent must belong to this user or the system. Only this user, or a group without other members, may write to it, except for
     folders with the sticky bit, such as ``/tmp``. The folder itself must belong to this user or be closed to others. Folders that do not
@@ -80,7 +80,7 @@ def _is_writable_by_others(status: os.stat_result, *, is_last: bool) -> bool:
 
 
 def _is_group_of_this_user(group: int) -> bool:
-    """Return True for a group made for one user: it has the user's name and is the user's primary group."""
+    """Return True if a group belongs to one user: it has the user's name and is the user's primary group."""
     import grp  # not on Windows
     import pwd  # not on Windows
 

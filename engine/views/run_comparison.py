@@ -8,7 +8,7 @@
 
 All runs with PSMs, peptides and protein groups can be compared, whichever search they belong to.
 
-* * Spectra are equal if they have the same file (`proteoscope.engine.views.compared_files`) and scan, or the same name in the file if a run
+* Spectra are equal if they have the same file (`proteoscope.engine.views.compared_files`) and scan, or the same name in the file if a run
 lacks scan numbers. The answer of a run to a spectrum is its best target of rank 1.
 * Peptides are equal if their residues are equal, isoleucine being equal to leucine; peptidoforms if their modifications also have equal
   masses

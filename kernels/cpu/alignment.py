@@ -135,7 +135,7 @@ class AlignmentSearch:
         return sum(lengths) * (-(-self._lengths // BLOCK_COLUMNS) * BLOCK_COLUMNS).astype(np.float64)
 
     def _plan(self, subjects: NDArray[np.int64], first: int, last: int, bits: int) -> list[LaneGroup]:
-        """Return the lanes of the non-empty subjects in `subjects`, which has the indices `first:last`; recently used lanes are cached."""
+        """Return the lanes of the non-empty `subjects`, the sequences `first:last` of the database; recent lanes are cached."""
         key = first, last, bits
         if key not in self._plans:
             if len(self._plans) == _PLANS_CACHED:
@@ -146,7 +146,7 @@ class AlignmentSearch:
 
 @dataclass(frozen=True)
 class _Query:
-    """Query in the form of the kernel: matrix row of each residue, and residue code of each row."""
+    """Query in the form of the kernel: matrix row of each residue, and residue code of each matrix row."""
 
     rows: NDArray[np.int64]
     codes: NDArray[np.int64]
@@ -168,7 +168,7 @@ class _Task:
 def _tasks(
     groups: Sequence[LaneGroup], query_lengths: Sequence[int], queries: range, lengths: NDArray[np.int64], lanes: int, threads: int
 ) -> list[_Task]:
-    """Divide the scoring of the given queries into tasks; return the tasks, largest first."""
+    """Divide the scoring of the given queries into tasks, and return them by descending size."""
     tasks = []
     # If there are few groups of subjects, divide the queries too, so that every thread has work.
     parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
@@ -190,7 +190,7 @@ def _partitions(tasks: Sequence[_Task]) -> list[Partition]:
 
 
 def _blocks_of_call(query_length: int, lanes: int) -> int:
-    """Return the number of column blocks that a call of `score_lanes` scores."""
+    """Return the number of column blocks that one call of `score_lanes` processes."""
     return max(1, _CELLS_OF_A_CALL // (max(1, query_length) * BLOCK_COLUMNS * lanes))
 
 
@@ -200,14 +200,14 @@ def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
 
 
 def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
-    """Return the query length up to which scoring a group of subjects in lanes is faster than one subject after another."""
+    """Return the maximum query length for which scoring a group of subjects in lanes is faster than one after another."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
     saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # per residue of the query
     return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
 
 
 class _Scorer:
-    """Scoring of tasks with integers of one width; each thread has a separate workspace."""
+    """Scoring of tasks with integers of one width; each thread has its own workspace."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ def _residues_of(residues, position, length, residue_mask):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _find_sites(residues, position, length, flags, residue_mask, place, sites, m, wanted):
-    """Write the possible sites of a modification into row m of `sites` if there are at least `wanted`; return the number of sites.
+    """Write the possible sites of a modification into row m of `sites`, if there are at least `wanted`; return the number of sites.
 
     Sites are 0 for the N-terminus, 1 to length for residues, length + 1 for the C-terminus.
     """
@@ -106,7 +106,7 @@ def known_row(peptide, peptides):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
-    """Append the fixed-site modifications of a row of `known_site` to a combination.
+    """Append the modifications of a row of `known_site`, which have fixed sites, to a combination.
 
     Returns the total number of modifications, or -1 if it exceeds the limit or a terminus would carry two.
     """
@@ -158,7 +158,7 @@ def add_modifications(masses, length, slots, slot_site, slot_modification, modif
 
 @njit(nogil=True, cache=True, _nrt=False)
 def next_arrangement(slots, slot_modification, slot_choice, n_sites):
-    """Advance to the next arrangement, in which sites of equal modifications ascend; return False after the last one."""
+    """Advance to the next arrangement; return False after the last one. The sites of equal modifications ascend."""
     t = slots - 1
     while t >= 0:
         m = slot_modification[t]

@@ -1,9 +1,9 @@
-"""Alignment of reads with slightly longer references in a band around the diagonals, if no alignment outside can score higher.
+"""Alignment of reads with slightly longer references in a band around the diagonals, if no alignment outside the band can score higher.
 
 The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, with its layers and tie rule. The reference is longer by a few
-bases, so that an ungapped alignment is on one of a few diagonals. An alignment that leaves these by more than the slack has as many
-unpaired bases of the read, which cost a gap and the score of their pairs. If the best score in the band exceeds the maximum score of such
-an alignment, it is the optimum.
+bases, so that an ungapped alignment is on one of a few diagonals. If an alignment leaves these diagonals by more than the slack, more bases
+of the read than the slack are unpaired, which costs a gap and the scores of their pairs. If the best score in the band exceeds the maximum
+score of such an alignment, it is the optimum.
 
 ::
 
@@ -43,7 +43,7 @@ _LANES = REGISTER_BYTES // 2
 
 
 class _Side(NamedTuple):
-    """References, or reads, of n pairs: `codes` of all, int8; `begins` and `lengths` in `codes`, (n,) int64."""
+    """References or reads of n pairs: `codes` of all sequences, int8; `begins` and `lengths` of each pair's sequence, (n,) int64."""
 
     codes: NDArray[np.int8]
     begins: NDArray[np.int64]
@@ -145,7 +145,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, score, ends):
-    """Record the best score at the last base of a read, with the first position and the minimum number of gaps that reach it."""
+    """Record the best score at the last base of a read, with the first position that has this score, and its minimum number of gaps."""
     best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
     for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
         result = np.int64(g[(maximum_gaps * width + b) * lanes + lane])

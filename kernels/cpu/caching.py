@@ -32,15 +32,15 @@ _reasons: list[str] = []
 
 
 def why_not_cached() -> str:
-    """Return why compiled kernels are not cached in the intended folder; '' if they are."""
+    """Return the reason why compiled kernels are not cached in the intended folder; '' if they are."""
     return _reasons[0] if _reasons else ""
 
 
 def settle_cache() -> None:
-    """Choose a cache folder if Numba can use neither the configured folder, nor the folder of these files, nor the user's cache.
+    """Choose another cache folder if Numba can use neither the configured folder, nor the folder of these files, nor the user's cache.
 
-    Otherwise Numba would fail, or run what another user put into the folder. The last resort is a private folder of the user in the
-    system's temporary folder. Nothing is cached next to installed files, since uninstalling would not remove it.
+    Without this, Numba would fail, or run code that another user put into the folder. If nothing else is possible, the cache is a private
+    folder of the user in the system's temporary folder. Nothing is cached next to installed files, since uninstalling would not remove it.
     """
     named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).resolve().parent
     if named and (part := untrusted_folder(Path(named))) is not None:
@@ -72,7 +72,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _temporary_folder() -> Path:
-    """Return a folder to which no other user can write, since its content is executed."""
+    """Return a folder to which no other user can write, since files in it are executed."""
     place = Path(tempfile.gettempdir())
     if untrusted_folder(place / _PREFIX) is not None:  # another user could change the folder
         place = Path("/tmp")
@@ -149,7 +149,7 @@ def _refuse_shapes_in_few_words() -> None:
 
 
 def _compile_once_for_all_constants() -> None:
-    """Let kernels that are called with a constant use the function compiled for its type; Numba would compile one per constant."""
+    """Compile a kernel that is called with constants once per type; Numba would compile it once per constant."""
     from numba.core.dispatcher import Dispatcher  # reads its environment when imported: after `settle_cache`
     from numba.core.types.misc import unliteral  # reads its environment when imported: after `settle_cache`
 
@@ -203,7 +203,7 @@ def _write_sums(folder: str, name: str) -> None:
 
 
 def _is_damaged(folder: str, name: str) -> bool:
-    """Return True if the files of a function do not match their checksums, or checksums are missing since a program was killed."""
+    """Return True if the files of a function do not match their checksums, or have none because a program was killed."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
         # Test the names directly: listing the folder, with thousands of files, for each function would be slow.

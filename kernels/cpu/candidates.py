@@ -243,8 +243,8 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
     """Score selected candidates of the queries `first:last` exactly, for scores that a fragment-ion index can sum, and retain the best.
 
     `best` (`proteoscope.kernels.layouts.BestArrays`) contains the numbers of the candidates, encoded by `code`, and the rounded scores by
-    which they were selected. Rounded scores are counted in the histograms of `hits`; there they are replaced by exact scores. Scores,
-    limits and ties are those of `search_queries`; `n_candidates` is not changed.
+    which they were selected. The histograms of `hits` contain the rounded scores, which are replaced by exact scores. Scores, limits and
+    ties are those of `search_queries`; `n_candidates` is not changed.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
     indexed = IndexedSpectrum(0, 0, 0, 0)

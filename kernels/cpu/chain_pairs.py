@@ -71,7 +71,7 @@ def start_of_pair(pairs, k, is_turned):
 
 @njit(nogil=True, cache=True)
 def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
-    """Write the result of pair k into `FoundSuperpositions`.
+    """Write the result of pair k to `superpositions` (`FoundSuperpositions`).
 
     Parameters
     ----------

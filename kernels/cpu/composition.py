@@ -15,8 +15,8 @@ _TOLERANCE = 1e-9  # relative size of a Newton step at which the iteration stops
 def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_code, masked, counts):
     """Mask the low-complexity segments of sequences, and count the unmasked residues of each.
 
-    A segment is the union of overlapping windows with an entropy of at most `extension`, one of them at most `trigger`: the
-    first step of SEG (Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
+    A segment is the union of overlapping windows with an entropy of at most `extension`, and at least one window has an entropy of at most
+    `trigger` (first step of SEG, Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_c
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, least, greatest, lambdas):
-    """Write lambda of ungapped alignments of a query with each subject, for which the mean of ``exp(lambda s)`` is 1.
+    """Write the lambda of ungapped alignments of a query with each subject: the solution of mean ``exp(lambda s)`` = 1.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
     subject_counts : ndarray of int64, shape (n, codes)
         Number of residues of each subject by code.
     prior : (codes,) float64
-        Pseudocounts of the usual composition that are added to each sequence; codes with 0 are not counted.
+        Pseudocounts with the background composition that are added to each sequence; codes with 0 are not counted.
     score_classes : (codes, codes) int64
         Index in `scores` (s,) float64 of the score of a query residue and a subject residue, by their codes.
     least, greatest
@@ -95,7 +95,7 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
 
 @njit(nogil=True, error_model="numpy")
 def _lambda(share, total, scores, least, greatest):
-    """Return lambda by Newton's method from above; the mean is convex, so that no step passes the larger root."""
+    """Return lambda by Newton's method from above; since the mean is convex, no step goes below the positive root."""
     value = greatest
     for _ in range(_MAXIMUM_STEPS):
         excess, slope = -1.0, 0.0

@@ -30,7 +30,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
     representative : (clusters,) int64
         Output; index of a vector.
     similarity : (n,) float64
-        Output, for each vector; 1 for vectors in no cluster.
+        Output: cosine of each vector with the representative or sum of its cluster; 1 for vectors without a cluster.
     """
     offsets, bins, weights = vectors
     table = np.zeros(n_bins, np.int64)
@@ -85,7 +85,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
 
 @njit(nogil=True, cache=True)
 def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, count):
-    """Write the number of peaks in the mean spectrum of each of the clusters `first:last`, (clusters,) int64 (see `mean_peaks`)."""
+    """Write the number of peaks in the mean spectrum (see `mean_peaks`) of each of the clusters `first:last` to `count`, int64."""
     for cluster in range(first, last):
         peaks_mz, _, seen = _merged(peaks, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
         least = _least(member_offsets[cluster + 1] - member_offsets[cluster], share)

@@ -183,7 +183,7 @@ def align(workspace, m, n, gap, by_states, by_distance):
 
 @njit(nogil=True, cache=True)
 def trace(workspace, m, n, pairs):
-    """Write the ascending residue pairs of the alignment to the end of `pairs`, (rows, 2) int32 with at least m rows.
+    """Write the residue pairs of the alignment, ascending, to the end of `pairs`, (rows, 2) int32 with at least m rows.
 
     Return their number.
     """

@@ -52,7 +52,7 @@ class ElutionRules(NamedTuple):
     lowest
         Fraction of the apex height at which a trace ends.
     valley
-        Fraction of the lower of two summits; a valley between them that is lower separates them.
+        Maximum height of a valley that separates two summits, as a fraction of the lower summit.
     """
 
     maximum_gap: int
@@ -62,7 +62,7 @@ class ElutionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _total(traces, i, w):
-    """Return the sum of the isotopes of ion i in an MS1 spectrum; undetected isotopes are added from the pattern to avoid a bias."""
+    """Return the sum of the isotopes of ion i in an MS1 spectrum; undetected isotopes are estimated from the pattern to avoid a bias."""
     n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
     seen, total, every = 0.0, 0.0, 0.0
     for k in range(n_isotopes):
@@ -76,7 +76,7 @@ def _total(traces, i, w):
 
 @njit(nogil=True, cache=True)
 def _outline(traces, i, gap):
-    """Return the trace of ion i, (count,): summed isotopes, after interpolation of gaps and 1-2-1 smoothing.
+    """Return the trace of ion i: summed isotopes, after interpolation of gaps and 1-2-1 smoothing, with one value per MS1 spectrum.
 
     The trace consists of the MS1 spectra with the main isotope of the ion.
     """
@@ -103,7 +103,7 @@ def _outline(traces, i, gap):
 
 @njit(nogil=True, cache=True)
 def _end(shape, apex, step, rules):
-    """Return the index of the last MS1 spectrum of the peak at `apex` in the direction `step`."""
+    """Return the index of the last MS1 spectrum of the peak with its maximum at `apex`, in the direction `step`."""
     lowest, at = apex, apex
     while True:
         after = at + step

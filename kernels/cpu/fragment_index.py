@@ -2,8 +2,8 @@
 
 The idea is that of MSFragger (Kong 2017, Nature Methods 14:513): instead of looking up the ions of every candidate among the peaks, all
 ions are sorted by mass, and for each peak the matching ions are visited. Integer counters give the scores of
-`proteoscope.kernels.cpu.scores` to about a thousandth. This is sufficient to select a few more candidates than requested, whose exact
-scores are computed by `proteoscope.kernels.cpu.candidates.score_candidates`.
+`proteoscope.kernels.cpu.scores` to about a thousandth. This accuracy is sufficient to select slightly more candidates than requested. Their
+exact scores are computed by `proteoscope.kernels.cpu.candidates.score_candidates`.
 
 Counterpart of `proteoscope.kernels.cuda.fragment_index` with bit-identical results. Compiled functions are in
 `proteoscope.kernels.cpu.postings`.
@@ -83,9 +83,10 @@ class FragmentSearch:
         self._index: FragmentIndexArrays | None = None
 
     def build(self) -> Generator[int, None, None]:
-        """Build the section of the index that fits on the device (on the CPU, all of it); otherwise the first search builds it.
+        """Build the section of the index that fits into the memory of the device; a CPU builds all of it.
 
-        Yields the number of indexed peptidoforms a few times a second. Closing the generator stops the computation; nothing is built then.
+        Yields the number of indexed peptidoforms a few times a second. Closing the generator stops the computation and discards the index,
+        which the first search then builds.
         """
         if self._index is not None:
             yield len(self._form_mass)
@@ -124,7 +125,7 @@ class FragmentSearch:
         Raises
         ------
         DeviceError
-            If the device failed, or the search exceeds its limits. Rows from the last yielded end on are undefined.
+            If the device failed, or the search exceeds its limits. Rows after the last yielded end are undefined.
         """
         for _ in self.build():
             yield first

@@ -178,7 +178,7 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _answer(second, answers, ion):
-    """Return the output of the network for an ion of a bond, limited to the range of intensity fractions."""
+    """Return the output of the network for an ion of a bond, clipped to the range of intensity fractions."""
     total = answers[_SECOND, ion]
     for k in range(_SECOND):
         total += second[k] * answers[k, ion]
@@ -229,7 +229,7 @@ def _entropy(values, n, total):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear(values, n):
-    """Raise the values of a low-entropy spectrum to a power below 1 and scale them to a sum of 1 (Li 2021).
+    """Raise the values of a spectrum with low entropy to a power below 1, and scale them to a sum of 1 (Li 2021).
 
     Return False if there are no values.
     """
@@ -251,7 +251,7 @@ def _clear(values, n):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _measures(predicted, weight, n, a, b, mixed, out):
-    """Return the agreement of the predicted logarithms of `n` ions and the weights of matched peaks (square roots of fractions).
+    """Compare predicted logarithms of `n` ions with weights of matched peaks (square roots of fractions); write the agreement to `out`.
 
     `a`, `b` and `mixed` are workspace, as is `predicted` after reading.
     """

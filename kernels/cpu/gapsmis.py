@@ -1,7 +1,7 @@
 """Alignment of reads with references with a bounded number of gaps (the problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
 
 Layer q contains the best scores with at most q gaps. Within a layer a gap is extended; it is opened from the layer below. The maximum over
-all gap lengths thus needs two sums and a comparison, as in Gotoh's recurrence, with o the cost of a gap and x the cost of each of its
+all gap lengths thus needs two sums and a comparison, as in Gotoh's recurrence. With the cost o of a gap and the cost x of each of its
 bases::
 
     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
@@ -69,14 +69,14 @@ _TRACED_BYTES = 1 << 30  # maximum size of the directions per thread
 
 
 class _Side(NamedTuple):
-    """References, or reads, of n pairs: `codes` of all, int8, and `places` (n, 2) int64, start and end in `codes`."""
+    """References or reads of n pairs: `codes` of all sequences, int8, and `places` (n, 2) int64, start and end of each in `codes`."""
 
     codes: NDArray[np.int8]
     places: NDArray[np.int64]
 
 
 class _Scoring(NamedTuple):
-    """Rules of `GapRules` in the form of the kernel.
+    """Settings of `GapRules` in the form of the kernel.
 
     Attributes
     ----------
@@ -349,7 +349,7 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, place, codes):
-    """Write the `i`-th bases of the references from `place`, and the distinct ones, padded by three, into `codes`; return their number."""
+    """Write base `i` of each reference, then the distinct bases, padded by three, to `codes`; return the number of distinct bases."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
         # After the end of a text, use the symbol of the longest text, since its profile is needed anyway.
@@ -399,7 +399,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
-    """Write the first column from `j` on with the best score of a lane's pair, and the minimum number of gaps there, to `ends`."""
+    """Find the first column from `j` on with a lane's best score, and the minimum number of gaps there; write both to `ends`."""
     while g[maximum_gaps * layer + j * lanes + lane] != end_score:
         j += 1
     q = 0
@@ -411,7 +411,7 @@ def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, runs):
-    """Follow the directions of a group's pairs from end to start; write the lengths of pairs and gaps to `runs`."""
+    """Follow the trace directions of a group's pairs from end to start; write the lengths of pairs and gaps to `runs`."""
     width = 0
     for pair in pairs:
         width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
@@ -591,7 +591,7 @@ class _Block:
         return order[:0]
 
     def _trace_alone(self, pairs: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Trace pairs with known scores and ends one by one, in memory that grows with the square root of the reference length."""
+        """Trace pairs with known scores and ends one by one; the memory grows with the square root of the reference length."""
         of = self._of
 
         def work(first: int, last: int, stop: StopFlag) -> None:

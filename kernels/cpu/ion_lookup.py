@@ -63,7 +63,7 @@ def _targets(builder: Any, masses: Any, position: Any, start: Any, sign: Any) ->
 
 
 def _bins(builder: Any, scaled: Any, edge: Any) -> Any:
-    """Return masses rounded towards zero as bins; `edge` for values below zero or above `edge`."""
+    """Return the bins of masses, rounded towards zero; bins below zero or above `edge` become `edge`."""
     bins, edges = builder.fptosi(scaled, _vector(_WHOLE)), _spread(builder, builder.trunc(edge, _WHOLE))
     return builder.select(builder.icmp_unsigned("<", bins, edges), bins, edges)
 

@@ -116,7 +116,7 @@ def _count_near(distances, most):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _most_of_nearest(best, length_squared, d):
-    """Return the float32 distance above which a centroid is certainly farther than the one at the float32 distance `best` (bound E)."""
+    """Return the float32 distance beyond which a centroid is certainly not the nearest (bound E), given the smallest distance `best`."""
     slope, root = _ROUNDING * (d + 8), 5.0 * _ROUNDING * np.sqrt(length_squared)
     rest = 8.0 * _ROUNDING * _ROUNDING * length_squared
     above = best + slope * best + root * np.sqrt(best) + rest
@@ -160,7 +160,7 @@ def _add_points(points, labels, first, last, sums, counts):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _greatest_value(products, factor, square):
-    """Convert products to values; return the maximum, compared as order-preserving integers to use vector instructions."""
+    """Convert products to values and return their maximum; floats are compared as integers of the same order to use vector instructions."""
     for j in range(len(products)):
         products[j] = products[j] * factor[j] - square[j]
     bits, best = products.view(np.int64), np.int64(_MINIMUM_BITS)
@@ -421,7 +421,7 @@ class VectorMeans:
         last: int,
         reporting: int,
     ) -> Generator[Assigned, None, None]:
-        """Assign vectors like points; a vector without an allowed, non-empty cluster has label -1 and is not summed."""
+        """Assign vectors like `PointMeans.assign`; a vector without an allowed, non-empty cluster has label -1 and is not summed."""
         k = len(centroids.counts)
         is_moved = np.ones(k, np.bool_)
         if self._last is not None and len(self._last.counts) == k and self._done[0] <= first and last <= self._done[1]:

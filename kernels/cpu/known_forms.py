@@ -132,7 +132,7 @@ def _is_searched_anyway(m, place, peptide, sources):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, place):
-    """Return True if a (site, modification) pair is compatible with all chosen pairs, including those at termini."""
+    """Return True if a modification at a site is compatible with all chosen ones, including those at termini."""
     end = place[pair_modification[pair]]
     for t in range(n_chosen):
         other = place[pair_modification[chosen[t]]]

@@ -3,8 +3,8 @@
 Four columns are computed in one pass along the query, so that values passed between rows stay in registers. A cell needs nine instructions.
 Six of them, the maxima and one saturated difference, have two ports on Intel CPUs with AVX2, and one with AVX-512; wrapping sums and
 differences have one port more, and on AMD CPUs twice as many as saturated ones. Scores are therefore signed and wrap, except E, which
-stays non-negative. H is then non-negative too, which replaces the ``max(0, ...)`` of the recurrence. A sum wraps only if H is so close to
-the maximum that the best H of the lane shows it.
+stays non-negative. H is then non-negative too, which replaces the ``max(0, ...)`` of the recurrence. A sum can wrap only if H is so close
+to the maximum that the pair is scored again anyway.
 
 Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
 
@@ -116,7 +116,7 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
 
 
 def _filled_lanes(blocks: NDArray[np.int64], limit: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return lane and first block of the leading sequences, each put into the lane with the most space, until one does not fit."""
+    """Put sequences, in order, into the lane with the most space until one does not fit; return lane and first block of each."""
     lanes, starts = [], []
     filled = [(0, lane) for lane in range(n_lanes)]
     for size in blocks.tolist():

@@ -337,7 +337,7 @@ _ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
 
 @njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
 def _apart(move, s, t, u, d, e, f):
-    """Return the squared distance between the transformed point (s, t, u) and (d, e, f); the order of roundings is fixed."""
+    """Return the squared distance between the transformed point (s, t, u) and (d, e, f); operations are rounded in a fixed order."""
     r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = move
     a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
     return a * a + b * b + c * c
@@ -345,7 +345,7 @@ def _apart(move, s, t, u, d, e, f):
 
 @njit(nogil=True, cache=True, error_model="numpy", **_ROUNDED_AS_WRITTEN)
 def _share(apart, inverse):
-    """Return 1 / (1 + apart * inverse) in units of 2^-32, whose sums are exact."""
+    """Return 1 / (1 + apart * inverse) in units of 2^-32; sums of these are exact."""
     return 1.0 / (1.0 + apart * inverse) + _SHARE_UNITS - _SHARE_UNITS
 
 

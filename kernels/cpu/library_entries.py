@@ -166,9 +166,9 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, places, cou
 
 @njit(nogil=True, cache=True)
 def _select_peaks(out, at, n, highest, rules):
-    """Select those of the `n` peaks from `at` on that the rules allow, sort them by m/z, scale the highest to 10,000.
+    """Select the allowed ones of the `n` peaks from index `at` on, sort them by m/z and scale the highest to 10,000.
 
-    Return their number.
+    Return the number of selected peaks.
     """
     least = np.float32(highest * max(rules.share, _FAINTEST))
     if n > rules.most:

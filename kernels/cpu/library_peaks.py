@@ -60,7 +60,7 @@ class PeakRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _apart(first, second, rules):
-    """Return True if the distance of two peaks is more than twice the tolerance."""
+    """Return True if two peaks are farther apart than twice the tolerance."""
     low, high = min(first, second), max(first, second)
     return high - low > 2 * (np.int64(rules.absolute) + high * np.int64(rules.relative) // np.int64(1_000_000_000))
 
@@ -103,7 +103,7 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
 
 @njit(nogil=True, cache=True)
 def _merged(place, height, state, n, rules):
-    """Merge each peak, largest first, with peaks closer than twice the tolerance; retain the most intense ones, sorted by m/z."""
+    """Merge peaks closer than twice the tolerance, starting with the largest; retain the most intense merged peaks, sorted by m/z."""
     order = np.argsort(-height[:n], kind="mergesort")
     state[:n] = 0
     for k in range(n):
@@ -140,7 +140,7 @@ def _merged(place, height, state, n, rules):
 
 @njit(nogil=True, cache=True)
 def _weighted(place, height, n, rules, at, out_mz, out_weight):
-    """Write the weights of the peaks; return the number of non-zero weights."""
+    """Write the m/z and weights of the peaks to the output; return the number of peaks with a non-zero weight."""
     exponent = rules.power
     if rules.is_entropy:
         total, entropy = height[:n].sum(), 0.0

@@ -33,7 +33,7 @@ def search_costs(pools: Pools) -> NDArray[np.float64]:
 
 
 class _Paths(NamedTuple):
-    """Best sums of paths that end with each query peak, without and with it.
+    """Workspace of matches with shifts: best sums of paths that end with each query peak, without and with this peak.
 
     `state` (MOST_PEAKS, 2) int64, valid if `stamp` is the current pair.
     """
@@ -43,7 +43,7 @@ class _Paths(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Peaks, masses and sums of squared weights of the references."""
+    """References on the device: peaks, masses and sums of squared weights."""
 
     peaks: PeakLists
     mass: NDArray[np.int32]
@@ -60,13 +60,13 @@ class _Answer(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _width(mz, matching):
-    """Return the maximum distance between matching peaks for a reference peak at `mz`, in units."""
+    """Return the maximum distance between a reference peak at `mz` and a matching peak, in units of m/z."""
     return np.int64(matching.absolute) + np.int64(mz) * np.int64(matching.relative) // np.int64(1_000_000_000)
 
 
 @njit(nogil=True, cache=True)
 def _worth(a, b, table):
-    """Return the contribution of two matching peaks to the similarity, from the table if there is one."""
+    """Return the contribution of two matching peaks to the similarity, from `table` if it is not empty."""
     if len(table) > 0:
         return np.int64(table[a + b]) - np.int64(table[a]) - np.int64(table[b])
     return np.int64(a) * np.int64(b)
@@ -103,7 +103,7 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
 def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
     """Return the maximum sum of contributions of peaks that match without or with a shift of `shift` units, and the number of matches.
 
-    `paths` is a workspace (`_Paths`), in which entries with the stamp `mark` are valid.
+    `paths` is a `_Paths`; its entries with the stamp `mark` are valid.
     """
     mz, weight = queries.mz, queries.weight
     state, stamp = paths
@@ -153,7 +153,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
 
 @njit(nogil=True, cache=True)
 def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
-    """Find the most similar reference of each of the queries `first:last`; write it to `answer` (see `LibrarySearch.search`)."""
+    """Find the most similar reference of each of the queries `first:last` and write it to `answer` (see `LibrarySearch.search`)."""
     result, similarity, matched = answer
     references, reference_mass, squares = held
     paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))

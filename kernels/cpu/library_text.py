@@ -29,7 +29,7 @@ def _begins_number(text, position, decimal):
 
 @njit(nogil=True, cache=True)
 def _after(text, position, first, second, third):
-    """Return the first position from `position` on that is neither a blank nor one of three other bytes."""
+    """Return the first position, from `position` on, whose byte is neither a blank nor one of three given bytes."""
     while position < len(text) and (
         text[position] == 32 or text[position] == 9 or text[position] == first or text[position] == second or text[position] == third
     ):
@@ -39,7 +39,7 @@ def _after(text, position, first, second, third):
 
 @njit(nogil=True, cache=True)
 def _pair(text, position, decimal):
-    """Return m/z and intensity of a peak, the end (-1 if a number is missing or followed by other text), and the separator."""
+    """Return m/z and intensity of a peak, the position after it (-1 if a number is missing or followed by text), and the separator."""
     size = len(text)
     comma = 44 if decimal != 44 else 58
     separator = _BRACKET if position < size and text[position] == 40 else _BLANK

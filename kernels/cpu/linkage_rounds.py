@@ -94,7 +94,7 @@ class LinkageRounds:
     def _divide(
         self, labels: NDArray[np.integer], component: NDArray[np.int64], sizes: NDArray[np.int64], is_left: NDArray[np.bool_]
     ) -> None:
-        """Replace the remaining items by their clusters for the next round."""
+        """Replace the remaining vectors (`is_left`) of components that are too large by their clusters, for the next round."""
         numbers = np.arange(len(labels))
         clusters = np.bincount(component[is_left & (labels == numbers)], minlength=len(sizes))
         is_stuck = clusters * 10 > sizes * 9
@@ -113,7 +113,7 @@ class LinkageRounds:
 
 
 def _units(similarity: float) -> int:
-    """Return a similarity in integer units, at least one, since vectors that must not be compared have similarity 0."""
+    """Return a similarity as an integer, at least 1, since vectors that must not be compared have similarity 0."""
     return max(1, int(similarity * SIMILARITY_UNITS + 0.5))
 
 
@@ -123,7 +123,7 @@ def _starts_of_runs(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, … for each segment with the given lengths, concatenated."""
+    """Return 0, 1, … for each segment of the given lengths, concatenated."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 

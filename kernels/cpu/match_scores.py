@@ -3,8 +3,8 @@
 The index of Carroll's thesis (Algorithms 9 and 10) lists, for each mass, the candidates that have it; the lists of a query's masses are
 visited. The thesis builds the lists again for each shift; here, a second set of lists, by mass below the precursor, serves all queries.
 With n masses of a query and m of each of r candidates, methods without an index (`proteoscope.kernels.cpu.match_score_variants`) need r (n
-+ m) and r m steps, the index n p steps, where p is the mean number of candidates per mass, far less than r. The index is built once bit
-vectors would have taken as long.
++ m) or r m steps. The index needs n p steps, where p is the mean number of candidates per mass, which is far less than r. The index is
+built as soon as searching with bit vectors would have taken as long as building it.
 
 Candidates with adjacent masses form a chunk with separate lists, so that its counters stay in the cache of a core while queries visit it.
 Adjacent occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring
@@ -173,7 +173,7 @@ def _count(index, chunk, ranges, q, begin, end, counter):
 
 @njit(nogil=True, cache=True)
 def _whole_groups(n):
-    """Round n up to a multiple of the group size of `_keep`."""
+    """Return n rounded up to a multiple of the group size of `_keep`."""
     return -(-n // _GROUP) * _GROUP
 
 
@@ -190,7 +190,7 @@ def _has_above(group, worst):
 def _keep(counter, low, high, start, candidates, scores):
     """Insert the candidates `start + low:start + high` into the best.
 
-    Candidates already there have smaller indices and precede equal scores.
+    Candidates found before have smaller indices, and therefore precede new ones with equal scores.
 
     `counter` consists of complete groups.
     """
@@ -210,7 +210,7 @@ def _keep(counter, low, high, start, candidates, scores):
 
 @njit(nogil=True, cache=True)
 def _search_by_index(index, ranges, windows, first, counter, candidates, scores, stop):
-    """Search queries (row 0 of `ranges` is query `first`) in all chunks in their windows."""
+    """Search queries in all chunks that overlap their windows; row 0 of `ranges` belongs to query `first`."""
     most = np.int64(0)
     for q in range(len(ranges.offsets) - 1):
         most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
@@ -229,7 +229,7 @@ def _search_by_index(index, ranges, windows, first, counter, candidates, scores,
 
 @njit(nogil=True, cache=True)
 def _score_by_index(index, ranges, first, counter, scores, stop):
-    """Write all match scores of queries (row 0 of `ranges` is query `first`); `counter` has the type of `scores` (q, n)."""
+    """Write all match scores of queries, with counters of the type of `scores` (q, n); row 0 of `ranges` belongs to query `first`."""
     most = np.int64(0)
     for q in range(len(ranges.offsets) - 1):
         most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
@@ -406,7 +406,7 @@ class MatchScores:
         )
 
     def _build(self, reported: int) -> Generator[int, None, None]:
-        """Build the index unless masses are too fine; yields `reported`. Closing the generator stops without an index."""
+        """Build the index, unless the masses are so fine that it would be too large; yield `reported` repeatedly."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1

@@ -1,4 +1,4 @@
-"""Scores and features of matches that distinguish correct ones; there is no GPU version, since matches are few."""
+"""Scores and features that distinguish correct matches from wrong ones; there is no GPU version, since matches are few."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def form_masses(peptides, peptide, modification_mass, site, modification, base):
 def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop):
     """Write all scores and features of the given peptidoforms, row by row.
 
-    Fragment errors are in ppm of the fragment's m/z; ``chance`` is log10 of the probability that as many ions match at random.
+    Fragment errors are in ppm of the fragment's m/z; ``chance`` is log10 of the probability that at least as many ions match by chance.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Names of paired reads (mates): tags at the end of names, such as /1, and names that are equal without tags."""
+"""Names of paired reads (mates): tags at the end of names, such as /1, and comparison of names."""
 
 from __future__ import annotations
 

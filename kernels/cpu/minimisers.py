@@ -1,8 +1,9 @@
 """Candidate positions of reads in long references, found by common minimisers (Roberts et al. 2004; Li 2016).
 
 A word of k bases and its reverse complement are represented by the smaller of both, so that one index serves both strands. A word is a
-minimiser if it has the smallest hash in a window of w words; equal words are all minimisers. A common segment of w + k - 1 bases contains
-at least one. Ambiguous bases and words equal to their reverse complement are in no minimiser.
+minimiser if it has the smallest hash in a window of w words; of equal words in a window, all are minimisers. If a read and a reference
+share a segment of w + k - 1 bases, they share at least one minimiser. Words with ambiguous bases, or equal to their reverse complement, are
+excluded.
 
 ::
 
@@ -95,7 +96,7 @@ def _mixed(word, bits):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _hash_words(codes, begin, end, bases, k, hashes):
-    """Write 2 * hash + strand of each word in `begin:end`, or `_NONE`; return the number of words."""
+    """Write 2 * hash + strand of each word in `begin:end`, or `_NONE` for excluded words; return the number of words."""
     bits, top = np.uint64(2 * k), np.uint64(2 * (k - 1))
     mask = (_1 << bits) - _1
     forward, reverse, n_bases = np.uint64(0), np.uint64(0), 0
@@ -120,7 +121,7 @@ def _hash_words(codes, begin, end, bases, k, hashes):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _choose(hashes, n, w, chosen):
-    """Write the minimisers among n words and return their number."""
+    """Write the indices of the minimisers among n words to `chosen`; return their number."""
     count, last, least, place = 0, -1, _NONE, -1
     for start in range(max(1, n - w + 1) if n else 0):
         end = min(n, start + w)
@@ -157,7 +158,7 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
     bases : (symbols,) uint8
         Base of each code: 0 to 3, or 4 for other symbols.
     place
-        Position of the first base of the reference.
+        Position of the reference's first base.
     hashes : ndarray of uint64
         Output; must have space for ``last - first + 2 * w`` values.
     entries : ndarray of int64
@@ -296,7 +297,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates):
-    """Combine hits to positions; write those with the most votes to `candidates`; return how many have half the votes of the best."""
+    """Combine hits to candidate positions and write those with most votes to `candidates`; return how many have half the most votes."""
     count, most, i = 0, 0, 0
     mask = (np.int64(1) << _PLACE_BITS) - 1
     votes_of = np.empty(n_hits, np.int64)
@@ -336,7 +337,7 @@ def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _reach(n_bases, rules):
-    """Return the length of the longest gap whose cost `n_bases` bases can compensate, at most the tolerance."""
+    """Return the length of the longest gap whose cost is at most the score of `n_bases` bases, limited to the tolerance."""
     spare = n_bases * rules[2] - rules[3]
     if spare <= 0:
         return np.int64(0)

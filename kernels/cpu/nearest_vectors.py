@@ -57,7 +57,7 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
     ranges
         `CandidateRanges`.
     place : (candidates,) float64
-        Position (mass) of each candidate.
+        Position of each candidate: its mass.
     n_bins
         Number of bins; all bin indices are smaller.
     nearest : (n,) int64
@@ -97,8 +97,8 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
 def nearest_shifted(vectors, mass, mass_range, candidates, candidate_mass, width, n_bins, first, last, nearest, similarity):
     """Find the most similar candidate of each of the vectors `first:last`, which may have another mass.
 
-    Each element of a candidate is compared unshifted or shifted by the mass difference, whichever gives more (Bittremieux et al. 2018, J
-    Proteome Res 17:3463, the shifted dot product, for singly charged fragments).
+    Each element of a candidate is compared without or with a shift by the mass difference; the larger contribution counts (Bittremieux et
+    al. 2018, J Proteome Res 17:3463, the shifted dot product, for singly charged fragments).
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Superposition of given pairs with the highest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710).
 
-Fragments of an alignment are superposed, then repeatedly the pairs that are near, in batches (`proteoscope.kernels.cpu.least_squares`).
-Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
-`x` onto `y`.
+Fragments of an alignment are superposed; then the pairs that are near each other are repeatedly superposed, in batches
+(`proteoscope.kernels.cpu.least_squares`). Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation
+row by row, then the translation; it moves `x` onto `y`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def search_workspace(n):
 
 @njit(nogil=True, cache=True)
 def near_of(scale):
-    """Return the distance (Å) within which pairs are superposed in a search, given the scale d0."""
+    """Return the distance (Å) below which the search superposes pairs, given the scale d0."""
     return min(8.0, max(4.5, scale))
 
 
@@ -108,8 +108,8 @@ def _moments_before(x, y, n, before):
 def search(workspace, n, scale, near, step, halvings, hopeless, best):
     """Write the superposition of the first n pairs with the highest score sum to `best`; return the sum.
 
-    Fragments from the whole alignment down to four pairs are superposed, then the pairs that are near, until these do not change. The
-    result depends only on the selection of pairs, so that no selection is repeated.
+    Fragments from the whole alignment down to four pairs are superposed; then near pairs are superposed until their selection does not
+    change. The result depends only on the selection of pairs, so that no selection is computed twice.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def search(workspace, n, scale, near, step, halvings, hopeless, best):
     halvings
         Number of fragment lengths; six for all down to four pairs.
     hopeless
-        Minimum fraction of the maximum sum that a fragment must reach after two iterations; otherwise it is dropped.
+        Minimum fraction of the maximum sum that a fragment must reach after two iterations to be continued.
     """
     greatest = -1.0
     if n == 0:

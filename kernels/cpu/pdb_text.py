@@ -85,7 +85,7 @@ def _has_charge(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def _joined(text, start, width):
-    """Return `width` characters encoded as one integer."""
+    """Return `width` characters as one integer."""
     value = np.int64(0)
     for place in range(start, start + width):
         value = value << 8 | np.int64(text[place])
@@ -100,7 +100,7 @@ def _is_alpha(text, start):
 
 @njit(nogil=True, cache=True)
 def _place_of(value, values, n):
-    """Return the index of a value among the first `n` of `values`, or `n`."""
+    """Return the index of a value among the first `n` elements of `values`, or `n`."""
     place = 0
     while place < n and values[place] != value:
         place += 1

@@ -282,7 +282,7 @@ def _visit(chunk, index, segments, first, last, workspace):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear_outside(windows, start, stop, counter):
-    """Set the counters of peptidoforms outside all windows to 0; return the range, in complete groups, that encloses the others."""
+    """Set the counters of peptidoforms outside all windows to 0; return the range, in complete groups, of the other counters."""
     first, done = -1, 0
     for e in range(windows.shape[0]):
         low, high = max(start, windows[e, 0]) - start, min(stop, windows[e, 1]) - start
@@ -299,10 +299,10 @@ def _clear_outside(windows, start, stop, counter):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, workspace, hits):
-    """Add the scores of the peptidoforms `low:high` (complete groups) of a chunk to the histogram and the best candidates of query q.
+    """Add the scores of the peptidoforms `low:high` of a chunk to the histogram and the best candidates of query q.
 
-    Each step processes a whole block with vector instructions; only groups with a sufficient score are processed one by one. There are
-    four histograms, since successive increments of the same bin would wait for each other.
+    The range consists of complete groups. Each step processes a whole block with vector instructions; only groups with a sufficient score
+    are processed one by one. There are four histograms, since successive increments of the same bin would wait for each other.
     """
     counter, of_counts, score = workspace.counter, workspace.of_counts, workspace.score
     bin_of, good, counts = workspace.bin, workspace.good, workspace.histogram

@@ -28,7 +28,7 @@ class PreprocessingRules(NamedTuple):
     tolerance_absolute, tolerance_relative
         Fragment tolerance, for finding isotope peaks.
     deisotope
-        True to remove a peak that is one isotope distance (for charge 1 or 2) above a more intense peak that explains it.
+        True to remove peaks that are explained as an isotope peak (charge 1 or 2) of a more intense peak.
     transform
         Transformation of intensities: one of the TRANSFORM constants.
     minimum_mz

@@ -1,7 +1,7 @@
 """Rasterisation of triangles and points.
 
-Triangles that face the viewer are drawn with a depth buffer and interpolated colours. Points are drawn as the colour of the most frequent
-group in each pixel, or as dots.
+Triangles that face the viewer are drawn with a depth buffer and interpolated colours. Points are drawn as pixels, with the colour of the
+most frequent group in each pixel, or as dots.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
 
 @njit(nogil=True, cache=True)
 def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
-    """Count the points of each group in each pixel, write the pixel of each point; return the number of visible points.
+    """Count the points of each group in each pixel, and write the pixel of each point; return the number of visible points.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
 
 @njit(nogil=True, cache=True)
 def shade_counts(counts, shades, picture):
-    """Set the shade of each pixel by the most frequent group of its points (the last of equally frequent ones) and the number of points.
+    """Set the shade of each pixel by its most frequent group (of equal ones, the last) and its number of points.
 
     Parameters
     ----------

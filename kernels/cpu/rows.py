@@ -165,7 +165,8 @@ def trace_back(directions, first_row, place, steps):
         Row and column of the cell to continue from, last step (0 for none), and number of written steps; updated. The alignment starts
         before row or column 0, or where the score is zero.
     steps : uint8
-        Output, from the end of the alignment: 1 two residues, 2 residue of the subject only, 3 residue of the query only.
+        Output, from the end of the alignment: 1 for an aligned pair, 2 for a residue only in the subject, 3 for a residue only in the
+        query.
 
     Returns
     -------

@@ -70,7 +70,7 @@ NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _reach(settings):
-    """Return the coefficients (a, b) of the m/z distance a + b m within which an ion can match a peak at m.
+    """Return (a, b) such that an ion can match a peak at m only if its m/z is within a + b m.
 
     An ion at t matches a peak at m if abs(m - t) <= absolute + relative t, up to t = (m + absolute) / (1 - relative)
     = m + (absolute + relative m) / (1 - relative), and less for t below m. An exact comparison follows; rounding must not miss any match.
@@ -81,7 +81,7 @@ def _reach(settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _index_peaks(mz, low, high, settings, words, first_peak):
-    """Set a bit for each bin within the tolerance of a peak; return the first bin after all set bits.
+    """Set a bit for each bin within the tolerance of a peak; return the first bin above all set bits.
 
     For each word with set bits, `first_peak` is set to the first peak that can match in it. Other words, and words after the returned bin,
     are not written.
@@ -200,7 +200,7 @@ def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def list_rows(settings, charges, rows):
-    """List the rows of ions, one per series and charge; return their number, and the number of N-terminal rows, which come first.
+    """List the rows of ions, one per series and charge, N-terminal rows first; return their number and the number of N-terminal rows.
 
     The ions of row r are ``start + rows.sign[r] * sum`` for the mass sums from the N-terminus. `start` is ``rows.start[r]`` for N-terminal
     series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for others.
@@ -248,7 +248,7 @@ def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _close_form(length, total, forms, f):
-    """Fill the block after the last ion of peptidoform `f`, and store its other properties."""
+    """Complete peptidoform `f`: fill the block after its last ion, and store its total mass and length."""
     fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
     forms.total[f], forms.length[f] = total, length
 
@@ -391,7 +391,7 @@ def cross_correlation(matched, settings):
 
 
 def _choice(code: int) -> Any:
-    """Return the compiled function of (score number, match, settings) for the scores with numbers from `code` on."""
+    """Return the compiled function of (score number, match, settings) that computes the scores from number `code` on."""
     score_function = globals()[SCORE_KINDS[code].on_processor]
     if code + 1 == len(SCORE_KINDS):
         return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: score_function(matched, settings))
@@ -421,7 +421,7 @@ class IonRows(NamedTuple):
 
 
 class Peptidoforms(NamedTuple):
-    """Batch of f peptidoforms; processing batches avoids stalls between the steps.
+    """Batch of f peptidoforms; working on a batch avoids that each step waits for the previous one.
 
     Attributes
     ----------
@@ -468,7 +468,7 @@ class Scratch(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def new_scratch(settings, n_modifications, slots, with_vector, most):
-    """Return a workspace for spectra of at most `most` peaks (a limit that only KSDP needs); XCorr needs `with_vector`."""
+    """Return a workspace for spectra of at most `most` peaks, a limit that only KSDP needs; `with_vector` reserves XCorr's vector."""
     absolute, relative = _reach(settings)
     n_words = np.int64((settings.maximum_mz + absolute + relative * settings.maximum_mz) / settings.bin_width) // _WORD + 2
     n_bins = np.int64(settings.maximum_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1

@@ -101,7 +101,7 @@ class SpectrumSearch:
 
 
 def _empty(hits: HitArrays, first: int, last: int) -> None:
-    """Clear the hits of the queries `first:last`."""
+    """Reset the hits of the queries `first:last`."""
     for column, nothing in (
         (hits.score, -np.inf),
         (hits.peptide, -1),

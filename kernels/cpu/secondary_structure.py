@@ -56,7 +56,7 @@ def _apart(atoms, i, a, j, b):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _keep_bond(donor, acceptor, backbone, hydrogen, partner, energy):
-    """Store the hydrogen bond from N-H of `donor` to O=C of `acceptor` if it is one of the donor's two strongest."""
+    """Store the hydrogen bond from N-H of `donor` to O=C of `acceptor`, if it is one of the two strongest bonds of the donor."""
     if np.isnan(hydrogen[donor, 0, 0]):
         return
     x, y, z = hydrogen[donor, 0, 0], hydrogen[donor, 0, 1], hydrogen[donor, 0, 2]
@@ -85,7 +85,7 @@ def _is_bond(donor, acceptor, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _bridge(b, e, joined, partner, energy):
-    """Return the kind of bridge between the residues `b` and `e`; 0 for none."""
+    """Return the type of bridge between the residues `b` and `e`, or 0."""
     n = len(joined)
     if b < 1 or e < 1 or b + 1 >= n or e + 1 >= n:
         return 0
@@ -105,7 +105,10 @@ def _bridge(b, e, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _near_pairs(x, y, z, place, last, neighbours):
-    """Write the rows after `place` (rows are sorted by x) within the maximum distance of it to `neighbours`; return their number."""
+    """Write the rows after row `place` that are within the maximum distance of it to `neighbours`; return their number.
+
+    Rows are sorted by x.
+    """
     count = 0
     reach = _CA_DISTANCE * _CA_DISTANCE
     for q in range(place + 1, last):
@@ -144,7 +147,7 @@ def _find_bridges(first, second, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _mark_strands(bridges, number, block, states):
-    """Set the residues of bridges, and of a bulge between two ladders of one kind, to strand."""
+    """Set the residues of bridges to strand, and those of a bulge between two ladders of the same type."""
     # Ladders: i from first to last, j from low to high.
     first, last = bridges[:, 0].copy(), bridges[:, 0].copy()
     low, high = bridges[:, 1].copy(), bridges[:, 1].copy()
@@ -193,7 +196,7 @@ def _mark_strands(bridges, number, block, states):
 
 @njit(nogil=True, cache=True)
 def _mark_helices(joined, partner, energy, states):
-    """Set helices, which are two successive turns of one stride.
+    """Set the residues of helices, which are two successive turns of the same stride.
 
     α (stride 4) takes precedence over strands; 3-10 replaces only coil, π only coil or α.
     """

@@ -41,7 +41,7 @@ _MAXIMUM_DOT = (1 << 16) - 1  # maximum weight sum that a counter can store
 
 
 def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
-    """Return why the given search cannot use a fragment index; '' if it can."""
+    """Return the reason why a search cannot use a fragment index; '' if it can."""
     if SCORE_KINDS[settings.score].in_index is None:
         return "the score is not a sum over matching ions"
     if settings.minimum_matched_ions < 1:
@@ -107,7 +107,7 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
 
 @njit(nogil=True, cache=True, _nrt=False)
 def key_of(mass):
-    """Return the key of a neutral mass (dalton); masses above the range get the last key, which is in no segment."""
+    """Return the key of a neutral mass (dalton); masses above the range get the last key, which no segment contains."""
     return np.uint32(min(LAST_KEY, max(0, np.int64(mass * KEYS_OF_DALTON))))
 
 
@@ -117,8 +117,8 @@ def make_segments(spectra, queries, settings, tables, first, last):
 
     An ion at m/z t matches a peak at m if abs(m - t) <= absolute + relative t. The t axis is divided at the ends of the tolerances, and
     each interval belongs to the peak with the largest weight that covers it, as in the exhaustive search. With fragment charge z, an ion at
-    t has the neutral mass z (t - proton). A key in two intervals belongs to the interval with the larger weight, so that no ion is counted
-    twice or omitted; exact scoring of the best candidates corrects the excess.
+    t has the neutral mass z (t - proton). If rounding puts a key into two intervals, it belongs to the interval with the larger weight, so
+    that no ion is omitted or counted twice. The resulting excess is corrected when the best candidates are scored exactly.
     """
     n, most = last - first, 0
     for q in range(first, last):
@@ -137,7 +137,7 @@ def make_segments(spectra, queries, settings, tables, first, last):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, high, weight):
-    """Write the segments of a spectrum for fragments of charge `z`; return the total number of segments so far."""
+    """Write the segments of a spectrum for fragments of charge `z`; return the number of segments written so far for the spectrum."""
     mz = spectra.mz
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
     begin, end = first_peak, first_peak  # indices of the next peak whose tolerance range starts, and whose tolerance range ends
@@ -183,7 +183,8 @@ def precursor_windows(
 ) -> NDArray[np.int64]:
     """Return the disjoint ranges of peptidoforms in the mass windows of the queries `first:last`, (q, e, 2) int64, by isotope error.
 
-    Isotope errors are in descending order, so that windows ascend; peptidoforms in two windows belong to that of the larger error.
+    Isotope errors are in descending order, so that windows ascend. A peptidoform in two windows is assigned to the window of the larger
+    error.
     """
     mass = queries.mass[first:last]
     windows = np.zeros((len(mass), len(settings.isotope_errors), 2), np.int64)

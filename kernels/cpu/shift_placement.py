@@ -1,8 +1,8 @@
 """Localisation of a mass shift in a peptide: scores of all sites from two look-ups of the spectrum.
 
 With the shift on residue p, N-terminal fragments up to p - 1 and C-terminal fragments after p are unshifted, all others are shifted. The
-ions of two peptidoforms thus suffice, with the shift on the first and on the last residue: each ion of any other site is an ion of one of
-them, and adjacent sites differ by one bond. A shift at a terminus gives the same fragments as one at the terminal residue.
+ions of two peptidoforms thus suffice: those with the shift on the first and on the last residue. Each ion with another site is an ion of
+one of these two, and adjacent sites differ by one bond. A shift at a terminus gives the same fragments as one at the terminal residue.
 
 Sites are distinguished only by the ions between them. If a true ion is matched with probability r, and an absent one matches a peak by
 chance with probability c, then for n ions, k of them matched, the odds of a site are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with equal
@@ -71,7 +71,7 @@ class PlacedArrays(NamedTuple):
     plain_isotope, shifted_isotope : int8
         Isotope error: number of peaks between the monoisotopic and the selected one.
     place : uint8
-        First of the best residues, from 1.
+        Site of the shift, from 1: of equally good residues, the first.
     """
 
     plain: NDArray[np.float32]
@@ -82,7 +82,7 @@ class PlacedArrays(NamedTuple):
 
 
 class ShiftsToPlace(NamedTuple):
-    """Matches (n) with a shift: `spectrum` (index), `charge` and `peptide` (index), (n,) int64; `shift` (n,) float64, dalton."""
+    """Matches (n) with a mass shift: indices `spectrum` and `peptide`, and `charge`, (n,) int64; `shift` (n,) float64, Da."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -131,7 +131,7 @@ def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_count
 
 @njit(nogil=True, cache=True)
 def _place(length, sides):
-    """Write score and number of matched ions of each site to `sides`; return the first of the best sites, from 0."""
+    """Write score and number of matched ions of each site to `sides`; return the first site with the best score, from 0."""
     score, counts = sides.score, sides.counts
     n, c, dot = 0, 0, 0.0
     for i in range(length - 1):

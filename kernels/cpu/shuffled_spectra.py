@@ -1,9 +1,9 @@
-"""Decoy spectra, in which residues are shuffled and fragment peaks moved (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
+"""Decoy spectra: residues are shuffled and fragment peaks moved (Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
 
 Decoys estimate the number of false matches only if they resemble other spectra as much as real spectra do. Most peaks that spectra of
 different peptides have in common are not sequence-specific: immonium ions, two-residue ions, remaining precursor, and peaks of other
-molecules. A peak is therefore moved only if it is explained by a b, y, c or z ion and hardly by anything else: peaks below 300 Th and
-near the precursor are not moved, nor are losses, isotopes and a ions, whose many positions explain other peaks by chance.
+molecules. A peak is therefore moved only if a b, y, c or z ion explains it and hardly anything else does. Peaks below 300 Th and near the
+precursor are not moved. Losses, isotopes and a ions are not considered, since their many positions explain other peaks by chance.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
     seeds : (n,) uint64
         Seed of each peptide; the same seed and residues give the same order.
     out
-        Output, like `masses`: of 16 orders, the one with the fewest N-terminal fragments of unchanged mass.
+        Output, like `masses`: of 16 random orders, the order with the fewest N-terminal fragments of unchanged mass.
     """
     for p in range(first, last):
         start, n = offsets[p], offsets[p + 1] - offsets[p]

@@ -1,4 +1,4 @@
-"""Kernels of each search with their argument types, and whether they are compiled on this machine.
+"""Kernels of each search with their argument types, and a record of those that are compiled on this machine.
 
 `resources/kernels.json`, which `installer/kernel_signatures.py` writes, lists them by group: one group for each kind of search, and others
 for kernels that few searches need. Types are JSON: the name of a scalar; ``["array", scalar, dimensions, layout]``, with ``"readonly"`` if
@@ -72,7 +72,7 @@ def _content() -> dict[str, Any]:
 
 @cache
 def listed_kernels() -> tuple[ListedKernel, ...]:
-    """Return all listed kernels; the number of a kernel is its position."""
+    """Return all listed kernels; the number of a kernel is its index."""
     return tuple(ListedKernel(*entry) for entry in _content()["kernels"])
 
 
@@ -148,7 +148,7 @@ def compile_kernel(listed: ListedKernel) -> None:
 
 
 def needed_kernels(groups: Iterable[str]) -> set[int]:
-    """Return the numbers of the kernels in the groups, including the kernels that these call."""
+    """Return the numbers of the kernels in the groups and of all kernels that these call."""
     listed = listed_kernels()
     needed = {number for group in groups for number in kernel_groups()[group]}
     for number in range(len(listed) - 1, -1, -1):  # callees come before their callers
@@ -158,7 +158,7 @@ def needed_kernels(groups: Iterable[str]) -> set[int]:
 
 
 def run_compiler() -> None:
-    """Compile the kernels whose numbers are in standard input; after each, write the reason of a failure, or '', as JSON."""
+    """Compile the kernels whose numbers are in standard input; after each, write '' or the reason of the failure, as JSON."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     for line in sys.stdin:
         try:
@@ -171,7 +171,7 @@ def run_compiler() -> None:
 
 
 def load_kernels(group: str, module: str) -> None:
-    """Load those kernels of a module that a group needs, before the first call."""
+    """Load the kernels of a module that a group needs, before they are first called."""
     for number in kernel_groups()[group]:
         listed = listed_kernels()[number]
         if listed.name.startswith(f"kernels.cpu.{module}."):
@@ -179,7 +179,7 @@ def load_kernels(group: str, module: str) -> None:
 
 
 def is_compiled(group: str) -> bool:
-    """Return True if `mark_compiled` marked the group for this CPU and these sources."""
+    """Return True if a group is marked as compiled for this CPU and these sources."""
     try:
         return _mark(group).read_text(encoding="ascii") == _sources()
     except (OSError, ValueError):
@@ -187,12 +187,12 @@ def is_compiled(group: str) -> bool:
 
 
 def compiled_groups() -> set[str]:
-    """Return the groups that `mark_compiled` marked for this CPU and these sources."""
+    """Return the groups that are marked as compiled for this CPU and these sources."""
     return set(filter(is_compiled, kernel_groups()))
 
 
 def mark_compiled(groups: Iterable[str]) -> None:
-    """Mark groups, and groups that need no other kernels, as compiled, with files next to Numba's; raise OSError if writing fails."""
+    """Mark groups as compiled, with files next to Numba's cache; raise OSError if writing fails."""
     compiled = needed_kernels([*groups, *compiled_groups()])
     for group in kernel_groups():
         if needed_kernels([group]) <= compiled:

@@ -30,7 +30,7 @@ class VectorRules(NamedTuple):
     per_window, window
         Number of most intense peaks to select in each `window` (thomson); 0 selects all.
     maximum_peaks
-        Maximum number of peaks: the most intense ones, of equal intensity those with the lower m/z.
+        Maximum number of peaks, the most intense ones; of peaks with equal intensity, those with the lower m/z.
     minimum_peaks
         Spectra with fewer peaks get an empty vector.
     transform
@@ -155,7 +155,7 @@ def _most_intense(intensity, peaks, n, most, top):
 
 @njit(nogil=True, cache=True)
 def _in_windows(mz, intensity, peaks, n, per_window, window, top):
-    """Select the most intense of `n` peaks in each window, in order of m/z; return their number."""
+    """Select the most intense of `n` peaks in each m/z window, in order of m/z; return their number."""
     taken, start = 0, 0
     while start < n:
         stop = start
@@ -211,7 +211,7 @@ def _transformed(height, n, transform):
 
 @njit(nogil=True, cache=True)
 def _spread(bins, height, n, share, last_bin, value):
-    """Add a fraction `share` of each bin to its neighbours; return the number of bins, for which `bins` and `value` must have space."""
+    """Add a fraction `share` of each bin to its neighbours; return the number of bins. `bins` and `value` must have space for these."""
     source_bins = bins[:n].copy()
     count = 0
     for i in range(n):

@@ -103,7 +103,7 @@ def _fill_squares(points, i, squares):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _n_within(squares):
-    """Return the number of squared distances that are within the burial radius."""
+    """Return the number of elements of `squares` (squared distances) that are within the burial radius."""
     n = 0
     for square in squares:
         n += square < _BURIAL_RADIUS * _BURIAL_RADIUS
@@ -121,7 +121,7 @@ def residue_features(position, conformation, neighbour, places, burial):
     conformation, neighbour : (n, 8) float64, (n, 10) float64
         Output, features of each residue.
     places : (n,) int64
-        Output; distance of the neighbour along the chain, in residues; 0 for no neighbour.
+        Output; signed distance of the neighbour along the chain, in residues; 0 if there is no neighbour.
     burial : (n,) int64
         Output; number of residues within 14 Å that are at least four residues away.
     """
@@ -168,7 +168,7 @@ def _nearest_centre(features, centres):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _n_below(bounds, value):
-    """Return the number of ascending bounds that are below a value."""
+    """Return the number of elements of `bounds`, ascending, that are below a value."""
     n = 0
     for bound in bounds:
         n += bound < value
@@ -210,7 +210,7 @@ def describe_residues(position, offsets, first, last, coding, length, angle, sta
     coding
         `Coding`.
     length, angle : (r,) uint16
-        Output. The last residue of a chain has the values of the residue before; the last but one has the angle of the residue before.
+        Output. The last residue of a chain has the values of the previous residue; the last but one has the angle of the previous residue.
     states : (4, r) uint8
         Output; codes of conformation, neighbour, separation and burial.
     """

@@ -22,7 +22,7 @@ _MAXIMUM_COST = 1 << 30  # per residue in a gap; with this cost, no 32-bit align
 class Substitution:
     """Substitution scores (27, 27), indexed by the codes of query and subject, and gap costs.
 
-    ``gap_open + k * gap_extend`` for k residues.
+    A gap of k residues costs ``gap_open + k * gap_extend``.
     """
 
     scores: NDArray[np.integer]

@@ -1,7 +1,7 @@
 """Scanners that convert text to columns without the GIL: numbers, base64, peak lines, XML tags and FASTA.
 
 The scanners return positions and convert digits to numbers; callers interpret words. Since they are compiled on the user's machine, they
-are few and simple; NumPy is used for what can be done with whole columns.
+are few and simple; work on whole columns is done with NumPy.
 
 Numbers are converted by the method of D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700
 (2021).
@@ -201,7 +201,7 @@ def parse_numbers(text, starts, stops, ends, decimal):
 
 @njit(nogil=True, cache=True)
 def after_blanks(text, starts, stops):
-    """Return, for each range, the first position that is not a blank or control character, or `stops`, (n,) int64."""
+    """Return, per range, the position of the first character that is neither blank nor control character, or `stops`, (n,) int64."""
     places = starts.copy()
     for i in range(len(starts)):
         while places[i] < stops[i] and text[places[i]] <= 32:
@@ -519,7 +519,7 @@ def decode_base64(text, starts, stops, out, offsets):
 
 
 def _residue_values() -> np.ndarray:
-    """Return the residue for each byte of a sequence line: a capital or ``*``; 0 for skipped bytes (blanks, digits, gaps).
+    """Return the residue for each byte of a sequence line: a capital or ``*``; 0 for bytes to skip (blanks, digits, gaps); 255 if invalid.
 
     255 for invalid ones.
     """

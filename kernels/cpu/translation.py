@@ -44,7 +44,7 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
         True to translate the sequences, and True to translate their reverse complements.
     places : (f, 5) int64
         Output, written while there is space: sequence, first and last nucleotide (inclusive, from 0, on the given strand), strand (1 or
-        -1), and frame (0 to 2, from the end where reading starts).
+        -1), and frame (0 to 2, counted from the end where translation starts).
     residues : (r,) uint8
         Output, written while there is space: residues of the frames, concatenated.
 

@@ -1,8 +1,8 @@
-"""Ungapped alignments that are proven to be optimal, because no gapped alignment can score as high.
+"""Ungapped alignments that are proven to be optimal, because no alignment with gaps can score as high.
 
 The gain of a read is its score if all bases are paired optimally. A gapped alignment scores at most the gain minus the cost of the shortest
-gap. An ungapped alignment with a higher score is therefore the best by the definition in `proteoscope.kernels.gapsmis_layouts`; if there
-are several, the one that ends first. All diagonals of a reference are tried, each until its loss is too large.
+gap. An ungapped alignment with a higher score is therefore optimal by the definition in `proteoscope.kernels.gapsmis_layouts`; of several,
+the first to end is reported. All diagonals of a reference are tried, each until its loss is too large.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
     text_of, pattern_of : ndarray of int64, shape (n,)
         Index of the reference and of the read of each pair.
     losses : (symbols, symbols) int64
-        Maximum score of the read's symbol minus the score of the pair, by the codes of read and reference.
+        Loss of each pair of symbols, by the codes of read and reference: maximum score of the read's symbol minus score of the pair.
     gains : ndarray of int64, shape (symbols,)
         Maximum score of each symbol of a read.
     shortest_gap
-        Loss from which an alignment is not certain to be optimal.
+        Loss, equal to the cost of the shortest gap, from which an alignment is not certain to be optimal.
     minimum_gain
-        Reads with a symbol that gains less are skipped.
+        Reads that contain a symbol with a lower gain are skipped.
     score, starts : (n,) int64
         Output; `starts` is -1 if no alignment is certain to be optimal.
     """

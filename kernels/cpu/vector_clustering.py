@@ -1,4 +1,4 @@
-"""Clustering of similar sparse vectors, each compared within a window of following vectors, by DBSCAN or complete or average linkage.
+"""Clustering of similar sparse vectors by DBSCAN, complete or average linkage; each vector is compared with a window of following vectors.
 
 The similarity of two vectors is their cosine: dot / sqrt(square · square), of integers in one expression of doubles, bit-identical on all
 devices. Vectors that must not be compared have similarity 0; empty vectors form single clusters. A tile of as many vectors as a register
@@ -87,7 +87,7 @@ def _find_dots(offsets, bins, weights, j, table, dots):
 
 @njit(inline="always")
 def _is_far(dot, square, other_square, rough):
-    """Return True if the cosine of two vectors is certainly below the square root of `rough`, a squared cosine."""
+    """Return True if the squared cosine of two vectors is certainly below `rough`."""
     return float(dot) * float(dot) < rough * float(square) * float(other_square)
 
 
@@ -116,7 +116,7 @@ def _roots(parents):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, neighbours, stop):
-    """Count the similar vectors in the windows of the vectors `first:last`, for both vectors of each pair, in `neighbours`."""
+    """Count the similar pairs in the windows of the vectors `first:last`; each pair is counted for both of its vectors in `neighbours`."""
     offsets, bins, weights = vectors
     rough = least * least * _CLEARLY
     for begin in range(first, last, LANES):
@@ -143,7 +143,7 @@ def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, n
 
 
 class _Joined(NamedTuple):
-    """Clusters found so far in a range of vectors, with indices from the first vector of the range.
+    """Clusters found so far in a range of vectors; vectors are numbered from the first vector of the range.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class _Joined(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is_core, joined, stop):
-    """Join core points that are neighbours, in the windows of the vectors `first:last`.
+    """Join neighbouring core points in the windows of the vectors `first:last` to one cluster.
 
     `is_core` and `joined` include the vectors from `first` to the end of the windows.
     """
@@ -450,7 +450,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, groups: Groups, method: int, places: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Write to `places`, for each member of the groups, the index among the members of the smallest member in its cluster."""
+        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `places`."""
         squares = self._squares if groups.vectors is self._vectors else _squares_of(groups.vectors)
         dtype = np.int32 if method == COMPLETE else np.int64
 
@@ -468,7 +468,7 @@ class VectorClustering:
             yield
 
     def _workspace(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return an empty table of bins with one lane per vector of a tile, and space for dot products."""
+        """Return an empty table of bins with one lane per vector of a tile, and a workspace for dot products."""
         return aligned(self._n_bins * LANES, np.int32), aligned(LANES, np.int32)
 
 

@@ -1,7 +1,7 @@
-"""Memory of the alignments that a superposition search has visited, by superposition and by residue pairs.
+"""Cache of the alignments that a superposition search has visited, by superposition and by residue pairs.
 
-The further search depends only on the pairs of an alignment, and the alignment depends only on the superposition. Neither is computed twice
-for two chains. Results are the same as without this memory, which the search on GPUs does not have.
+The further search depends only on the pairs of an alignment, and the alignment depends only on the superposition. For a pair of chains,
+neither is computed twice. Results are the same without this cache, which the search on GPUs does not use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MULTIPLIER, _SEED = 0x2545F4914F6CDD1D, 0x1B873593CC9E2D51
 
 
 class MetAlignments(NamedTuple):
-    """Hash table from marks (0 if empty) to rows (-1 if not computed yet), and the results in the rows.
+    """Hash table from marks (hashes, 0 if empty) to rows (-1 if not computed yet), and the results in these rows.
 
     Results are the score sum, the number of pairs, and the superposition (12,); `n` (1,) is the number of rows in use.
     """
@@ -84,7 +84,7 @@ def mark_of_pairs(pairs, first):
 
 @njit(nogil=True, cache=True)
 def place_of(met, mark):
-    """Return the slot of a mark, inserting the mark if it is new."""
+    """Return the slot of a mark; a new mark is inserted."""
     last = len(met.marks) - 1
     place = mark >> np.int64(8) & last
     while met.marks[place] != 0 and met.marks[place] != mark:

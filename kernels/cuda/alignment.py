@@ -7,11 +7,11 @@ whose scores overflow are listed on the device and scored again with 32 bits.
 
 ATGPU analysis, for queries of m residues in total against n subjects of r residues in total, in strips of w columns (a word has 4 bytes):
 
-* * rounds: the batches of the database (one if memory suffices), with m / 2w launches each (m / w with two subjects,
+* rounds: the batches of the database (one if memory suffices), with m / 2w launches each (m / w with two subjects,
   and with 32 bits);
-* * words in: r / 4 + 2n, once if the database stays on the device; out: n for each query;
+* words in: r / 4 + 2n, once if the database stays on the device; out: n for each query;
 * operations: m r cells; two of them take 3.8 cycles on the slower pipe (4.8 with two subjects) and 2.3 on that of the multiplier, with DPX;
-* * memory blocks: for each strip, one of 32 bytes in and out per 4 residues of a subject, in addition to the residues;
+* memory blocks: for each strip, one of 32 bytes in and out per 4 residues of a subject, in addition to the residues;
 * shared memory: 112 bytes for each column of a strip, 56 with two subjects.
 """
 
@@ -74,7 +74,7 @@ _SUBJECTS = np.dtype(
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Scoring scheme in one number type, in the form of the kernels."""
+    """Scoring scheme in one number type, in the layout of the kernels."""
 
     kind: int
     matrix: NDArray[np.int32]
@@ -243,8 +243,8 @@ class AlignmentSearch:
     ) -> Generator[int, None, None]:
         """Score every query against the subjects `first:last` exactly.
 
-        Yields the end of the finished subjects after each launch, often the same several times; all columns of `out` before it are written.
-        Closing the generator stops the computation.
+        Yields the end of the finished subjects after each launch (several times the same value if subjects take several launches); all
+        columns of `out` before it are written. Closing the generator stops the computation.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class AlignmentSearch:
         DeviceError
             If the device fails.
         DeviceMemoryError
-            If not even one subject fits. Columns from the last yielded end on are unchanged.
+            If not even one subject fits. Columns after the last yielded end are unchanged.
         """
         last, self.cells_done = len(self._lengths) if last is None else last, 0
         numbers = self._numbers_of(matrix_scores, gap_open, gap_extend)
@@ -310,7 +310,7 @@ class AlignmentSearch:
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _partitions(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
-        """Yield groups of concurrent parts of a batch, with the strips of each launch; groups of queries follow one another."""
+        """Yield groups of concurrent parts of a batch, with the strips of each launch; the groups are scored one after the other."""
         for in_word, queries in query_groups(kind, lengths) if batch.n else ():
             parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
             has_halves = in_word == 1 and kind != THIRTY_TWO_BITS
@@ -335,7 +335,7 @@ class AlignmentSearch:
     def _begun(
         self, queries: Sequence[NDArray[np.int8]], numbers: tuple[_Numbers, _Numbers], first: int, last: int
     ) -> tuple[_Work, Iterator[_Batch], _Batch | None]:
-        """Allocate device memory and load the first batch; use smaller batches if the device has too little memory."""
+        """Allocate device memory and load the first batch; the batches are smaller if the device has too little memory."""
         while True:
             cuts = self._cuts(first, last, len(queries))
             try:

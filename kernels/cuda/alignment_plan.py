@@ -1,7 +1,7 @@
 """Plan of scoring a database on a GPU: strips of columns of the queries, and separate parts for the longest subjects and the others.
 
-The longest subjects would keep a few warps busy long after all others. If that costs time, they are scored with more lanes each on separate
-multiprocessors, while the rest of the GPU scores the others.
+The longest subjects would keep a few warps busy long after all others. If this would take longer, they are scored with more lanes each on
+some multiprocessors, while the other multiprocessors score the other subjects.
 """
 
 from __future__ import annotations
@@ -160,9 +160,9 @@ class _Shapes:
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
     def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
-        """Return the cycles for `Subjects` with each shape (last dimension).
+        """Return the cycles of scoring `Subjects` with each launch shape (last dimension).
 
-        The larger of the mean per multiprocessor and of the longest subject.
+        The result is the mean per multiprocessor or that of the longest subject, whichever is larger.
 
         `multiprocessors` is a number, or an array of alternatives, which is then the second last dimension.
         """
@@ -185,7 +185,7 @@ class Planner:
     shared_bytes
         Maximum shared memory of a block.
     requested
-        Lanes and columns, and threads per block, if they are fixed instead of selected.
+        Fixed lanes, columns and threads per block, or None to select them.
     """
 
     def __init__(self, multiprocessors: int, shared_bytes: int, requested: tuple[int, int] | None, threads: int | None) -> None:
@@ -203,7 +203,7 @@ class Planner:
         return _shapes(numbers, subjects, self._threads, self._shared_bytes)
 
     def shape(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects) -> Part:
-        """Return all subjects as one part, with the shape that is predicted to be fastest for queries of the given lengths."""
+        """Return a single part with all subjects and the shape that is predicted to be fastest for queries of the given lengths."""
         return self._whole(self._possible(numbers, in_word), lengths, subjects)[1]
 
     def _whole(self, possible: _Shapes, lengths: Sequence[int], subjects: Subjects) -> tuple[float, Part]:
@@ -212,7 +212,7 @@ class Planner:
         return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
 
     def parts(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray) -> list[Part]:
-        """Return the subjects as one part, or as two concurrent parts: the longest, and the others.
+        """Return the subjects as one part or as two concurrent parts, the longest subjects and the others.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Planner:
     def plan(
         self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray
     ) -> tuple[float, list[Part]]:
-        """Return the predicted cycles and `parts`; cycles are doubled for combined strips of two queries."""
+        """Return the predicted cycles and the parts; cycles are doubled if strips of two queries are combined."""
         possible = self._possible(numbers, in_word)
         alone, part = self._whole(possible, lengths, subjects)
         shares = _SHARES[self._multiprocessors // 2 >= _SHARES]
@@ -250,7 +250,7 @@ class Planner:
 def predicted_cycles(
     capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
 ) -> float:
-    """Return the predicted cycles of scoring queries against subjects (n,) of the given lengths that are all on the device."""
+    """Return the predicted cycles of scoring queries against subjects (n,) on the device, given all lengths."""
     planner, numbers = Planner(multiprocessors, shared_bytes, None, None), numbers_of(capability)
     longest = np.sort(subjects)[::-1]
     if not len(longest):

@@ -100,7 +100,7 @@ class Analyses:
         self._gpu.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
     def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
-        """Send inputs, compute and fetch synchronously; the result is the buffer `place` among inputs, workspace and output."""
+        """Send inputs, compute and fetch the result; it is the buffer with index `place` among inputs, workspace and output."""
         gpu, stream = self._gpu, self._stream
         buffers = [gpu.buffer(values.nbytes) for values in given] + ([gpu.buffer(4 * workspace)] if workspace else [])
         result = np.empty(n_out, np.uint32)

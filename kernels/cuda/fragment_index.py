@@ -317,8 +317,8 @@ class FragmentSearch:
         Parameters are those of `proteoscope.kernels.cpu.fragment_index.FragmentSearch.search_chunks`: row 0 of `segments` and `windows` (q,
         e, 2) belongs to query `first`; results are added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
 
-        Yields the end of the finished range after each batch: all rows before it are written, those after it are unchanged. Queries in the
-        order of mass are finished one after the other. Closing the generator stops the search.
+        Yields the end of the finished range after each batch: rows before it are written, rows after it unchanged. Queries in the order of
+        mass are finished one after the other. Closing the generator stops the search.
 
         Raises
         ------
@@ -449,7 +449,7 @@ class _Queries(NamedTuple):
 
 
 class _Group:
-    """Queries `begun:stop` on the device: key ranges, windows, and present best candidates and histograms."""
+    """Queries `begun:stop` on the device: key ranges, windows, best candidates so far, and histograms."""
 
     def __init__(self, gpu: Gpu, stream: Any, masses: Any, queries: _Queries, begun: int, stop: int) -> None:
         self._gpu, self._stream, self._queries, self._done = gpu, stream, queries, 0
@@ -526,7 +526,7 @@ class _Batch:
         return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
 
     def begin(self, pairs: NDArray[np.int32], end_chunk: int, before: tuple[Any, ...], threads: int, shared_bytes: int) -> None:
-        """Start the search of pairs, which are complete up to chunk `end_chunk`; `before` are the kernel's first arguments."""
+        """Start the search of pairs, which are complete up to chunk `end_chunk`; `before` contains the first arguments of the kernel."""
         gpu, n = self._gpu, len(pairs)
         self.end_chunk = end_chunk
         if n == 0:
@@ -554,7 +554,7 @@ def _shared_bytes(gpu: Gpu) -> int:
 
 
 def _forms_that_suit(gpu: Gpu) -> int:
-    """Return the number of peptidoforms whose counters fit a block; if possible, it is divisible by the warps of the block."""
+    """Return the number of peptidoforms whose counters fit into the shared memory of a block, if possible divisible by its warps."""
     workspace = (_shared_bytes(gpu) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= workspace)
     return min(_MAXIMUM_FORMS, workspace) // step * step

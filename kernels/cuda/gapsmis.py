@@ -1,8 +1,8 @@
 """Alignment with a bounded number of gaps on a GPU; counterpart of `proteoscope.kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
 
 References and reads stay on the device. Pairs are processed in blocks of similar lengths, and each launch has the plan predicted to be
-fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass, other alignments
-in a window before their end, which is found in a first pass.
+fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass. For other
+references, a first pass finds the end of the alignment, and a second one traces in a window before it.
 
 ATGPU analysis, for k pairs of a read of m bases with a reference of n, at most z gaps, strips of w columns (a word has 4 bytes);
 `ReadSearch._work` counts it:
@@ -136,7 +136,7 @@ class _Scale:
 
     @classmethod
     def of(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
-        """Return the scale; None if the number type cannot hold the scores of reads of the given length.
+        """Return the scale of scores; None if the number type cannot hold the scores of reads of the given length.
 
         Impossible cells start at the cost of opening a gap and stay below any sum of pairs, as in `score_bits`.
         """
@@ -305,7 +305,7 @@ class ReadSearch:
         return self._best[key]
 
     def _is_traced_on_host(self, task: Task) -> bool:
-        """Return True if the CPU is predicted to trace faster than the GPU."""
+        """Return True if tracing on the CPU is predicted to be faster than on the GPU."""
         if self.traces_on_host is not None:
             return self.traces_on_host
         scores = replace(task, traces=False)
@@ -337,7 +337,7 @@ class ReadSearch:
         return result
 
     def _noted(self, name: str, n: int) -> int:
-        """Return a bit mask of the symbols that occur."""
+        """Return a bit mask of the symbols that occur in the references or reads with the given name."""
         gpu, result = self._gpu, np.zeros(1, np.uint32)
         workspace = gpu.buffer(4)
         gpu.clear(workspace, 4, self._stream)
@@ -387,7 +387,7 @@ class ReadSearch:
         return self._tables[source, scale.times]
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield blocks of pairs with at most the cells of one launch, and at most as many pairs as the result arrays hold."""
+        """Yield blocks of pairs, limited by the cells of one launch and by the size of the result arrays."""
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
@@ -478,7 +478,7 @@ class _Block:
         out.runs[:] = 0
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
-        """Align the sections before each end again on the CPU, with trace-back."""
+        """Align the sections before the ends again on the CPU, with trace-back."""
         of = self._of
         some = np.flatnonzero(out.score != NO_ALIGNMENT)
         pattern_of = self._pattern_of[some]
@@ -505,7 +505,7 @@ class _Block:
         return of._text_lengths[self._text_of], of._pattern_lengths[self._pattern_of]
 
     def sides(self, chosen: NDArray[Any] | None, window: tuple[NDArray[Any], NDArray[Any]] | None) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the columns and rows of pairs in the counting of the kernel."""
+        """Return the columns and rows of pairs as counted by the kernel."""
         rules = self._rules
         n, m = self._lengths()
         if chosen is not None:

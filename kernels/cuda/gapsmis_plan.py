@@ -1,10 +1,10 @@
-"""Plans of alignment with a bounded number of gaps on a GPU, and their predicted cost.
+"""Launch plans for alignment with a bounded number of gaps on a GPU, and their predicted cost.
 
-Carroll's thesis (2018, chapter 5) compares four plans, by the source of references and the device of the trace-back. All are implemented
-here:
+Carroll's thesis (2018, chapter 5) compares four plans, which differ in where references are stored and where alignments are traced. All are
+implemented here:
 
-* * MANY_TEXTS: each group of lanes has its own reference. For references with at most eight symbols, scores are selected from a word of
-  bytes for the read's base by the base of each column; otherwise from a table in shared memory.
+* MANY_TEXTS: each group of lanes has its own reference. For references with at most eight symbols, the scores of a base of the read are the
+bytes of one word, from which the base of each column selects; otherwise scores are in a table in shared memory.
 * ONE_TEXT: a block has one reference, whose scores with each read symbol are stored in shared memory once. It suits references that fit in
   one strip, with several reads each.
 * Alignments are traced on the GPU, from directions in its memory; or on the host, which gets the ends of the alignments and aligns the
@@ -12,8 +12,8 @@ here:
 before them again.
 
 A prediction counts the instructions of the inner loop in gapsmis.cu per column and row of a lane, times the rows, divided by the issue rate
-of the multiprocessors, and the bytes of directions. For small tasks, the time of one warp is decisive. Constants that are not properties of
-the GPU are defined only here.
+of the multiprocessors, and the bytes of directions. For small tasks the time of one warp determines the result. All constants that are not
+properties of the GPU are defined here.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class GapsMisShape:
 
     @property
     def halves(self) -> int:
-        """Number of pairs per word."""
+        """Number of pairs that share a word: 2 in NARROW numbers, otherwise 1."""
         return 2 if self.numbers == NARROW else 1
 
     @property
@@ -200,7 +200,7 @@ def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
 
 
 def row_slots(shape: GapsMisShape, task: Task) -> float:
-    """Return the number of instructions of a lane per row."""
+    """Return the number of instructions that a lane issues per row."""
     sum_or, greatest = (1.0, 1.0) if shape.numbers == NARROW else (2.0, 2.0)
     layer = 3 * sum_or + greatest + 0.6 + (6.6 if task.traces else 0.0)
     column = _SCORE_SLOTS[shape.scores] + sum_or + task.gaps * layer

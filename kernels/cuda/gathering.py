@@ -30,7 +30,7 @@ def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_m
 
 @njit(nogil=True, cache=True)
 def lightest_weights(offsets, weight):  # type: ignore[no-untyped-def]
-    """Return the smallest positive weight of each spectrum, (n,) float32, infinity if it has none.
+    """Return the smallest positive peak weight of each spectrum, (n,) float32; infinity if it has none.
 
     The weights of spectrum i are ``weight[offsets[i]:offsets[i + 1]]``.
     """

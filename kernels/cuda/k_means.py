@@ -2,8 +2,8 @@
 
 Points and vectors stay on the device if they fit, and iterations run there: the host receives only the number of changed labels and the
 cluster sizes of each iteration. Otherwise they are sent in groups in each iteration, and the host adds the sums of the groups (Li's
-thesis, Algorithm 4.7). With several devices, each has separate points with labels and sums; only cluster sums are sent to the host, and
-centroids back.
+thesis, Algorithm 4.7). Each of several devices has its own points, labels and sums; only cluster sums are sent to the host, and centroids
+back.
 
 ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
 
@@ -129,7 +129,7 @@ def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) 
 
 
 def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> OperationCounts:
-    """Return the operations of an iteration with vectors that stay on a GPU, and a report to the host; one per visited list entry.
+    """Return the operations (visited list entries) of an iteration with vectors that stay on a GPU, and a report to the host.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class _Group:
 
 
 class _Centers:
-    """Centroids of points on the device, of this and of the next iteration."""
+    """Centroids of points on the device, for the current and the next iteration."""
 
     def __init__(self, gpu: Gpu, stream: Any, k: int, d: int) -> None:
         self._gpu, self._stream, self.k, self._d, self.stride = gpu, stream, k, d, _stride(d)
@@ -248,7 +248,7 @@ class _Centers:
 
 
 def _defines(d: int) -> tuple[str, ...]:
-    """Return the macros for `d` dimensions; vectors, and points that do not fit in registers, use the same macros."""
+    """Return the macros for points of `d` dimensions; vectors, and points that do not fit into registers, have common macros."""
     return (f"DIMENSIONS={d if d <= _MAXIMUM_DIMENSIONS else 8}",)
 
 
@@ -461,7 +461,7 @@ class PointMeans:
             yield self._sent(begin, min(last, begin + self._most))
 
     def _bring(self, first: int, last: int) -> bool:
-        """Copy points to the device permanently if they fit; return True if all points are there."""
+        """Copy all points to the device if they fit, where they stay; return True if they are there."""
         gaps, place = list[tuple[int, int]](), first
         for group in self._residents:
             if group.last <= place or group.first >= last:
@@ -531,7 +531,7 @@ class _Lists:
         return struct(self._gpu, _LISTS, self._buffers)
 
     def clear(self, stream: Any) -> None:
-        """Clear the lists, including gaps between the lists of two bins, which are also read."""
+        """Clear the lists and the gaps between the lists of two bins, since gaps are also read."""
         self._gpu.clear(self._buffers["clusters"], 4 * self._entries, stream)
         self._gpu.clear(self._buffers["sums"], 8 * self._entries, stream)
 

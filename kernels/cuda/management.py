@@ -1,4 +1,4 @@
-"""Present use of a GPU by all processes, from NVIDIA's management library, which is delivered with every driver."""
+"""Current use of a GPU by all processes, from NVIDIA's management library, which is part of every driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 
 
 class DeviceUse(NamedTuple):
-    """Use of a device: memory in use and in total, bytes, and the recent fraction of time in which it was busy, or None."""
+    """Current use of a device: memory in use and in total, bytes, and fraction of the recent time in which it was busy, or None."""
 
     used_bytes: int
     memory_bytes: int
@@ -32,7 +32,7 @@ class _Utilization(ctypes.Structure):
 
 
 def gpu_use(number: int) -> DeviceUse | None:
-    """Return the use of CUDA device `number`, or None if it is not reported.
+    """Return the current use of CUDA device `number`, or None if it is not reported.
 
     The device is identified by UUID, since the library numbers GPUs differently. Call this only for devices known to be usable: a broken
     driver could crash the process.
@@ -53,7 +53,7 @@ def gpu_use(number: int) -> DeviceUse | None:
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    """Return the library, which stays open, since initialising it takes tenths of a second."""
+    """Return the management library, which stays open, since initialising it takes tenths of a second."""
     try:
         library = ctypes.CDLL(_LIBRARY)
         return None if library.nvmlInit_v2() else library

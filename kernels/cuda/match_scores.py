@@ -1,16 +1,16 @@
 """Match scores of spectra on a GPU; counterpart of `proteoscope.kernels.cpu.match_scores`, with the kernels of match_scores.cu.
 
 Carroll's Algorithm 11 reads, for each mass of a query, a row of bits with one element per candidate. If nearly all bits are 0 (a peptide
-has a few dozen of the hundred thousand occurring masses), a row is instead a list of the candidates with the mass: postings instead of
-bits. The choice depends on the mean number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not
-fit, candidates are processed in groups, whose rows are built again.
+has a few dozen of about a hundred thousand occurring masses), a row is instead a list of the candidates with this mass, called postings.
+The choice depends on the mean number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not fit,
+candidates are processed in groups, whose rows are built again.
 
 ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
 in c chunks, and an average of p candidates per mass:
 
-* * rounds: one for each chunk, and four that build the lists;
+* rounds: one for each chunk, and four that build the lists;
 * words in: r m and 3 r of candidates, q n and 7 q of queries; out: 2 q top;
-* * operations: 4 r m to build postings, 2 r m to set bits; in a search 2 q n p counted postings, or 2 q n r / 32 words of bits;
+* operations: 4 r m to build postings, 2 r m to set bits; in a search 2 q n p counted postings, or 2 q n r / 32 words of bits;
 * memory blocks: 2 q n p / 16 of postings, which are cached for the queries of a chunk, and 2 q n c of their starts, or
   2 q n r / 256 of bits;
 * shared memory: the counters of a chunk, 64 KB (32 KB if there is less), and 4 KB.
@@ -103,7 +103,7 @@ class _Group:
 
     @property
     def by_bits(self) -> bool:
-        """True if the rows are bits, False if they are postings."""
+        """True if rows are bits, False if they are postings."""
         return "bits_of_rows" in self.buffers
 
 
@@ -129,8 +129,8 @@ class MatchScores:
     candidates_of_chunk, counter_bytes
         Maximum number of candidates of a chunk, and maximum bytes of its counters in shared memory.
     share_for_bits
-        Minimum mean fraction of candidates per mass at which rows are bits; an estimate: a posting takes a ninth of a cycle of a
-        multiprocessor, and a 32-bit word a fifth.
+        Minimum mean fraction of candidates per mass at which rows are bits. It is an estimate: visiting a posting takes 1/9 of a cycle of a
+        multiprocessor, visiting a 32-bit word 1/5.
     share_of_free_memory
         Fraction of the free memory that the rows of a group may use.
     queries_of_batch
@@ -335,7 +335,7 @@ class MatchScores:
             group, first = None, last
 
     def _fitting(self, first: int) -> int:
-        """Return the last chunk of a group that starts with chunk `first`, assuming that every possible mass occurs."""
+        """Return the last chunk of the largest group from chunk `first` on that is certain to fit, even if every possible mass occurs."""
         ends = np.array([self._end(chunk) for chunk in range(first, self._n_chunks + 1)])
         masses = self._lists.offsets[ends] - self._lists.offsets[ends[0]]
         rows = np.minimum(2 * masses, 2 * (int(self._lists.precursors.max(initial=0)) + 1))

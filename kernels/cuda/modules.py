@@ -71,7 +71,7 @@ class Gpu(Device, Protocol):
         """Copy bytes of a buffer, from byte `offset` on, to a contiguous array; asynchronously to pinned memory."""
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
-        """Set the first bytes of a buffer to zero."""
+        """Set the first `n_bytes` bytes of a buffer to zero."""
 
     def launch(
         self,
@@ -125,9 +125,9 @@ def struct(gpu: Gpu, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np
 
 
 def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
-    """Send arrays to the device; return their buffers by name.
+    """Send arrays to the device; return their buffers by name. Raises DeviceMemoryError.
 
-    All buffers are allocated before the first transfer, so that none is freed during a transfer. Raises DeviceMemoryError.
+    All buffers are allocated before the first transfer, so that none is freed during a transfer.
     """
     buffers = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
     for name, values in arrays.items():
@@ -136,7 +136,7 @@ def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]
 
 
 class _CudaErrors:
-    """Context manager that converts errors of CuPy to those of this module; it is fast, since a short search makes hundreds of calls."""
+    """Context manager that converts errors of CuPy to those of this module, with little overhead, since short searches use it often."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -160,7 +160,7 @@ class _CudaErrors:
 
 
 class CudaGpu:
-    """GPU with the number of a CUDA device, accessed through CuPy."""
+    """GPU with a CUDA device number, accessed through CuPy."""
 
     kernels = "cuda"
     is_processor = False
@@ -207,7 +207,7 @@ class CudaGpu:
         return self._attribute("MultiProcessorCount")
 
     def _attribute(self, name: str) -> int:
-        """Return a device attribute, cached, since launches of microseconds need it each time."""
+        """Return a device attribute, cached, since it is needed for launches that take microseconds."""
         if name not in self._attributes:
             with self._errors:
                 self._attributes[name] = int(self._device.attributes[name])

@@ -1,8 +1,8 @@
 """Compilation of frequently used variants of kernels before the first search on a GPU.
 
-Source files are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that there is no list of all
-variants. `usual_forms.json` lists those that were compiled in searches of every kind, as recorded by `benchmarks/gpu_forms.py`. A missing
-variant is compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
+Source files are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that not all variants are known
+in advance. `usual_forms.json` lists the variants that were compiled in searches of every kind, as recorded by `benchmarks/gpu_forms.py`. A
+missing variant is compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.1
 
 
 def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
-    """Return the frequently used variants as source files with their macros."""
+    """Return the frequently used variants: pairs of source file and macros."""
     retained: dict[str, list[list[str]]] = json.loads((files(__package__) / "usual_forms.json").read_text(encoding="utf-8"))
     return [(file, tuple(macros)) for file, forms in retained.items() for macros in forms]
 

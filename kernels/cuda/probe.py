@@ -2,9 +2,9 @@
 
 The program prints a line of JSON after each step, so that the caller sees where it crashed or hangs; the last line is the result. `driver`
 is the NVIDIA driver's version, `cuda` the newest supported CUDA version, such as 13.0, `reason` why no GPU can be used, or '', and
-`devices` lists number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the present step: "driver", "CuPy",
+`devices` lists number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the current step: "driver", "CuPy",
 the number of the GPU being tested, or "done". The argument is the number of the first GPU to test, 0 by default. The program needs only the
-standard library, and CuPy to find that a GPU is usable.
+standard library, and CuPy for the test of a GPU.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _version(number: int) -> str:
 
 
 def look() -> dict[str, Any]:
-    """Return what the driver reports about itself and the GPUs, before testing any; GPUs that it cannot open have a reason."""
+    """Return what the driver reports about itself and the GPUs, before any is tested; a GPU that it cannot open has a reason."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     report(result)
     management = _library("libnvidia-ml.so.1", "nvml.dll")
@@ -65,7 +65,7 @@ def look() -> dict[str, Any]:
 
 
 def _seen(management: ctypes.CDLL, number: int) -> dict[str, Any]:
-    """Return a GPU as reported by NVIDIA's management library."""
+    """Return the description of a GPU by NVIDIA's management library."""
     device = _device(number, f"GPU {number} of the driver's list")
     handle, memory, major, minor = ctypes.c_void_p(), _Memory(), ctypes.c_int(), ctypes.c_int()
     if problem := management.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)):
@@ -98,7 +98,7 @@ def _device(number: int, name: str) -> dict[str, Any]:
 
 
 def try_devices(result: dict[str, Any], first: int = 0) -> None:
-    """Run the kernel on each GPU that CuPy reports, from `first` on; these may be fewer than the driver's, in another order.
+    """Run the test kernel on each GPU that CuPy reports, from `first` on; CuPy may report fewer GPUs than the driver, in another order.
 
     GPUs that the driver cannot open, which CuPy does not report, are listed last.
     """
@@ -171,7 +171,7 @@ def _one_line(error: Exception) -> str:
 
 
 def report(result: dict[str, Any]) -> None:
-    """Print the present result on a separate line, after any output of a library."""
+    """Print the current result on a separate line, after any output of a library."""
     sys.stdout.write(f"\n{json.dumps(result)}\n")
     sys.stdout.flush()
 

@@ -36,5 +36,5 @@ USUAL_RATES = GpuRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
 
 
 def between_looks(n: float, rate: float, usual: float) -> int:
-    """Return the number of operations that take as long at `rate` as `n` at the usual rate, from 1 to `n`, for prompt cancellation."""
+    """Return the number of operations between two checks for cancellation: as many as take the usual time of `n`, from 1 to `n`."""
     return max(1, int(n * min(1.0, rate / usual)))

@@ -194,8 +194,8 @@ class SpectrumSearch:
     candidates_of_batch, candidates_of_item
         Number of candidates between two checks for cancellation, and number of candidates per block.
     minimum_sharing
-        Minimum mean number of the 32 queries of a tile that have a candidate in common, for the kernel for dense windows; other queries are
-        searched one by one.
+        Minimum mean number of queries of a tile that have a candidate in common, for the kernel for dense windows. A tile has 32 queries;
+        others are searched one by one.
     dense_candidates_of_batch, dense_candidates_of_item
         The same numbers for the kernel for dense windows.
     """
@@ -245,7 +245,7 @@ class SpectrumSearch:
         gpu.wait(self._stream)
 
     def _bring(self, low: int, high: int) -> None:
-        """Send the peptides `low:high` to the device, replacing those there."""
+        """Send the peptides `low:high` to the device, replacing the previous ones."""
         if self._brought[0] <= low and high <= self._brought[1]:
             return
         self._brought = 0, 0
@@ -361,7 +361,7 @@ class SpectrumSearch:
         UnsupportedSearchError
             If spectra or mass windows exceed the limits of the kernel.
         DeviceError
-            If the device fails; rows from the last yielded end on are unchanged.
+            If the device fails; rows after the last yielded end are unchanged.
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
         shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
@@ -746,7 +746,7 @@ def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -
 
 
 def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8]:
-    """Return the modification in each slot of a combination, (c, 8) uint8, ascending; 255 for none."""
+    """Return the modifications of each combination by slot, (c, 8) uint8, ascending; 255 for empty slots."""
     counts = modifications.combination_count
     slots = np.full((len(counts), _MAXIMUM_SLOTS), _NONE, np.uint8)
     combination, modification = np.nonzero(counts)
@@ -760,5 +760,5 @@ def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8
 
 
 def _of_all_slots(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return rows of `PeptideArrays.known_site` or `known_modification`, extended by 255 to (k, 8) uint8."""
+    """Return rows of `PeptideArrays.known_site` or `known_modification`, padded with 255 to (k, 8) uint8."""
     return np.pad(rows[:, :_MAXIMUM_SLOTS], ((0, 0), (0, max(0, _MAXIMUM_SLOTS - rows.shape[1]))), constant_values=_NONE)

@@ -12,7 +12,7 @@ ATGPU analysis, for a query of m residues and s elements against n chains of r r
   phase 2 for each strip of the query;
 * words in: 2 r + 2 (n + 1) and 5 t / 4 + 2 (n + 1), once if the database stays; 2 m, 5 s / 4, 2 n and the tables with each query;
   out: 2 n;
-* * operations: s t cells of phase 1, at most m r of phase 2, each about 12 operations and 5 for each term of a reward;
+* operations: s t cells of phase 1, at most m r of phase 2, each about 12 operations and 5 for each term of a reward;
 * memory blocks: two words of a residue in each strip, and four more of its border in each but the first and the last; four for each
   cell of phase 1, which are cached;
 * shared memory: the tables, 4 KB an alphabet and 40 KB if lengths and angles are compared.
@@ -95,7 +95,7 @@ def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, 
 
 
 def _columns_for(m: int) -> int:
-    """Return the smallest number of columns per lane with which a query of m residues needs the fewest strips."""
+    """Return the smallest number of columns per lane for which a query of m residues needs the minimum number of strips."""
     strips = -(-max(1, m) // (_COLUMNS[-1] * _LANES))
     return next(columns for columns in _COLUMNS if strips * columns * _LANES >= m)
 
@@ -123,7 +123,7 @@ class StructureSearch:
     device
         GPU.
     chains
-        Chains sorted by length; in other orders the longest may be processed last, which takes longer.
+        Chains sorted by length; in other orders the search may take longer, since a long chain may be processed last.
     """
 
     def __init__(self, device: Gpu, chains: StructureArrays) -> None:

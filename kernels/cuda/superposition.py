@@ -10,7 +10,7 @@ bytes); `analysis` counts it:
 * words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
 * operations: cells of alignments, each of some 15 operations. The number per pair depends on its search: at least those that rank its
   fragments, at most those and all possible realignments;
-* * memory blocks: one byte of direction per cell, and one per step of the trace-back;
+* memory blocks: one byte of direction per cell, and one per step of the trace-back;
 * shared memory: rows of an alignment, 16 bytes a residue of either chain and 20 more of the shorter one, if they fit.
 """
 
@@ -97,7 +97,7 @@ def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArra
 
 @dataclass(frozen=True)
 class _Launched:
-    """Pairs `first:last` that are being computed, with stream, order, results and buffers."""
+    """Pairs `first:last` whose superposition was started, with stream, order, results and buffers."""
 
     first: int
     last: int

@@ -12,7 +12,7 @@ __all__ = ["TimedGpu"]
 
 
 class TimedGpu(CudaGpu):
-    """GPU that measures the times of its kernels and transfers while `is_noting`; the overhead is noticeable for many launches.
+    """GPU that measures the times of its kernels and transfers while `is_noting` is True; this slows searches with many launches.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class TimedGpu(CudaGpu):
 
 
 def _covered(spans: list[tuple[float, float]]) -> float:
-    """Return the total time that is in at least one of the spans."""
+    """Return the total time covered by at least one of the spans."""
     total, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, reached))

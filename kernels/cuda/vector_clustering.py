@@ -116,7 +116,7 @@ def analysis(gpu: Gpu, vectors: VectorArrays, ends: NDArray[np.int64], linkage: 
 
 @dataclass(frozen=True)
 class _Table:
-    """Dimensions of the table of a tile."""
+    """Size of the table of a tile."""
 
     rows: int
     slot_bits: int
@@ -127,7 +127,7 @@ class _Table:
 
 
 def _table_for(gpu: Gpu, lengths: NDArray[np.int64]) -> _Table:
-    """Return the smallest table that can hold most tiles of vectors with the given lengths, and each single vector.
+    """Return the smallest table that holds most tiles of vectors with the given lengths, and each vector alone.
 
     Raises
     ------
@@ -286,7 +286,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, vectors: _OnGpu, groups: Groups, merger: _Merger, places: NDArray[np.int64]) -> Iterator[None]:
-        """Write to `places`, for each member of the groups, the index among the members of the smallest member in its cluster."""
+        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `places`."""
         order = np.argsort(-groups.sizes, kind="stable")
         sizes = groups.sizes[order]
         before = np.concatenate(([0], np.cumsum(merger.cell_bytes * sizes**2 + _MEMBER_BYTES * sizes + _GROUP_BYTES)))
@@ -354,7 +354,7 @@ class VectorClustering:
 
     @contextmanager
     def _ended(self) -> Iterator[None]:
-        """Context manager that waits for the kernels of the block before its memory is freed."""
+        """Context manager that waits for all kernels started in it before its memory is freed."""
         try:
             yield
         finally:
@@ -393,7 +393,7 @@ class _Tiling:
         gpu.wait(vectors.stream)
 
     def visited(self, kernel: str, reported: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
-        """Run a kernel over the pairs of all tiles, in launches of about `pairs_of_run` pairs."""
+        """Run a kernel over the pairs of all tiles, in launches of about `pairs_of_run` pairs; yield between launches."""
         gpu, stream = self._vectors.gpu, self._vectors.stream
         for run in sorted(equal_partitions(self._pairs, 1, maximum_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
             arguments = self._vectors.vectors, self._tiles, reported, np.int32(run.first)
