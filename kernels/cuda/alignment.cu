@@ -12,9 +12,9 @@
 // leaves a strip on its right, H and F of each row, is stored in device memory for the next strip. Warps fetch subjects from a common
 // counter, the longest first. Blocks are independent; a block has one barrier, after computing the table of scores.
 //
-// The few longest subjects would keep one warp busy long after all others. More lanes than a warp has (kWarps > 1) shorten that: the warps
-// of a subject follow each other by two phases of 32 steps, and hand on the rows of a phase in a ring in shared memory, with a barrier
-// before each phase. The whole block takes subjects together then, some for each group of kWarps warps.
+// The few longest subjects would keep one warp busy long after all others. More lanes than a warp has (kWarps > 1) shorten this: the warps
+// of a subject are two phases of 32 steps apart, and pass on the rows of a phase in a ring in shared memory, with a barrier before each
+// phase. The warps of a block then take subjects together, some subjects per group of kWarps warps.
 //
 // A word of 32 bits holds two alignments of 16 bits: two queries against one subject (kSubjects 1), or two subjects against one query
 // (kSubjects 2). Scores of pairs of residues come from a table in shared memory with a row for each residue, made of the queries of the

@@ -114,7 +114,7 @@ extern "C" __global__ void repeat_operation(Word* results, int steps) {
         values[i] = own * 40503u + i;
         sums[i] = static_cast<float>(own + i);
     }
-    // Read any values, which other blocks may have written at their end. Volatile, to bypass the multiprocessor's own cache.
+    // Read values that other blocks may have written at their end; volatile, to bypass the multiprocessor's own cache.
     const volatile Word* kept = results;
     const int n_best = gridDim.x * kBlock;
     int place = blockIdx.x * kBlock + own;

@@ -1,4 +1,4 @@
-// Arrangements of variable modifications on the sites of a peptide, gone through or found by their number.
+// Arrangements of variable modifications on the sites of a peptide, enumerated or found by their number.
 #pragma once
 
 #include "search.cuh"
@@ -6,9 +6,9 @@
 constexpr Word kAnyResidue = 0xffffffffu;
 constexpr unsigned char kProteinNTerm = 1, kProteinCTerm = 2;  // flags of a peptide, see kernels/cpu/peptides.py
 
-// A peptide with one combination of modifications, and the arrangement of them that is tried now.
+// A peptide with a combination of modifications, and the current arrangement.
 struct Form {
-    Long possible[kMostSlots];              // residues on which each slot may sit: bit i for residue i
+    Long possible[kMostSlots];              // residues on which the modification of each slot may be: bit i for residue i
     unsigned char modification[kMostSlots];
     Long sites;                             // as in Candidate
     Word position;
@@ -25,15 +25,15 @@ __device__ void set_site(Form& form, int slot, int site) { form.sites = with_sit
 
 __device__ Long residues_after(Long possible, int residue) { return residue >= 63 ? 0ull : possible >> (residue + 1) << (residue + 1); }
 
-// Put each slot on its first site, then the modifications that the peptide carries at known residues. False when the peptide has
-// too few sites for the combination, or would carry too many: `most` where there are known ones, else 0. `residues_in` gives the residues
-// of a mask of residues, as bits. Where a warp does this together for one form, only the lane that `writes` does so.
+// Put the modification of each slot on its first site, then add the modifications that the peptide carries at known residues. Return false
+// if the peptide has too few sites for the combination, or would carry more than `most` modifications, which is 0 unless some are known.
+// `residues_in` returns the residues of a mask as bits. If a warp calls this for one form, only the lane with `writes` stores the result.
 template <class ResiduesIn>
 __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots, int most, ResiduesIn residues_in,
                                   bool writes) {
     const Word position = in.position[peptide];
     const int length = in.length[peptide];
-    Long sites = 0, possible = 0, free = 0;  // `free`: those of the modification that no slot has taken
+    Long sites = 0, possible = 0, free = 0;  // `free`: possible sites of the modification that no slot has taken
     int t = 0;
 #pragma unroll 1
     for (; t < kMostSlots && slots[t] != kNone; ++t) {
@@ -49,7 +49,7 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
             if (place == 0) {
                 if (free == 0) return false;
             } else {
-                // `possible` stays empty: the one site never changes.
+                // `possible` stays empty, since the only site never changes.
                 const unsigned char flags = in.flags[peptide];
                 const bool at_n_term = place == 1 || (place == 3 && (flags & kProteinNTerm));
                 const bool at_c_term = place == 2 || (place == 4 && (flags & kProteinCTerm));
@@ -60,7 +60,7 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
             }
         }
         if (possible) {
-            // Within one modification the chosen sites ascend.
+            // The chosen sites of the same modification ascend.
             site = __ffsll(static_cast<long long>(free));
             free &= free - 1;
         }
@@ -81,9 +81,10 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
             const int place = in.place[known[k]];
             for (int u = 0; place > 0 && u < combined; ++u) {
                 const int other = in.place[slots[u]];
-                if (other > 0 && ((other ^ place) & 1) == 0) return false;  // an end carries one
+                if (other > 0 && ((other ^ place) & 1) == 0) return false;  // a terminus carries one modification
             }
-            // As many sites as modifications, so that there is only one arrangement; for an end `possible` stays empty, as above.
+            // There are as many sites as modifications, so that there is only one arrangement; for a terminus `possible` stays empty, as
+            // above.
             possible = 0;
             for (int other = 0; place == 0 && other < kMostSlots; ++other) {
                 if (known[other] == known[k]) possible |= 1ull << (known_site[other] - 1);
@@ -117,9 +118,9 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
     return first_arrangement(form, in, peptide, slots, most, residues_in, true);
 }
 
-// Advance to the next arrangement. False after the last.
+// Advance to the next arrangement; return false after the last one.
 __device__ bool next_arrangement(Form& form) {
-    int following = 0;  // slots of the same modification after slot t: each needs a site
+    int following = 0;  // slots of the same modification after slot t, each of which needs a site
     for (int t = form.n_slots - 1; t >= 0; --t) {
         following = t + 1 < form.n_slots && form.modification[t + 1] == form.modification[t] ? following + 1 : 0;
         Long after = form.possible[t] == 0 ? 0 : residues_after(form.possible[t], site_of(form, t) - 1);
@@ -136,7 +137,7 @@ __device__ bool next_arrangement(Form& form) {
     return false;
 }
 
-// In how many ways k of n sites can be chosen: the largest, of 63 and 8, is below 2^32.
+// Return the number of ways to choose k of n sites. The maximum, for 8 of 63, is below 2^32.
 struct Choices {
     Word of[kLongest][kMostSlots + 1];
 };
@@ -154,7 +155,7 @@ __device__ const Choices table_of_choices = count_choices();
 
 __device__ Word choices(int n, int k) { return table_of_choices.of[n][k]; }
 
-// Slots t and following that hold the modification of slot t.
+// Slots from t on that hold the same modification as slot t.
 __device__ int slots_alike(const Form& form, int t) {
     int n = 1;
     while (t + n < form.n_slots && form.modification[t + n] == form.modification[t]) ++n;
@@ -178,7 +179,7 @@ __device__ bool may_collide(const Form& form) {
     return false;
 }
 
-// Return the number of arrangements to try. If modifications may collide, only enumerating them shows which are free.
+// Return the number of arrangements to try. If modifications may collide, only enumeration shows which arrangements are possible.
 __device__ Word count_arrangements(const Form& form, Long most) {
     Long n = 1;
     for (int t = 0; t < form.n_slots; t += slots_alike(form, t)) {
@@ -188,8 +189,8 @@ __device__ Word count_arrangements(const Form& form, Long most) {
     return static_cast<Word>(n);
 }
 
-// The sites of the arrangement of number `rank`, from a form that holds the first one. The order is that of next_arrangement: the last
-// modification changes fastest, and the sites of one modification go through their combinations in lexicographic order.
+// Set the sites of the arrangement with number `rank`, given a form with the first arrangement. The order is that of next_arrangement: the
+// last modification changes fastest, and the sites of a modification pass through their combinations in lexicographic order.
 __device__ Long sites_of_rank(const Form& form, Word rank) {
     Long chosen = form.sites;
 #pragma unroll 1
@@ -230,7 +231,8 @@ __device__ bool is_free(Long sites, int n_slots) {
     return true;
 }
 
-// Return true if a peptide has every residue that the slots of a combination need. This excludes most peptides that cannot carry it.
+// Return true if a peptide has every residue that the slots of a combination need. This excludes most peptides that cannot carry the
+// combination.
 __device__ bool may_carry(Word letters, const unsigned char* slots, const unsigned int* residue_mask) {
     for (int t = 0; t < kMostSlots && slots[t] != kNone; ++t) {
         if (!(letters & residue_mask[slots[t]])) return false;

@@ -20,7 +20,7 @@ struct Carried {
     const unsigned char* known_modification;
 };
 
-// One warp for each query merges the stored candidates of its items `first_item[query]` and following and writes them.
+// One warp per query merges the candidates stored in its items, from `first_item[query]` on, and writes the best.
 extern "C" __global__ void merge_hits(const Settings* settings, const int* first_item, const Candidate* best_of_items,
                                       Carried carried, const int* histogram, int n_queries, Hits hits) {
     const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;

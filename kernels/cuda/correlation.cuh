@@ -1,4 +1,4 @@
-// XCorr: SEQUEST's spectrum (Eng 2008) from sums of the heights of the bins that hold a peak.
+// XCorr: SEQUEST's spectrum (Eng 2008), computed from cumulative heights of the bins with a peak.
 #pragma once
 
 #include "peaks.cuh"
@@ -7,7 +7,7 @@ constexpr int kCorrelationHalfWindow = 75, kAround = 2 * kCorrelationHalfWindow;
 constexpr double kCorrelationUnits = 65536.0;  // per height of one
 constexpr double kXCorrOfSum = 0.005 / (kAround * kCorrelationUnits);
 
-// One thread joins peaks that share a bin of XCorr (the bin has the height of its highest peak) and sums the heights, whole numbers.
+// One thread joins peaks in the same bin of XCorr (the bin has the height of its highest peak) and sums the heights, which are integers.
 __device__ void index_correlation(Peaks& peaks, const float* height, const Settings& settings, int* n_bins) {
     if (threadIdx.x == 0) {
         int n = 0;

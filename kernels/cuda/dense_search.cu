@@ -1,17 +1,17 @@
-// Search of spectra against the mass-sorted peptide dictionary where mass windows are dense: queries that are neighbours in mass share most
-// of their candidates. The same candidates, modified forms and scores as kernels/cpu/candidates.py.
+// Search of spectra against the mass-sorted peptide dictionary if mass windows are dense: queries with adjacent masses share most of their
+// candidates. Candidates, modified forms and scores are those of kernels/cpu/candidates.py.
 //
-// A tile is kTile such queries, one for each lane; a block streams the peptides of the union of their windows past it. A warp processes one
-// peptide with one combination of modifications after the other. Its theoretical ions are computed once, by the lanes side by side, and
-// each is looked up for all queries of the tile in one load.
+// A tile consists of kTile such queries, one per lane; a block streams the peptides in the union of their windows past the tile. A warp
+// processes one peptide with one combination of modifications after the other. The theoretical ions are computed once, distributed over the
+// lanes, and each is looked up for all queries of the tile with one load.
 //
-// Arrangements of the same modifications share most of their ions: an ion's mass depends only on how many modifications of each kind lie
-// on it, the *state*, not on where. So each state is matched once, over those ions that can be in it, and the sums up to every site are
-// stored. An arrangement goes from state to state at its sites; its sum is that of the last state to the end, and for each site the
-// difference of two stored sums. Sums are integers, and therefore exact in any order: see `packed`.
+// Arrangements of the same modifications share most of their ions: the mass of an ion depends only on the numbers of modifications of each
+// kind on it (the *state*), not on their sites. Therefore each state is matched once, over the ions that can have it, and the sums up to
+// each site are stored. An arrangement passes from state to state at its sites; its sum is that of the last state up to the end, plus the
+// difference of two stored sums per site. Sums are integers and thus exact in any order: see `packed`.
 //
-// The look-up is exact, by the tables of tile_tables.cu. Whether an ion within kClose of an edge matches is a matter of rounding: then the
-// arrangements are matched again for that query with the sums of doubles that the CPU makes.
+// The look-up is exact, by the tables of tile_tables.cu. If an ion is within kClose of an edge, rounding decides whether it matches; the
+// arrangements are then matched again for this query with sums of doubles, as on the CPU.
 
 #include "arrangements.cuh"
 #include "elementary.cuh"
@@ -400,8 +400,8 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
     }
 }
 
-// All threads: merge the best candidates of each query. Half of the warps write their best to shared memory, one of each query per step,
-// and the other half merges them, until one warp has all.
+// All threads: merge the best candidates of each query. Half of the warps write their best candidates to shared memory, one per query and
+// step, and the other half merge them, until one warp has all.
 template <int kScore>
 __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& query, const int* first_item, const int* histogram) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
@@ -429,7 +429,8 @@ __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& que
 }
 
 // A warp takes batches of kTaken candidates until none is left. Each of the `n_parts` blocks that share a tile takes every n_parts-th
-// batch, because combinations of many modifications cost far more than others. These come first, so that no warp processes one at the end.
+// batch, since combinations of many modifications cost far more than others. Such combinations come first, so that no warp is still busy
+// with one at the end.
 template <int kScore>
 __device__ __forceinline__ void search_candidates(Block<kScore>& block, const Tiles& tiles, const Column& column, const int* lows,
                                                   const int* highs, int first_query, Query& query, int* histogram) {
@@ -475,9 +476,9 @@ __device__ __forceinline__ void search_candidates(Block<kScore>& block, const Ti
     }
 }
 
-// A block scores its share of the candidates in the union of the windows of one tile. It writes the best candidates of each query as an
-// item of that query. `tiles.bars` (queries,), initially zero, has the bits of a score: the highest of the lowest scores that the warps
-// store. Candidates with lower scores cannot be among the best.
+// A block scores its share of the candidates in the union of the windows of a tile, and writes the best candidates of each query as an item
+// of this query. `tiles.bars` (queries,), initially zero, contains the bits of a score per query: the highest of the lowest scores stored
+// by the warps. Candidates with lower scores cannot be among the best.
 template <int kScore>
 __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const Tiles& tiles) {
     __shared__ Block<kScore> block;

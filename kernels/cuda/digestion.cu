@@ -20,7 +20,7 @@ constexpr unsigned char kMethionine = 77;
 
 // The limits of a digest. kernels/cuda/digestion.py fills this struct; every member has 8 bytes, so there is no padding.
 struct Limits {
-    Mass residue_mass[kResidues];  // negative: the symbol has no mass
+    Mass residue_mass[kResidues];  // negative for symbols without a mass
     Mass terminal_mass, minimum_mass, maximum_mass, bucket_width;
     long long required_ends, maximum_missed, minimum_length, maximum_length, clip_methionine;
     long long n_proteins, n_shares, n_buckets;

@@ -1,11 +1,11 @@
-// Global alignment of two chains by how near their residues lie, or by their secondary structure: that of
-// kernels/cpu/distance_alignment.py, bit for bit (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309), one antidiagonal
-// after the other:
+// Global alignment of two chains by the distances of their residues, or by secondary structure; bit-identical to
+// kernels/cpu/distance_alignment.py (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309). Antidiagonals are computed
+// one after the other:
 //
 //     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
 //
-// A team of threads, a warp or the block, aligns a pair; cells of an antidiagonal do not depend on each other. Two antidiagonals of H and
-// one of G are stored, in addition to the one being written; then the team synchronises.
+// A team of threads, which is a warp or the block, aligns a pair; cells of an antidiagonal do not depend on each other. Two antidiagonals
+// of H and one of G are stored, in addition to the one being written; then the team synchronises.
 #pragma once
 
 #include "warp.cuh"
@@ -41,7 +41,7 @@ struct BlockTeam {
     __device__ static void meet() { __syncthreads(); }
 };
 
-// Weights of an alignment: what an open gap costs, 0 or less, and of both terms, in whole numbers of `kUnit`.
+// Weights of an alignment: score of opening a gap (0 or less), and weights of both terms, in units of 1 / `kUnit`.
 struct Weights {
     int gap, by_states;
     float by_distance;
@@ -61,7 +61,7 @@ __device__ inline Rows rows_at(unsigned char* place, int m) {
     return rows;
 }
 
-// The residues of x, moved. The team synchronises before and after.
+// Set the transformed residues of x. The team synchronises before and after.
 template <class Team>
 __device__ void place_x(Residue* to, const Columns& x, int m, const double* move, double scale) {
     const double inverse = 1.0 / scale;
@@ -78,7 +78,7 @@ __device__ void place_x(Residue* to, const Columns& x, int m, const double* move
     Team::meet();
 }
 
-// The residues of y. The block synchronises before and after.
+// Set the residues of y. The block synchronises before and after.
 __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     const double inverse = 1.0 / scale;
     __syncthreads();
@@ -89,9 +89,9 @@ __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     __syncthreads();
 }
 
-// Align placed residues and return the score of the best alignment in units of 1 / `kUnit`. States may be null if they have no weight.
-// With `kTraced`, the way into each cell goes to `ways`, (m + n + 1) rows of m: cell (i, j) at row i + j, column i - 1. The team
-// synchronises.
+// Align the residues in the workspace, and return the score of the best alignment in units of 1 / `kUnit`. States may be null if they have
+// no weight. With `kTraced`, the direction of each cell is written to `ways`, (m + n + 1) rows of m: cell (i, j) at row i + j, column i -
+// 1. The team synchronises.
 template <class Team, bool kTraced>
 __device__ int align(
     Rows rows, const Residue* y, const unsigned char* states_x, const unsigned char* states_y, int m, int n, Weights weights,
@@ -131,10 +131,9 @@ __device__ int align(
     return before[m];
 }
 
-// The pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. For one warp.
-//
-// The ways come in squares of 32 antidiagonals and 32 residues of x, each lane holding an antidiagonal's as bits: one wait for memory a
-// square.
+// Write the pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. Called by one warp.
+// Directions are loaded in squares of 32 antidiagonals by 32 residues of x; each lane holds those of one antidiagonal as bits, so that
+// there is one wait for memory per square.
 __device__ __noinline__ int trace(const unsigned char* ways, int m, int n, Pair* pairs) {
     const int lane = threadIdx.x & 31;
     int i = m, j = n, place = m;

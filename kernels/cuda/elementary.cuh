@@ -1,4 +1,4 @@
-// Logarithm and power as `proteoscope.kernels.cpu.elementary` has them, operation by operation.
+// Logarithm and power, with the same operations in the same order as `proteoscope.kernels.cpu.elementary`.
 #pragma once
 
 constexpr double kLn2 = 0.6931471805599453, kPerLn2 = 1.4426950408889634;

@@ -1,10 +1,10 @@
-// Searches the fragment-ion index of fragments.cuh: the same candidates, counters, scores and histograms as kernels/cpu/postings.py, bit
-// for bit.
+// Search in the fragment-ion index of fragments.cuh, with candidates, counters, scores and histograms that are bit-identical to those of
+// kernels/cpu/postings.py.
 //
 // A block processes pairs of a query and a chunk in turn, in order of chunks, so that the data of a chunk stay in the level 2 cache. The
-// ranges of keys of the query are looked up in the bins, each posting in a range adds the weight of its peak and a match to the counter of
-// its form, and then all counters are ranked and cleared. The blocks on a multiprocessor are in different phases: some wait for memory,
-// some add, some rank. The best candidates of each query are in global memory, where one warp at a time updates them under a lock.
+// ranges of keys of the query are looked up in the bins; each posting in a range adds the weight of its peak and a match to the counter of
+// its form; then all counters are ranked and cleared. The blocks on a multiprocessor are in different phases: some wait for memory, some
+// add, some rank. The best candidates of each query are in global memory, where the warps update them under a lock.
 
 #include "fragments.cuh"
 
@@ -81,8 +81,8 @@ __device__ Candidate candidate_above(const Candidate& mine) {
     return Candidate{__shfl_up_sync(kEveryLane, mine.number, 1), __shfl_up_sync(kEveryLane, mine.score, 1)};
 }
 
-// A range of keys in a chunk: postings `begin:end`. Those before `inner_begin` must not be below `lowest`, those from `inner_end` on not
-// above `highest`, both compared as words; the others lie between. Each adds `added`, and a match, to a counter.
+// A range of keys in a chunk: postings `begin:end`. Postings before `inner_begin` must not be below `lowest`, and postings from `inner_end`
+// on not above `highest`, both compared as words; all others are in the range. Each posting adds `added`, and a match, to a counter.
 struct __align__(16) Range {
     Word begin, end, inner_begin, inner_end, lowest, highest, added;
 };
@@ -95,7 +95,7 @@ struct Lookup {
     int joined_low[kMostWindows], joined_length[kMostWindows];  // the same after joining overlapping or adjacent windows
     int n_joined, next_rows, n_found, n_late;
     float bar;
-    Word of_end[kEnds];        // what the ion of the last residue adds to a counter to a counter
+    Word of_end[kEnds];        // what the ion of the last residue adds to a counter
     int bin_of_end[kEnds];     // histogram bin of forms that match only this ion; -1 if it does not match
     int has_ends, has_good_ends;
     float of_count[kCounts];

@@ -1,11 +1,11 @@
-// The fragment-ion index: the postings of all forms (peptides with an arrangement of variable modifications).
+// Fragment-ion index: postings of all forms (peptides with an arrangement of variable modifications).
 //
-// The idea is MSFragger's (Kong 2017, Nature Methods 14:513). Forms are sorted by mass and cut into chunks of as many forms as
-// a block has counters for in its shared memory. A posting is an ion and its form: the low 16 bits of the ion's key, the end of the peptide
-// from which it counts, and the number of the form in its chunk, in one word.
+// The idea is that of MSFragger (Kong 2017, Nature Methods 14:513). Forms are sorted by mass and divided into chunks of as many forms as
+// the shared memory of a block has counters for. A posting is a word for an ion and its form: the low 16 bits of the ion's key, the
+// terminus from which the ion is counted, and the index of the form in its chunk.
 //
-// Half of all tryptic peptides end in K and half in R, so that most visits would be to postings of the last residue only. These ions are
-// not in bins: a byte holds the last residue of each form, and its contribution is added when counters are ranked.
+// Nearly all tryptic peptides end in K or R, so that most visited postings would be those of the last residue only. These ions are not
+// stored in bins: a byte per form holds the last residue, and its contribution is added when counters are ranked.
 #pragma once
 
 #include "peptides.cuh"
@@ -16,8 +16,8 @@ constexpr Word kFormMask = kCTerminal - 1;
 constexpr int kEnds = 32;                // possible last residues, including none
 constexpr unsigned char kNoEnd = kEnds - 1;
 
-// Offsets of the postings and the bins of a chunk. The table of bins has two words more than bins: while ions are counted and placed, word
-// b + 1 is the cursor of bin b; afterwards word b is where bin b starts and word b + 1 where it ends.
+// Offsets of the postings and the bins of a chunk. The table of bins has two more words than there are bins: while ions are counted and
+// placed, word b + 1 is the cursor of bin b; afterwards word b is the start of bin b and word b + 1 its end.
 struct Chunk {
     Long first_posting, first_bin;
 };
@@ -38,7 +38,7 @@ struct Index {
     Word* postings;
     Word* bins;
     const Chunk* chunks;
-    unsigned char* ends;     // for each form its last residue, where the ion of only that residue is in no bin
+    unsigned char* ends;     // last residue of each form, if the ion of this residue alone is in no bin
     Word* forms_of_ends;     // (chunks, kEnds): number of forms of a chunk with each last residue
     const long long* form_code;
     int first_form, n_forms, forms_of_chunk, bin_shift;

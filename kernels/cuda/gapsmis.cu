@@ -1,32 +1,33 @@
-// Alignment of patterns with texts, with a bounded number of gaps: that of kernels/cpu/gapsmis.py, to the last number (the problem of
-// GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
+// Alignment of reads (patterns) with references (texts), with a bounded number of gaps; bit-identical to kernels/cpu/gapsmis.py (the
+// problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
 //
-// Recurrence, of a cell (i, j) after i symbols of the text and j of the pattern, with o the cost of a gap and x that of each of its
-// symbols:
+// Recurrence for a cell (i, j), after i symbols of the text and j symbols of the pattern, with the cost o of a gap and the cost x of each
+// of its symbols:
 //
 //     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
 //     F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      symbols of the pattern only
 //     E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      symbols of the text only
 //
-// Symbols of the text are columns, symbols of the pattern are rows: an alignment may then begin and end in any column of the first and the
-// last row, which are met once, instead of in any row. The seed is excluded from both: the alignment begins where the seed ends.
+// Symbols of the text are columns and symbols of the pattern are rows. An alignment may thus start and end in any column of the first and
+// the last row, which are each processed once, instead of in any row. The seed is excluded from both: the alignment starts where the seed
+// ends.
 //
 // Division of labour. kLanes neighbouring lanes of a warp share a unit: two pairs, one in each half of the words (kNumbers 1), or one pair
-// (2). Each lane keeps kColumns columns with G and F of all layers in registers; the rows pass from lane to lane, each lane one step after
-// its left neighbour. A longer text is cut into strips; the values at the right edge of a strip wait in device memory for the next one.
+// (2). Each lane holds kColumns columns with G and F of all layers in registers. Rows pass from lane to lane, each lane one step after its
+// left neighbour. A longer text is divided into strips; values at the right edge of a strip are stored in device memory for the next strip.
 // Warps are independent. Only with kScores kProfile, a block has one text, whose scores with each symbol are in shared memory.
 //
-// Numbers are never negative: `zero` represents a score of 0, and kNone, which is at least the cost of opening a gap, represents what
-// is impossible. So that cost is taken from both halves of a word by one subtraction of the whole word, without a borrow; it is written as
-// a multiplication by `one`, whose value the compiler does not know, and goes to another pipe than maxima. A sum less than kNone becomes
-// kNone.
+// Numbers are never negative: `zero` represents a score of 0, and kNone, which is at least the cost of opening a gap, represents impossible
+// cells. The cost of a gap can thus be subtracted from both halves of a word by one subtraction of the whole word without a borrow; it is
+// written as a multiplication by `one`, whose value the compiler does not know, so that it uses another pipe than maxima. A sum below kNone
+// becomes kNone.
 //
-// Directions (kTraces): scores are multiplied by four, and the last two bits rank steps with equal scores: 3 to begin here, 2 a
-// pair, 1 a symbol of the pattern only, 0 one of the text only; and of a gap, 2 to leave it. The greatest number is then the chosen
-// one, and its last bits are the direction. Four bits of each cell and layer go to device memory: these two, then whether the gap of the
-// text, and that of the pattern, is left here. A second kernel follows them, a thread for each pair.
+// Directions (kTraces): scores are multiplied by four, and the last two bits rank steps with equal scores: 3 to start here, 2 a pair, 1 a
+// symbol of the pattern only, 0 a symbol of the text only; for a gap, 2 to leave it. The maximum is then the selected step, and its last
+// bits are the direction. Four bits per cell and layer are written to device memory: these two, and whether the gap in the text, and the
+// gap in the pattern, is left here. A second kernel follows the directions, one thread per pair.
 
-// Macros of a launch, set by kernels/cuda/gapsmis.py. The values here are those of one of its forms.
+// Macros of a launch, set by kernels/cuda/gapsmis.py. The values here are those of one of its plans.
 #ifndef GAPS
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define NUMBERS 1
@@ -55,16 +56,16 @@ using Place = long long;
 constexpr int kPrefix = 0, kLocal = 2;
 constexpr int kGaps = GAPS, kLayers = kGaps + 1, kGapRoom = kGaps > 0 ? kGaps : 1;
 constexpr int kMode = MODE;
-constexpr bool kSeeded = SEEDED;                            // an alignment begins wherever the seed is found
-constexpr bool kFree = kMode != kPrefix && !kSeeded;        // it begins anywhere
-constexpr bool kFloored = kMode == kLocal && !kSeeded;      // it begins anywhere in the pattern, too
+constexpr bool kSeeded = SEEDED;                            // an alignment starts wherever the seed is found
+constexpr bool kFree = kMode != kPrefix && !kSeeded;        // it starts anywhere
+constexpr bool kFloored = kMode == kLocal && !kSeeded;      // it starts anywhere in the pattern, too
 constexpr bool kPublished = PUBLISHED, kTraces = TRACES;
 constexpr bool kNarrow = NUMBERS == 1;
 constexpr int kHalves = kNarrow ? 2 : 1;
 constexpr int kScores = SCORES;                             // source of the scores of symbols: one of the following four
 constexpr int kTable = 0, kProfile = 1, kFour = 4, kEight = 8;  // a table by both symbols; a table of the text; texts of 4 or 8 symbols
 constexpr int kLanes = LANES, kColumns = COLUMNS, kWidth = kLanes * kColumns;
-constexpr int kUnits = 32 / kLanes;                         // of a warp
+constexpr int kUnits = 32 / kLanes;                         // units of a warp
 constexpr int kScale = kTraces ? 4 : 1;
 constexpr Word kEveryLane = 0xffffffffu;
 constexpr int kCodes = 32, kPadding = 31;                   // symbols, and the row after the end of a pattern
@@ -73,7 +74,7 @@ constexpr int kFirstStored = kFloored ? 0 : 1;              // first layer whose
 constexpr int kWords = (kColumns + kCodesOfWord - 1) / kCodesOfWord, kStepWords = (kLayers - kFirstStored) * kWords;
 constexpr int kFromText = 0, kFromPattern = 1, kFromPair = 2, kFromStart = 3, kTextLeft = 4, kPatternLeft = 8;
 constexpr int kBorderWords = 2 * kGaps + 1;
-constexpr int kPlaces = kLanes < 8 ? 8 : kLanes, kLoads = (kColumns + 7) / 8;  // of a table of the text: 8 columns in a load
+constexpr int kPlaces = kLanes < 8 ? 8 : kLanes, kLoads = (kColumns + 7) / 8;  // of a table of the text: 8 columns per load
 static_assert(kScores == kTable || kScores == kProfile || kScores == kFour || kScores == kEight, "scores come from one of these");
 static_assert(kScores != kProfile || (kNarrow && kColumns % 8 == 0), "a load of a profile is of eight columns");
 
@@ -96,7 +97,7 @@ __device__ __forceinline__ Word greatest_of(Word a, Word b, Word c) { return gre
 __device__ __forceinline__ Word sum_or(Word a, Word b, Word c) { return greatest(a + b, c); }
 #endif
 #ifdef __CUDACC__
-// Four bytes of eight; the fourth bit of a place selects the sign of its byte.
+// Four bytes of eight; the fourth bit of a selector replicates the sign of its byte.
 __device__ __forceinline__ Word signed_bytes(Word a, Word b, Word places) {
     Word found;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(a), "r"(b), "r"(places));
@@ -105,17 +106,18 @@ __device__ __forceinline__ Word signed_bytes(Word a, Word b, Word places) {
 #endif
 __device__ __forceinline__ Word opened(Word below, Word one) { return below * one + kMinusOpening; }
 __device__ __forceinline__ Word clean(Word value) { return kTraces ? value & kClean : value; }
-// F keeps a last bit of 1, by which it is preferred to E.
+// F has the last bit 1, by which it is preferred to E.
 __device__ __forceinline__ Word clean_pattern_gap(Word value) { return kTraces ? (value & kClean) | both_bits(1) : value; }
 __device__ __forceinline__ int half_of(Word word, int half) { return kNarrow ? static_cast<int>(word >> 16 * half & 0xffffu) : static_cast<int>(word); }
 __device__ __forceinline__ Word in_half(int value, int half) { return static_cast<Word>(value) << (kNarrow ? 16 * half : 0); }
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// Texts, patterns, and which pairs of them. text_of, pattern_of: of the n pairs. order: the pairs at the n_places places of the units;
-// none: those from `first` on. windows: where the part of each pair's text begins, and ends; none: all of it. chunks: first and last
-// place of each block; none: as many as a block has, in order. scores: words by the symbol of the pattern, see fill_scores.
-// ranks: of the symbols of texts among those that occur; with kProfile of patterns. diagonal: score of each symbol with itself, multiplied.
+// Texts, patterns, and the pairs to align. text_of, pattern_of: text and pattern of each of the n pairs. order: pairs at the n_places
+// places of the units; null: the pairs from `first` on. windows: start and end of the section of each pair's text; null: the whole text.
+// chunks: first and last place of each block; null: as many places as a block has, in order. scores: words by the symbol of the pattern,
+// see fill_scores. ranks: index of each symbol of the texts (with kProfile, of the patterns) among those that occur. diagonal: score of
+// each symbol with itself, multiplied.
 struct Pairs {
     const signed char *texts, *patterns;
     const Place *text_offsets, *pattern_offsets, *text_of, *pattern_of;
@@ -128,15 +130,15 @@ struct Pairs {
     int n, first, n_places, n_items, seed, zero, lowest, gain, loss, n_symbols;
 };
 
-// found: of each pair: score, text start, text end, pattern start, pattern end, gaps: n of each. runs: 2 * kGaps + 1 of each pair. border:
-// `border_rows` rows for each warp of the launch. directions: `strips` of `steps` for each warp's units.
+// found: for the n pairs, n values each of score, text start, text end, pattern start, pattern end, and gaps. runs: 2 * kGaps + 1 per pair.
+// border: `border_rows` rows per warp of the launch. directions: `strips` of `steps` for the units of each warp.
 struct Results {
     int *found, *runs;
     Word *border, *directions;
     int strips, steps, border_rows;
 };
 
-// A pair as it is aligned: after the seed. text_begin is where its part of the text begins, the seed included.
+// A pair to align, without the seed. text_begin: start of the section of its text, including the seed.
 struct Pair {
     const signed char *text, *pattern;
     Place text_begin;
@@ -144,7 +146,7 @@ struct Pair {
     bool is_alive;
 };
 
-// The pair at a place; a pair that cannot have an alignment has no symbols.
+// Return the pair at a place; a pair that cannot have an alignment has no symbols.
 __device__ Pair pair_at(const Pairs& pairs, int place, int last) {
     Pair pair{nullptr, nullptr, 0, -1, 0, 0, false};
     if (place >= last) return pair;
@@ -157,7 +159,7 @@ __device__ Pair pair_at(const Pairs& pairs, int place, int last) {
         end = begin + pairs.window_ends[pair.number];
         begin += pair.text_begin;
     } else if (kMode == kPrefix && kExtending > 0) {
-        // A longer gap costs more than the symbols of the pattern can gain.
+        // A longer gap costs more than the symbols of the pattern can contribute.
         const Place reach = m + (m * pairs.gain + m * pairs.loss + kOpening / kScale) / kExtendingOnce;
         if (reach < end - begin) end = begin + reach;
     }
@@ -179,7 +181,7 @@ __device__ bool has_seed(const Pair& pair, int seed, int i) {
     return true;
 }
 
-// Score in the first row of an alignment that begins after this number of symbols of the text; kNone where none may begin.
+// Score in the first row of an alignment that starts after this number of symbols of the text; kNone if none may start there.
 __device__ int begun_at(const Pairs& pairs, const Pair& pair, int i) {
     const bool may = pair.is_alive && i <= pair.n && (kMode != kPrefix || i == 0);
     if (!may || !has_seed(pair, pairs.seed, i)) return kOpening;
@@ -188,7 +190,7 @@ __device__ int begun_at(const Pairs& pairs, const Pair& pair, int i) {
     return score;
 }
 
-// The best that a lane has met: where it ends, and with how many gaps at the least.
+// Best alignment of a lane so far: its end, and its minimum number of gaps.
 struct Best {
     int score, text_end, pattern_end, gaps;
 };
@@ -197,7 +199,7 @@ __device__ __forceinline__ void note(Best& best, int score, int text_end, int pa
     if (score > best.score) best = Best{score, text_end, pattern_end, gaps};
 }
 
-// Scores of symbols: values that a lane stores for its columns, and values that it reads for a row.
+// Scores of symbols: values that a lane stores for its columns, and values that it loads for a row.
 #if SCORES == 1
 struct Row {
     const unsigned char *low, *high;
@@ -217,7 +219,7 @@ __device__ __forceinline__ Word column_code(const signed char* ranks, int low, i
     return a | (a | 8) << 4 | b << 8 | (b | 8) << 12;
 }
 
-// Values that are read for a row, by the symbols of the two halves: words of bytes, rows of the table, or of the table of the text.
+// Values that are loaded for a row, by the symbols in the two halves: words of bytes, rows of the table, or rows of the table of the text.
 #if SCORES == 1
 __device__ __forceinline__ Row row_of(const Word*, const signed char* ranks, int low, int high, int lane_of_warp) {
     const int row_bytes = kLoads * kPlaces * 16, place = lane_of_warp % kPlaces * 16;
@@ -246,12 +248,12 @@ struct Columns {
     Word g[kLayers][kColumns], f[kGapRoom][kColumns], code[kColumns], most[kMode == kLocal ? kColumns : 1];
 };
 
-// Values that pass from a lane to the next: G of its last column, and E after it.
+// Values that pass from one lane to the next: G of its last column, and E after it.
 struct Edge {
     Word g[kLayers], e[kGapRoom];
 };
 
-// The first row: where alignments begin, and symbols of the text only.
+// The first row: starts of alignments, and symbols of the text only.
 __device__ void begin_row(const Pairs& pairs, const Pair* pair, Columns& columns, Edge& edge, int base) {
     const Word zero = both(pairs.zero);
 #pragma unroll
@@ -281,8 +283,8 @@ __device__ void begin_row(const Pairs& pairs, const Pair* pair, Columns& columns
     for (int q = 0; q < kLayers; ++q) edge.g[q] = columns.g[q][kColumns - 1];
 }
 
-// Another row. `corner`: G above and left of the first column, which becomes that of the next row. `edge`: what comes from the left, and
-// then what goes on to the right. directions: of this lane and step.
+// Compute another row. `corner`: G above and left of the first column, replaced by that of the next row. `edge`: values from the left,
+// replaced by those for the right. directions: those of this lane and step.
 __device__ __forceinline__ void advance_row(Columns& columns, Edge& corner, Edge& edge, const Row& row, [[maybe_unused]] const Word* table,
                                             Word floor, Word one, Word* directions, int j, int base) {
     Word diagonal[kLayers], codes[kLayers];
@@ -342,7 +344,7 @@ __device__ __forceinline__ void advance_row(Columns& columns, Edge& corner, Edge
     COUNT_OPERATIONS(kColumns * kLayers * kHalves);
 }
 
-// Minimum number of gaps of an alignment with the greatest score.
+// Return the minimum number of gaps of an alignment with the maximum score.
 template <class Layers>
 __device__ __forceinline__ int fewest_gaps(const Layers& g, int c, int half) {
     int n = 0;
@@ -351,7 +353,7 @@ __device__ __forceinline__ int fewest_gaps(const Layers& g, int c, int half) {
     return n;
 }
 
-// The best of a finished row, or, in mode local, of the greatest of each column.
+// Record the best of a finished row or, in mode local, of the maximum of each column.
 __device__ void note_columns(const Columns& columns, const Pair& pair, Best& best, int half, int base) {
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
@@ -361,7 +363,7 @@ __device__ void note_columns(const Columns& columns, const Pair& pair, Best& bes
     }
 }
 
-// For a local alignment whose text was cut at its end: the first row where the last column has the greatest score.
+// For a local alignment whose text is cut at its end: the first row in which the last column has the maximum score.
 __device__ void note_last_column(const Columns& columns, const Pair& pair, Best& best, int half, int base, int j) {
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
@@ -372,8 +374,8 @@ __device__ void note_last_column(const Columns& columns, const Pair& pair, Best&
 __device__ void fill_scores(const Pairs& pairs, const Pair& first, Word* table, signed char* ranks) {
     for (int k = threadIdx.x; k < kCodes; k += THREADS) ranks[k] = pairs.ranks[k];
     if (kScores == kProfile) {
-        // Of the block's text, as far as any of its patterns goes: pairs.scores is by the rank of the pattern's symbol and the text's
-        // symbol.
+        // Scores of the block's text, up to the last column that one of its patterns needs; pairs.scores is indexed by the rank of the
+        // pattern's symbol and the symbol of the text.
         const Place text = first.number < 0 ? 0 : pairs.text_of[first.number];
         const Place n = first.number < 0 ? 0 : pairs.text_offsets[text + 1] - pairs.text_offsets[text] - pairs.seed;
         for (int k = threadIdx.x; k < (pairs.n_symbols + 1) * kLoads * kPlaces * 8; k += THREADS) {
@@ -389,7 +391,7 @@ __device__ void fill_scores(const Pairs& pairs, const Pair& first, Word* table, 
     __syncthreads();
 }
 
-// The pairs of a unit, and the best of each that this lane has met. begun: G before the first symbols; n, m: of the longest.
+// The pairs of a unit, and the best alignment of each in this lane. begun: G before the first symbols; n, m: maximum lengths.
 struct Unit {
     Pair pair[kHalves];
     Best best[kHalves];
@@ -417,7 +419,7 @@ __device__ __forceinline__ Unit unit_at(const Pairs& pairs, int place, int last,
     return unit;
 }
 
-// Left border of the first lane: values of the earlier strip, or those before the first symbol of the text. `side`: G of symbols of the
+// Left border of the first lane: values of the previous strip, or those before the first symbol of the text. `side`: G of symbols of the
 // pattern only.
 __device__ __forceinline__ void enter(Edge& edge, Word& side, const Word* border, Word begun, Word zero, int strip, int j) {
     if (strip > 0) {
@@ -443,7 +445,7 @@ __device__ __forceinline__ void leave(const Edge& edge, Word* border, int j) {
     for (int q = 0; q < kGaps; ++q) border[(j * kBorderWords + kLayers + q) * kUnits] = edge.e[q];
 }
 
-// Looks at a row for ends of alignments.
+// Search a row for ends of alignments.
 __device__ __forceinline__ void note_row(Columns& columns, Unit& unit, int base, int j) {
     if (kMode == kLocal && !kTraces) {
 #pragma unroll
@@ -462,7 +464,7 @@ __device__ __forceinline__ void note_row(Columns& columns, Unit& unit, int base,
     }
 }
 
-// The best of all lanes of a unit: of the same score the one that ends first in the text.
+// Return the best alignment of all lanes of a unit; of equal scores, the one that ends first in the text.
 __device__ __forceinline__ void write_best(const Pairs& pairs, const Results& results, Unit& unit, int lane) {
 #pragma unroll
     for (int half = 0; half < kHalves; ++half) {
@@ -485,7 +487,7 @@ __device__ __forceinline__ void write_best(const Pairs& pairs, const Results& re
     }
 }
 
-// The greatest of all lanes of a warp.
+// Return the maximum over all lanes of a warp.
 __device__ __forceinline__ int greatest_of_warp(int value) {
     for (int bits = 16; bits > 0; bits /= 2) {
         const int other = __shfl_xor_sync(kEveryLane, value, bits);
@@ -560,7 +562,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) align_reads(const Pairs pa
     }
 }
 
-// Follows the directions of each pair from its end to its beginning.
+// Follow the directions of each pair from its end to its start.
 extern "C" __global__ void trace_reads(const Pairs pairs, const Results results) {
     const int place = blockIdx.x * blockDim.x + threadIdx.x;
     constexpr int kRuns = 2 * kGaps + 1, kPlacesOfWarp = kUnits * kHalves, kPlacesOfBlock = THREADS / 32 * kPlacesOfWarp;
@@ -594,7 +596,7 @@ extern "C" __global__ void trace_reads(const Pairs pairs, const Results results)
     while (true) {
         if (kFloored && (i == 0 || j == 0)) break;
         if (j == 0) {
-            // Symbols of the text only, back to where an alignment may begin.
+            // Symbols of the text only, back to a position where an alignment may start.
             int length = 0;
             while (i > 0 && begun_at(pairs, pair, i) == kOpening) --i, ++length;
             if (length > 0) runs[2 * q - 1] = -length, runs[2 * q] = n_pairs, n_pairs = 0, --q;

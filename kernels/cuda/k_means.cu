@@ -14,7 +14,7 @@
 // vector: it walks the lists of the vector's bins in turn and adds to the products with kTile clusters in shared memory. A list contains no
 // cluster twice, so lanes do not conflict. One block per bin creates the lists of the next round, from all vectors that have this bin.
 
-// Macros of a launch, set by kernels/cuda/k_means.py. The value here is that of one of its forms.
+// Macros of a launch, set by kernels/cuda/k_means.py. The value here is that of one of its variants.
 #ifndef DIMENSIONS
 #define DIMENSIONS 8
 #endif
@@ -23,13 +23,13 @@
 
 constexpr int kDimensions = DIMENSIONS;
 constexpr int kThreads = 256;
-constexpr int kPoints = kDimensions <= 4 ? 8 : kDimensions <= 8 ? 4 : 2;  // of a thread
-constexpr int kStride = (kDimensions + 3) / 4 * 4;                        // floats of a centroid
-constexpr int kFloats = 8192;                                             // of the centroids that are in shared memory together
+constexpr int kPoints = kDimensions <= 4 ? 8 : kDimensions <= 8 ? 4 : 2;  // points per thread
+constexpr int kStride = (kDimensions + 3) / 4 * 4;                        // floats per centroid
+constexpr int kFloats = 8192;                                             // floats of the centroids in shared memory at the same time
 constexpr int kCentroids = kFloats / kStride;
-constexpr int kSide = 64, kDepth = 16, kRow = kSide + 4;                  // of tiles
-constexpr int kTile = 1024;                                               // clusters whose products a warp keeps
-constexpr int kWarps = 4;                                                 // of a block, for vectors
+constexpr int kSide = 64, kDepth = 16, kRow = kSide + 4;                  // dimensions of tiles
+constexpr int kTile = 1024;                                               // clusters whose products a warp stores
+constexpr int kWarps = 4;                                                 // warps of a block, for vectors
 constexpr int kLowBits = 21;
 constexpr double kRounding = 1.0 / 16777216.0;
 constexpr float kFar = 3.4e38f;
@@ -72,7 +72,7 @@ __device__ __noinline__ int exact_nearest(const int* point, const double* centro
     return label;
 }
 
-// Four floats that are read at once.
+// Four floats that are loaded together.
 struct __align__(16) Four {
     float of[4];
 };
@@ -95,8 +95,8 @@ struct Nearest {
     }
 };
 
-// State of points: (n, d) numbers, of which `first:last` are to be labelled; labels hold those of the round before, and `changed` is
-// raised by each that differs; `distances` are the squares, if requested.
+// State of points: coordinates (n, d); `first:last` are labelled. `labels` contains the labels of the previous round, and `changed` counts
+// those that differ. `distances` receives the squared distances, if requested.
 struct Points {
     const int* points;
     int* labels;
@@ -108,7 +108,7 @@ struct Points {
     int measures;
 };
 
-// The k centroids: (k, d) by the definition, and in float32, each of `stride` floats.
+// The k centroids (k, d), exact and in float32, the latter with `stride` floats each.
 struct Centroids {
     const double* exact;
     const float* quick;
@@ -246,8 +246,8 @@ extern "C" __global__ void __launch_bounds__(256) nearest_in_tiles(Points points
     }
 }
 
-// Sums over the points of each cluster, `first:last` in the dimensions `column:column + columns`; a block has `of_block` points. `sums` (k,
-// d), and `counts` (k,) with the first dimensions, are added to.
+// Sums over the points of each cluster, `first:last`, in the dimensions `column:column + columns`; a block has `of_block` points. Adds to
+// `sums` (k, d) and, with the first dimensions, to `counts` (k,).
 extern "C" __global__ void __launch_bounds__(256)
     add_points(Points points, int k, int column, int columns, int of_block, Long* sums, Long* counts) {
     Word* const low = reinterpret_cast<Word*>(dynamic_shared);
@@ -287,8 +287,8 @@ extern "C" __global__ void __launch_bounds__(256) add_points_one_by_one(Points p
     }
 }
 
-// From the sums (k, d) and counts of clusters, none of them empty, and the `old` centroids: the new ones, `exact` and `quick`, and in
-// `moved` (k,) the squares of how far each moved. `is_given`: they stay as `exact` has them, and are rounded only.
+// Compute the new centroids, `exact` and `quick`, from the sums (k, d) and counts of clusters, none of which is empty, and the `old`
+// centroids; `moved` (k,) receives the squared movements. With `is_given`, the centroids in `exact` are unchanged and only rounded.
 struct Means {
     const long long* sums;
     const long long* counts;
@@ -322,8 +322,8 @@ extern "C" __global__ void __launch_bounds__(256) move_centroids(Means means) {
     means.moved[j] = whole;
 }
 
-// n sparse vectors, by vector and by bin. `low`, `high`: of the centroids that each may have, if there are such. Numbers of vectors count
-// from the first that is here.
+// n sparse vectors, by vector and by bin. `low`, `high`: range of allowed clusters of each vector, if any. Vectors are numbered from the
+// first one on the device.
 struct Vectors {
     const long long* offsets;
     const int* bins;
@@ -337,17 +337,17 @@ struct Vectors {
     int tiles;
 };
 
-// For each bin, tile after tile, the clusters that have something there, and how much: those of tile t from starts[bin * (tiles + 1) + t]
-// up to the next start.
+// For each bin, tile by tile, the clusters with a non-zero sum, and the sums. Those of tile t begin at starts[bin * (tiles + 1) + t] and
+// end at the next start.
 struct Lists {
     long long* starts;
     int* clusters;
     long long* sums;
 };
 
-// Terms of the k clusters, whose values are dot * factor - square. `is_moved`: changed in the round before; `moves`: a vector leaves or
-// joins it in this round; `changed` is the number of these vectors. `squares` (3, k): the products of the halves of sums, see LOW_BITS.
-// `is_whole`: only the labels of the round before are given.
+// Terms of the k clusters, whose values are dot * factor - square. `is_moved`: changed in the previous round; `moves`: a vector leaves or
+// joins the cluster in this round; `changed`: number of such vectors. `squares` (3, k): products of the halves of sums, see LOW_BITS.
+// `is_whole`: true if only the labels of the previous round are given.
 struct Terms {
     double* factor;
     double* square;
@@ -363,7 +363,7 @@ __device__ __forceinline__ bool is_better(double value, int label, double best, 
     return value > best || (value == best && label < best_label);
 }
 
-// Labels and values of the vectors `first:last`, a warp for each; see _assign_vectors of kernels/cpu/k_means.py.
+// Label the vectors `first:last`, one warp per vector; see _assign_vectors of kernels/cpu/k_means.py.
 extern "C" __global__ void __launch_bounds__(128)
     assign_vectors(Vectors vectors, Lists all, Lists of_moved, Terms terms, int first, int last, int* labels, double* values) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, none = terms.k;
@@ -433,8 +433,8 @@ extern "C" __global__ void __launch_bounds__(256) count_vectors(const int* label
     }
 }
 
-// Lists of the sums over the vectors `first:last` of each cluster, and their squares, a block for each bin: of all clusters, and of
-// only those that a vector left or joined. The lists of a bin begin at its offset in `bin_offsets`.
+// Create lists of the sums of the vectors `first:last` by cluster, and their squares, one block per bin: lists of all clusters, and of
+// those that a vector left or joined. The lists of a bin begin at its offset in `bin_offsets`.
 extern "C" __global__ void __launch_bounds__(256)
     add_vectors(Vectors vectors, const int* labels, int first, int last, Lists all, Lists of_moved, Terms terms) {
     __shared__ Long sums[kTile];
@@ -455,7 +455,8 @@ extern "C" __global__ void __launch_bounds__(256)
             if (labels[i] >= 0 && j >= 0 && j < kTile) atomicAdd(sums + j, static_cast<Long>(vectors.weight_of[e]));
         }
         __syncthreads();
-        // A thread has neighbouring clusters, so that lists ascend. The lower half of a word counts all, the upper those that moved.
+        // A thread has neighbouring clusters, so that lists ascend. The lower half of a word counts all clusters, the upper half those that
+        // moved.
         constexpr int kOwn = kTile / kThreads;
         Word own = 0;
         for (int r = 0; r < kOwn; ++r) {
@@ -496,7 +497,8 @@ extern "C" __global__ void __launch_bounds__(256)
     if (threadIdx.x == 0) starts[vectors.tiles] = place, starts_of_moved[vectors.tiles] = place_of_moved;
 }
 
-// The terms of the centroids of sums, by thread: see VectorSums.terms of kernels/k_means_layouts.py. No cluster is empty.
+// Compute the terms of centroids from sums, one cluster per thread: see VectorSums.terms of kernels/k_means_layouts.py. No cluster is
+// empty.
 extern "C" __global__ void __launch_bounds__(256) make_terms(Terms terms, const long long* counts) {
     const Long* const squares = terms.squares;
     const int j = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-// The most similar reference of each spectrum: what kernels/cpu/library_search.py computes, with the same references and similarities. See
-// kernels/library_layouts.py for what is computed: sums of whole numbers, so that no order of adding up changes them.
+// The most similar reference of each spectrum, with the same references and similarities as kernels/cpu/library_search.py.
+// kernels/library_layouts.py defines the similarity: sums of integers, which do not depend on the order.
 //
 // A block processes one query, whose peaks are in shared memory. Its threads take the references of the query's pools in turn, one complete
 // comparison per thread, and store their best; a tree reduction finds the best of the block. Peaks are so far apart that each has at most
@@ -13,7 +13,7 @@ constexpr int kThreads = 128;
 constexpr int kMostPeaks = 256;
 constexpr double kEntropyWhole = 2.0 * 32768.0 * 16384.0;
 
-// Peaks of spectra; `before` is the number of the first peak that is there.
+// Peaks of spectra; `before` is the index of the first peak on the device.
 struct Peaks {
     const long long* offsets;
     const int* mz;
@@ -22,7 +22,7 @@ struct Peaks {
     long long before;
 };
 
-// Pools of a query: `ranges` times first and last reference.
+// Pools of a query: `ranges` pairs of first and last reference.
 struct Pools {
     const long long* low;
     const long long* high;
@@ -136,7 +136,7 @@ __device__ Sum shifted(const Query& query, const Peaks& references, long long fi
     return sum;
 }
 
-// Block b has query b; its rows of `queries.offsets`, pools and answer are those of number b.
+// Block b processes query b; its rows of `queries.offsets`, pools and answer have index b.
 extern "C" __global__ void __launch_bounds__(128)
 search_library(Peaks queries, Peaks references, const long long* squares, Pools pools, Rules rules, Answer answer) {
     __shared__ Query query;

@@ -1,16 +1,15 @@
-// Match scores of spectra: what kernels/cpu/match_scores.py computes, with the same candidates and scores. See
-// kernels/match_score_layouts.py for what is counted: masses that a query and a candidate have in common, counted from zero and counted
-// from their precursors down.
+// Match scores of spectra, with the same candidates and scores as kernels/cpu/match_scores.py. kernels/match_score_layouts.py defines the
+// score: the number of masses that query and candidate have in common, counted up from zero and counted down from their precursors.
 //
-// Candidates next in mass make a chunk. A row is a mass that occurs, from zero on or from the precursor down. A block has a query and a
-// chunk; its counters, one for each candidate of the chunk, lie in shared memory, several in a word. Those that belong among the query's
-// best are put there. Chunks come one launch after the other, so that only one block changes a query's best. Two forms give the counters:
+// Candidates with adjacent masses form a chunk. A row is a mass that occurs, counted up from zero or down from the precursor. A block
+// processes a query and a chunk; its counters, one per candidate of the chunk, are in shared memory, several per word. Candidates with
+// sufficient counters are inserted into the best of the query. Chunks are processed by one launch after the other, so that only one block
+// changes the best of a query. Counters are computed in one of two forms:
 //
-// * Postings: each row has the numbers of the candidates that have it, and threads add one for each posting of the query's rows.
-// * Bits: each row has a bit for each candidate (Carroll's thesis, Algorithm 11), 32 in a word. A thread adds up the rows of the query in
-// its
-//   own columns: sums are stored across words, the lowest bit of all 32 in one, the next in another, and eight rows are added with seven
-//   full adders, of two instructions each. Where many candidates have a mass, that is less work.
+// * Postings: each row lists the candidates that have it, and threads add one for each posting in the rows of the query.
+// * Bits: each row has one bit per candidate (Carroll's thesis, Algorithm 11), 32 per word. A thread sums the rows of the query in its own
+//   columns: sums are stored across words, the lowest bit of all 32 in one word, the next bit in another, and eight rows are added by seven
+//   full adders of two instructions each. This is less work if many candidates have a mass.
 
 // Macros of a launch, set by kernels/cuda/match_scores.py.
 #ifndef BITS
@@ -21,25 +20,25 @@
 
 constexpr int kThreads = 512;
 constexpr int kFound = 512;  // candidates sorted together, including earlier ones
-constexpr int kBits = BITS;  // of a counter
+constexpr int kBits = BITS;  // bits of a counter
 constexpr int kParts = 32 / kBits;
 constexpr Word kMost = (1u << kBits) - 1;
 constexpr Word kHigh = kBits == 8 ? 0x80808080u : 0x80008000u;  // the highest bit of each counter of a word
 constexpr Word kOnes = kBits == 8 ? 0x01010101u : 0x00010001u;
 constexpr Word kHalf = kMost / 2;
 constexpr int kPlaceBits = 16;  // bits for the index of a candidate in its chunk
-constexpr int kColumns = kBits == 8 ? 4 : 2;  // words of a row that a thread adds up
-constexpr int kPlanes = kBits;                // of sums: bits of the greatest score
+constexpr int kColumns = kBits == 8 ? 4 : 2;  // words of a row that a thread sums
+constexpr int kPlanes = kBits;                // words of a sum: number of bits of the maximum score
 constexpr int kRowsAtOnce = 8;
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// Four words that are read at once.
+// Four words that are loaded together.
 struct __align__(16) Four {
     Word of[4];
 };
 
-// Lists of n spectra; `masses` begins with the one of number `before`.
+// Mass lists of n spectra; `masses` begins with the list of spectrum `before`.
 struct Lists {
     const long long* offsets;
     const int* masses;
@@ -48,18 +47,18 @@ struct Lists {
     long long n;
 };
 
-// The masses that occur, from zero on and from precursors down: bits, and how many are set in the words before each.
+// The masses that occur, counted up from zero and down from precursors: bits, and the number of bits set in the previous words.
 struct Rows {
     Long* bits;
     Long* bits_below;
     const Word* before;
     const Word* before_below;
     int words;
-    int n;  // rows of masses from zero on; those from precursors down follow
+    int n;  // rows of masses counted up from zero, followed by those counted down from precursors
 };
 
-// Postings of chunks: those of row r of chunk c are, from `firsts[c]` on, `starts[c * stride + r]` to `starts[c * stride + r + 1]`. Or
-// bits: row r of chunk c is the `columns` words from `(c * stride + r) * columns` on; the last of its rows, `stride - 1`, is empty.
+// Postings of chunks: those of row r of chunk c are `starts[c * stride + r]` to `starts[c * stride + r + 1]`, relative to `firsts[c]`. Or
+// bits: row r of chunk c consists of the `columns` words from `(c * stride + r) * columns` on; its last row, `stride - 1`, is empty.
 struct Index {
     Word* starts;
     unsigned short* postings;
@@ -70,8 +69,8 @@ struct Index {
     int columns;
 };
 
-// Queries: `windows` (n, 2), numbers of candidates; `rows` (2 * masses,), -1 for none; `best` (n, top), the score above 2^32 minus 1 minus
-// the candidate, the best first, 0 for none.
+// Queries: `windows` (n, 2), indices of candidates; `rows` (2 * masses,), -1 for none; `best` (n, top), best first: the score in the upper
+// 32 bits, 2^32 - 1 minus the candidate in the lower 32 bits; 0 for none.
 struct Queries {
     const long long* offsets;
     const int* masses;
@@ -83,8 +82,8 @@ struct Queries {
     int top;
 };
 
-// A launch: the chunk `chunk` of the index, whose first candidate is number `first` of all; `lanes` threads share the postings of a row,
-// sums of bits have `planes` bits. All scores are written to `scores` (n, row_length), unless that is null.
+// A launch: chunk `chunk` of the index, whose first candidate has index `first`; `lanes` threads share the postings of a row, and sums of
+// bits have `planes` bits. All scores are written to `scores` (n, row_length), unless it is null.
 struct Pass {
     unsigned char* scores;
     long long row_length;
@@ -108,7 +107,7 @@ __device__ __forceinline__ int row_of(const Long* bits, const Word* before, int 
     return found & bit ? static_cast<int>(before[word]) + __popcll(found & (bit - 1)) : -1;
 }
 
-// A warp has a list: `act` gets each of its masses, what that is below the precursor, and the place of the mass.
+// Each warp processes a list: `act` is called with each of its masses, the difference from the precursor mass, and the index of the mass.
 template <class Action>
 __device__ void for_each_mass(const Lists& lists, Action act) {
     const long long list = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
@@ -127,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(512) mark_masses(Lists lists, Rows 
     });
 }
 
-// Two elements later than the row, so that after `add_up` the element after it is where it begins, and when all is placed where it ends.
+// Two elements after the row, so that after `add_up` the next element is the start of the row, and after placing its end.
 extern "C" __global__ void __launch_bounds__(512) count_postings(Lists lists, Rows rows, Index index) {
     for_each_mass(lists, [&](long long list, int mass, int below, long long) {
         Word* const starts = index.starts + list / index.chunk_size * index.stride;
@@ -137,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(512) count_postings(Lists lists, Ro
     });
 }
 
-// A block for each chunk: each element becomes the sum of it and those before.
+// One block per chunk: each element becomes the sum of itself and all previous elements.
 extern "C" __global__ void __launch_bounds__(512) add_up(Index index) {
     __shared__ Word sums[kThreads / 32];
     Word* const starts = index.starts + blockIdx.x * index.stride;
@@ -208,13 +207,14 @@ __device__ int sum_of_block(int value, int* total) {
     return sum;
 }
 
-// Return true if a counter of a word is above `worst`: in each, a sum of its lower bits passes the half where they are.
+// Return true if a counter of a word is above `worst`: the sum of its lower bits then carries into its highest bit.
 __device__ __forceinline__ bool has_above(Word word, Word worst) {
     if (worst <= kHalf) return (((word & ~kHigh) + (kHalf - worst) * kOnes) | word) & kHigh;
     return ((word & ~kHigh) + (kMost - worst) * kOnes) & word & kHigh;
 }
 
-// Call `act` for the counters `low:high` above `worst`: it gets a number of the score and, under it, the place, higher where it is less.
+// Call `act` for the counters `low:high` above `worst`, with a key that has the score in the high bits and below it the index, larger for
+// smaller indices.
 template <class Action>
 __device__ __forceinline__ void for_each_above(const Word* counters, int low, int high, Word worst, Action act) {
     for (int w = low / kParts + static_cast<int>(threadIdx.x); w < (high + kParts - 1) / kParts; w += kThreads) {
@@ -229,7 +229,7 @@ __device__ __forceinline__ void for_each_above(const Word* counters, int low, in
     }
 }
 
-// The candidates `low:high` of the chunk among the query's best, which are all of lower numbers.
+// Insert the candidates `low:high` of the chunk into the best of the query, all of which have lower indices.
 __device__ void keep_best(const Word* counters, int low, int high, Long first, Long* best, int top, Long* found, int* total) {
     const Word worst = static_cast<Word>(best[top - 1] >> 32);
     const int room = kFound - top;
@@ -283,7 +283,7 @@ __device__ void store_scores(const Word* counters, int n, unsigned char* scores)
     }
 }
 
-// The counters `low:high` of the chunk are those of the query's window; false where there are none. All counters become zero.
+// Restrict `low:high` to the counters of the chunk in the window of the query; return false if there are none. All counters become zero.
 __device__ __forceinline__ bool begin_chunk(const Index& index, const Queries& queries, const Pass& pass, int* low, int* high) {
     const long long begins = queries.windows[2 * blockIdx.x] - pass.first, ends = queries.windows[2 * blockIdx.x + 1] - pass.first;
     *low = begins > 0 ? static_cast<int>(min(begins, static_cast<long long>(pass.n))) : 0;
@@ -340,16 +340,16 @@ extern "C" __global__ void __launch_bounds__(512) count_by_postings(Index index,
     end_chunk(queries, pass, low, high, room.found, &total);
 }
 
-// Words of a row that are read at once.
+// Words of a row that are loaded together.
 struct __align__(4 * kColumns) Columns {
     Word of[kColumns];
 };
 
-// Sums of bits, one for each bit of a word: bit i of plane p is worth 2^p in sum i.
+// Sums of bits, one per bit of a word: bit i of plane p has the value 2^p in sum i.
 struct Sums {
     Word planes[kPlanes];
 
-    // A full adder for each bit: `low` becomes the sum's, and the carry is given back.
+    // A full adder for each bit: `low` becomes the sum, and the carry is returned.
     __device__ __forceinline__ static Word add(Word& low, Word a, Word b) {
         const Word both = low ^ a, carry = (low & a) | (both & b);
         low = both ^ b;
@@ -370,7 +370,7 @@ struct Sums {
         }
     }
 
-    // The sums that are greater than `worst`.
+    // Return a bit for each sum that is greater than `worst`.
     __device__ __forceinline__ Word above(Word worst) const {
         Word is_greater = 0, is_equal = ~0u;
 #pragma unroll
@@ -390,7 +390,7 @@ struct Sums {
     }
 };
 
-// A block for each query, by bits. Of sums only those that may be among the best become counters.
+// Count with bits, one block per query. Only sums that may be among the best are converted to counters.
 extern "C" __global__ void __launch_bounds__(512) count_by_bits(Index index, Queries queries, Pass pass) {
     union Room {
         int rows[kThreads];
@@ -434,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(512) count_by_bits(Index index, Que
     for (int c = 0; has_columns && c < kColumns; ++c) {
         for (Word votes = sums[c].above(worst); votes; votes &= votes - 1) {
             const int bit = __ffs(static_cast<int>(votes)) - 1, place = (t * kColumns + c) * 32 + bit;
-            counters[place / kParts] |= sums[c].of(bit) << place % kParts * kBits;  // no other thread's
+            counters[place / kParts] |= sums[c].of(bit) << place % kParts * kBits;  // no other thread writes this word
         }
     }
     __syncthreads();

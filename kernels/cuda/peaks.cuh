@@ -1,11 +1,11 @@
-// The peaks of one spectrum, and a bit table with which one read shows whether a peak may match an ion.
+// Peaks of a spectrum, and a bit table in which one read shows whether a peak may match an ion.
 #pragma once
 
 #include "search.cuh"
 
 constexpr double kRounding = 1e-12;      // maximum relative rounding error of a mass
 
-// The peaks of one spectrum, as a block sees them.
+// The peaks of a spectrum in a block.
 struct Peaks {
     const double* mz;               // ascending
     const float* weight;
@@ -14,20 +14,19 @@ struct Peaks {
     unsigned short* first;          // for each word, the first peak that may match in its bins
     int n_words;
     double inverse_bin, absolute, relative;
-    int* correlation_bin;           // XCorr: bins that hold a peak, ascending, and sums of their heights up to each
+    int* correlation_bin;           // XCorr: bins with a peak, ascending, and cumulative sums of their heights
     long long* correlation_sum;
     int n_correlation;
 };
 
-// Reach of a peak. An ion at t matches a peak at m where |m - t| <= absolute + relative t, which is up to
-// t = (m + absolute) / (1 - relative) = m + (absolute + relative m) / (1 - relative), and less far down. The exact comparison follows; none
-// must be missed by rounding.
+// Reach of a peak. An ion at t matches a peak at m if |m - t| <= absolute + relative t, up to t = (m + absolute) / (1 - relative) = m +
+// (absolute + relative m) / (1 - relative), and less for t below m. An exact comparison follows; rounding must not miss any match.
 __device__ double reach(const Peaks& peaks, double mz) {
     const double widened = 1.0 / (1.0 - peaks.relative);
     return peaks.absolute * widened + (peaks.relative * widened + kRounding) * mz;
 }
 
-// The bit table extends to the last peak of this spectrum. If its bins do not fit, they are wider, which only costs more comparisons.
+// The bit table extends to the last peak of this spectrum. If its bins do not fit, they are wider, which only means more comparisons.
 __device__ void fit_table(Peaks& peaks, double bin_width, int maximum_words) {
     double last = 0.0;
     if (peaks.n > 0) last = peaks.mz[peaks.n - 1] + reach(peaks, peaks.mz[peaks.n - 1]);

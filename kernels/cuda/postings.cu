@@ -1,10 +1,10 @@
-// Builds the fragment-ion index of fragments.cuh: the postings of kernels/cpu/postings.py, in another order within a bin.
+// Construction of the fragment-ion index of fragments.cuh: the postings of kernels/cpu/postings.py, in another order within a bin.
 //
-// The postings of a chunk are sorted by bins of their keys (counting sort: count the ions of each bin, sum, place). Inside a bin they lie
-// in no order. A bin is narrower than the reach of 16 bits, so those in the two bins at the ends of a range of keys are distinguished from
-// their neighbours by the low bits; the bins between lie in the range as a whole.
+// The postings of a chunk are sorted by the bins of their keys (counting sort: count the ions of each bin, sum, place). Within a bin they
+// are not sorted. A bin is narrower than the range of 16 bits, so that the low bits decide for the postings in the first and last bin of a
+// range of keys; all postings of the bins between are in the range.
 //
-// Sums of masses are made in the order of the CPU's kernel. Compile with --fmad=false: a fused multiply-add rounds differently.
+// Masses are summed in the order of the CPU's kernel. Compile with --fmad=false: a fused multiply-add rounds differently.
 
 #include "fragments.cuh"
 
@@ -12,15 +12,15 @@ constexpr double kKeysOfDalton = 524288.0;
 constexpr long long kLastKey = 0xffffffffll;
 constexpr int kSummed = 4;               // bins that a thread sums at once
 
-// Components of forms. kernels/cuda/fragment_index.py writes it.
+// Components of forms. kernels/cuda/fragment_index.py fills this struct.
 struct Dictionary {
     const Masses* masses;
     const double* modification_mass;
     const unsigned int* position;
     const unsigned char* length;
     const unsigned char* residues;
-    const unsigned char* site;          // (forms, n_slots): where a modification sits: 0 N-terminus, 1..length, length + 1 C-terminus
-    const unsigned char* modification;  // which it is, kNone after the last
+    const unsigned char* site;          // (forms, n_slots): sites of modifications: 0 N-terminus, 1..length, length + 1 C-terminus
+    const unsigned char* modification;  // their indices, kNone after the last
 };
 
 __device__ Word key_of(double mass) {
@@ -28,7 +28,7 @@ __device__ Word key_of(double mass) {
     return static_cast<Word>(key < 0 ? 0 : key > kLastKey ? kLastKey : key);
 }
 
-// Sums of the masses of a form from its N-terminus, up to each residue; the mass of the whole form.
+// Cumulative masses of a form from its N-terminus up to each residue, and the mass of the form.
 __device__ __forceinline__ double sum_masses(const Dictionary& of, const Masses& masses, const unsigned char* letters, int length, int form,
                                              double* sum) {
     const int n_slots = static_cast<int>(masses.n_slots);
@@ -54,12 +54,12 @@ __device__ __forceinline__ double sum_masses(const Dictionary& of, const Masses&
     return total + c_term;
 }
 
-// One thread for each form counts its ions in the bins of its chunk (kPlace false), or puts them there.
+// One thread per form counts its ions in the bins of its chunk (kPlace false), or places them there.
 template <bool kPlace>
 __device__ __forceinline__ void sort_ions(const Dictionary& of, const Index& index) {
     __shared__ Masses masses;
     copy_together(masses, of.masses);
-    __syncthreads();  // the masses are whole
+    __syncthreads();  // the masses are complete
     const int form = blockIdx.x * blockDim.x + threadIdx.x;
     if (form >= index.n_forms) return;
     const Long peptide = static_cast<Long>(index.form_code[form] >> masses.arrangement_bits & masses.peptide_mask);
@@ -106,7 +106,7 @@ extern "C" __global__ void count_ions(Dictionary dictionary, Index index) { sort
 
 extern "C" __global__ void place_ions(Dictionary dictionary, Index index) { sort_ions<true>(dictionary, index); }
 
-// A block for each chunk replaces the numbers of ions in its bins by their running sums.
+// One block per chunk replaces the numbers of ions in its bins by their cumulative sums.
 extern "C" __global__ void sum_bins(const Chunk* chunks, Word* bins) {
     __shared__ Word total_of_warps[kMostThreads / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
@@ -123,7 +123,7 @@ extern "C" __global__ void sum_bins(const Chunk* chunks, Word* bins) {
         }
         const Word of_warp = sum_up_to_lane(total, lane) - total;
         if (lane == 31) total_of_warps[warp] = of_warp + total;
-        __syncthreads();  // the totals of all warps are there
+        __syncthreads();  // the totals of all warps are written
         Word of_block = before;
         for (int w = 0; w < n_warps; ++w) {
             of_block += w < warp ? total_of_warps[w] : 0;
@@ -132,6 +132,6 @@ extern "C" __global__ void sum_bins(const Chunk* chunks, Word* bins) {
         for (int j = 0; j < kSummed; ++j) {
             if (own + j < n) table[own + j] = of_block + of_warp + value[j];
         }
-        __syncthreads();  // all have read the totals, which change in the next round
+        __syncthreads();  // all threads have read the totals, which change in the next round
     }
 }

@@ -9,7 +9,7 @@ constexpr int kGroup = 4;                // residues whose masses are loaded tog
 
 struct Matched {
     double score;
-    int count;  // of ions
+    int count;  // number of ions
 };
 
 // Match of a form with a spectrum: the components of a score. `kernel_sum` and `correlation` are only set for scores that need them.
@@ -68,9 +68,10 @@ __device__ __forceinline__ double sum_masses(const Form& form, const Settings& s
     return total + c_term;
 }
 
-// Score one peptidoform against the peaks. Sums from the N-terminus stay in the thread's local memory, which lanes read side by side.
-// Ions are first looked up in the bit table, without a branch, so that the look-ups of several are under way together; the few that may
-// match are then compared with the peaks. A `Score` says what it needs (kNeedsRoots, kNeedsCorrelation), and is made by its function `of`.
+// Score one peptidoform against the peaks. Cumulative masses from the N-terminus are in the local memory of the thread, which lanes read in
+// parallel. Ions are first looked up in the bit table without a branch, so that several look-ups are in progress at the same time; the few
+// that may match are then compared with the peaks. A `Score` states what it needs (kNeedsRoots, kNeedsCorrelation), and is computed by its
+// function `of`.
 template <class Score>
 __device__ Matched score_form(const Form& form, const Settings& settings, const Inputs& in, const Peaks& peaks, const double* residue_mass,
                               int charges) {

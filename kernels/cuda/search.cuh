@@ -12,7 +12,7 @@ constexpr int kMostIsotopeErrors = 16;
 constexpr Long kNobody = ~0ull;
 constexpr int kPeptideBits = 40;         // low bits of a key: peptide; above: index of the window
 
-// The scalars of a search. kernels/cuda/scoring.py writes it; every member has 8 bytes, so that there is no padding.
+// The scalars of a search. kernels/cuda/scoring.py fills this struct; every member has 8 bytes, so that there is no padding.
 struct Settings {
     double precursor_absolute, precursor_relative, isotope_spacing;
     double fragment_absolute, fragment_relative, bin_width;
@@ -26,7 +26,7 @@ struct Settings {
     long long n_words, n_correlation_bins, ksdp_window, minimum_matched_ions;
     long long first_peptide, n_peptides;  // range of the dictionary on the device
     long long n_combinations, maximum_forms, n_best, n_slots, n_bins, candidates_of_item;
-    long long maximum_with_known;  // modifications of a peptide where some are at known residues, 0 where none is
+    long long maximum_with_known;  // maximum number of modifications of a peptide if some are at known residues, otherwise 0
 };
 
 // A candidate of a query. Equal scores are ranked by key, then by form, both ascending: the order in which the CPU finds candidates.
@@ -55,7 +55,7 @@ __device__ Candidate candidate_above(const Candidate& mine) {
                      __shfl_up_sync(kEveryLane, mine.key, 1), __shfl_up_sync(kEveryLane, mine.sites, 1)};
 }
 
-// Addresses of the arrays of a search. kernels/cuda/scoring.py writes it.
+// Addresses of the arrays of a search. kernels/cuda/scoring.py fills this struct.
 struct Inputs {
     // The dictionary, in order of mass.
     const double* mass;
@@ -64,7 +64,8 @@ struct Inputs {
     const unsigned char* flags;
     const unsigned int* letters;
     const unsigned char* residues;
-    // Rows of modifications that peptides carry at known residues, 0 for none; rows of sites and modifications (rows, kMostSlots).
+    // Rows of modifications that peptides carry at known residues, 0 for none; and the sites and modifications of each row (rows,
+    // kMostSlots).
     const unsigned int* known;
     const unsigned char* known_site;
     const unsigned char* known_modification;
@@ -74,18 +75,18 @@ struct Inputs {
     const unsigned int* residue_mask;
     const int* place;
     const double* combination_mass;
-    const unsigned char* combination_slots;  // (combinations, kMostSlots): which modification each slot holds, ascending, then kNone
+    const unsigned char* combination_slots;  // (combinations, kMostSlots): modification of each slot, ascending, then kNone
     const double* factorial_log;
-    // Peaks of each query; `height` is XCorr's and only read for it.
+    // Peaks of each query; `height` is needed for XCorr only.
     const int* offsets;
     const double* mz;
     const float* weight;
     const float* height;
     const double* query_mass;
     const int* query_charge;
-    // Items of work: a query and the index of the part of its candidates.
+    // Items of work: a query, and the index of a part of its candidates.
     const int* item_query;
     const int* item_part;
     Candidate* best_of_items;  // (items, n_best)
-    int* histogram;            // (queries, n_bins), zero at the start
+    int* histogram;            // (queries, n_bins), initially zero
 };

@@ -5,27 +5,28 @@
 // 15:121); KSDP is that of Fu (Bioinformatics 2004, 20:1948), the hyperscore that of X!Tandem, XCorr that of SEQUEST in its fast form
 // (Eng 2008).
 //
-// A block takes one query, or a part of its candidates. It puts the peaks into a bit table in shared memory, in which a theoretical ion is
-// found or missed by one read. The windows of all combinations of modifications and isotope errors are joined into one run of candidates.
-// Each warp takes 32 candidates per step, queues those that can carry the modifications, and gives each lane a few arrangements of the
-// modifications of one peptide; a lane that is done gets the next, so that one peptide with many arrangements keeps all lanes busy.
-// Theoretical ions are computed on the fly and never stored. The best candidates are held in the registers of the warp, one in each lane;
-// they are merged at the end of the block and over the blocks of a query. Scores of other candidates leave the device only as a histogram.
+// A block processes one query, or a part of its candidates. It enters the peaks into a bit table in shared memory, in which one read shows
+// whether a theoretical ion may match. The windows of all combinations of modifications and isotope errors are joined into one run of
+// candidates. Each warp takes 32 candidates per step, queues those that can carry the modifications, and gives each lane some arrangements
+// of the modifications of one peptide; a lane that has finished gets further ones, so that one peptide with many arrangements keeps all
+// lanes busy. Theoretical ions are computed when needed and never stored. The best candidates are held in the registers of the warp, one
+// per lane, and are merged at the end of the block and over the blocks of a query. Scores of other candidates are only counted in a
+// histogram.
 //
-// Double precision: prefix sums and fragment m/z are doubles, and are added in the order of the CPU's kernel, so that an ion at the
-// very edge of its tolerance matches on both or on neither. Looking ions up in single precision was no faster on an H200 (2.31 against 2.36
-// thousand million scorings a second).
+// Double precision: cumulative masses and fragment m/z are doubles, and are added in the order of the CPU's kernel, so that an ion at the
+// edge of its tolerance matches on both devices or on neither. Looking up ions in single precision was not faster on an H200 (2.31 against
+// 2.36 billion scorings per second).
 
 #include "arrangements.cuh"
 #include "scores.cuh"
 #include "windows.cuh"
 
-constexpr int kMostWarps = 8;            // of a block
+constexpr int kMostWarps = 8;            // warps per block
 constexpr int kBlocks = 4;               // blocks per multiprocessor: leaves 64 registers per thread
 constexpr int kMostThreads = 32 * kMostWarps;
 constexpr int kQueue = 64;               // queued candidates per warp
 constexpr int kRefill = 16;              // minimum idle lanes before the queue is read
-constexpr Word kTogether = 0xffffffffu;  // instead of a number of arrangements: one lane takes all
+constexpr Word kTogether = 0xffffffffu;  // instead of a number of arrangements: one lane takes all of them
 
 // In this order: correlation_sum, correlation_bin (both for XCorr only), histogram, words, first.
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
@@ -57,7 +58,7 @@ struct Queue {
     bool is_exhausted;  // no further candidates will be queued
 };
 
-// The peaks of a query, indexed; `histogram` is where that lies in dynamic shared memory, cleared.
+// The indexed peaks of a query; `histogram` is its cleared position in dynamic shared memory.
 template <class Score>
 __device__ __forceinline__ Peaks begin_item(Block& block, int query, int maximum_peaks, int*& histogram) {
     const Settings& settings = block.settings;
@@ -80,7 +81,8 @@ __device__ __forceinline__ Peaks begin_item(Block& block, int query, int maximum
     return peaks;
 }
 
-// All threads: the windows `tile:tile + n_tile` of a query as one run of candidates. Those before `skipped` belong to other blocks.
+// All threads: find the windows `tile:tile + n_tile` of a query as one run of candidates. Candidates before `skipped` belong to other
+// blocks.
 __device__ __forceinline__ void find_windows(Block& block, int query, int tile, int n_tile, long long skipped) {
     const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
     __syncthreads();
@@ -118,7 +120,7 @@ __device__ __forceinline__ Word arrangements_of(const Block& block, Word peptide
     return may_collide(tried) ? kTogether : count_arrangements(tried, block.settings.maximum_forms);
 }
 
-// Each lane looks at one of the next 32 candidates; those that can carry their modifications are queued, until a warp has enough.
+// Each lane inspects one of the next 32 candidates; those that can carry their modifications are queued, until a warp has enough.
 __device__ __forceinline__ void fill_queue(Block& block, Queue& queue, int tile, int n_tile, int stop, int warp, int lane) {
     const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
     while (queue.n < 32 && !queue.is_exhausted) {
@@ -150,19 +152,19 @@ __device__ __forceinline__ void fill_queue(Block& block, Queue& queue, int tile,
     }
 }
 
-// Idle lanes take an arrangement each from the end of the queue, or all of a peptide where they must be gone through.
+// Idle lanes take one arrangement each from the end of the queue, or all arrangements of a peptide if these must be enumerated.
 __device__ __forceinline__ void hand_out(Block& block, Queue& queue, Task& task, Word idle, int warp, int lane) {
     const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
-    // Lane j looks at the j-th candidate from the end of the queue; `shares` sums up what those up to it have to give.
+    // Lane j inspects the j-th candidate from the end of the queue; `shares` is the cumulative number of arrangements up to it.
     const int own = queue.n - 1 - lane;
     Word shares = 0;
     if (own >= 0) {
         const Word total = block.queue_total[warp][own];
-        shares = total == kTogether ? 1 : total - block.queue_begun[warp][own];  // an arrangement each
+        shares = total == kTogether ? 1 : total - block.queue_begun[warp][own];  // one arrangement per lane
     }
     shares = sum_up_to_lane(shares, lane);
     const Word nearer = __shfl_up_sync(kEveryLane, shares, 1), shares_before = lane > 0 ? nearer : 0;
-    // The idle lane of number `rank` takes the share of that number, from the first candidate that reaches beyond it.
+    // The idle lane with rank `rank` takes the arrangement with this number, from the first candidate that contains it.
     const Word rank = __popc(idle & ((1u << lane) - 1)), n_idle = __popc(idle);
     int giver = 0;
     for (int step = 16; step > 0; step >>= 1) {
@@ -186,7 +188,7 @@ __device__ __forceinline__ void hand_out(Block& block, Queue& queue, Task& task,
         }
     }
     __syncwarp();
-    // Candidates that have given everything leave the queue; the next may have given a part.
+    // Candidates whose arrangements are all assigned leave the queue; the next candidate may be partly assigned.
     if (own >= 0 && shares_before < n_idle && n_idle < shares) block.queue_begun[warp][own] += n_idle - shares_before;
     queue.n -= __popc(__ballot_sync(kEveryLane, own >= 0 && shares <= n_idle));
     __syncwarp();
@@ -214,7 +216,7 @@ __device__ __forceinline__ Candidate try_arrangement(const Block& block, Task& t
     return fresh;
 }
 
-// All threads: what the warps of the block have found, as the item's share of the answer.
+// All threads: write the best candidates of the block's warps as the result of the item.
 __device__ __forceinline__ void give_away(Block& block, const Candidate& kept, const int* histogram, int query, int warp, int lane) {
     const int n_bins = static_cast<int>(block.settings.n_bins), n_best = static_cast<int>(block.settings.n_best);
     const int n_warps = blockDim.x >> 5;
@@ -233,7 +235,7 @@ __device__ __forceinline__ void give_away(Block& block, const Candidate& kept, c
     if (lane < n_best) block.in.best_of_items[static_cast<long long>(blockIdx.x) * n_best + lane] = joined;
 }
 
-// A block scores candidates part * candidates_of_item and following of one query. At most `maximum_peaks` peaks are in a spectrum.
+// A block scores the candidates from part * candidates_of_item on of one query. A spectrum has at most `maximum_peaks` peaks.
 template <class Score>
 __device__ __forceinline__ void search(const Settings* settings_in_memory, const Inputs* inputs_in_memory, int maximum_peaks) {
     __shared__ Block block;
@@ -251,7 +253,7 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
     const int n_windows = peaks.n > 0 ? static_cast<int>(settings.n_combinations) * isotopes : 0;
     const int windows_of_tile = static_cast<int>(blockDim.x) / isotopes * isotopes;
     const long long begin = block.in.item_part[blockIdx.x] * settings.candidates_of_item, end = begin + settings.candidates_of_item;
-    long long before_tile = 0;  // candidates of the tiles of windows before this one
+    long long before_tile = 0;  // candidates in the tiles of windows before this one
 
     Candidate kept = nobody(), worst = nobody();
     for (int tile = 0; tile < n_windows && before_tile < end; tile += windows_of_tile) {
@@ -286,8 +288,8 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
     give_away(block, kept, histogram, query, warp, lane);
 }
 
-// Scores: what each needs to know of a spectrum, and how it is made of a match. A kernel for each, so that none pays for the registers of
-// another; kernels/score_kinds.py names them.
+// Scores: the properties of a spectrum that each needs, and its computation from a match. Each has a separate kernel, so that none uses the
+// registers of another; kernels/score_kinds.py lists them.
 struct SpectralDotProduct {
     static constexpr bool kNeedsRoots = false, kNeedsCorrelation = false;
     static __device__ __forceinline__ double of(const Match& match, const Inputs&) { return match.dot; }

@@ -1,24 +1,24 @@
-// Local alignment of a query with all chains of a database by their descriptors, in two phases: that of kernels/cpu/structure_alignment.py,
-// bit for bit (Mrozek et al. 2014, J Mol Model 20:2067, sections "First phase" and "Second phase", equations 7-19).
+// Local alignment of a query with all chains of a database by their descriptors in two phases, bit-identical to
+// kernels/cpu/structure_alignment.py (Mrozek et al. 2014, J Mol Model 20:2067, sections "First phase" and "Second phase", equations 7-19).
 //
-// Recurrence (Gotoh 1982) of both phases, a gap of k places costing first + (k - 1) * next:
+// Recurrence (Gotoh 1982) of both phases; a gap of k positions costs first + (k - 1) * next:
 //
 //     H[i, j] = max(0, H[i-1, j-1] + reward, E[i, j], F[i, j])
 //     E[i+1, j] = max(E[i, j] - next, H[i, j] - first)        rows i: places of the chain
 //     F[i, j+1] = max(F[i, j] - next, H[i, j] - first)        columns j: places of the query
 //
-// Phase 1, elements of secondary structure: a thread aligns a chain. Its row of the matrix lies in device memory, elements of neighbouring
-// threads side by side, since neighbouring chains are of nearly equal length.
+// Phase 1, secondary structure elements: a thread aligns a chain. Its row of the matrix is in device memory, with the elements of
+// neighbouring threads adjacent, since neighbouring chains have nearly the same length.
 //
-// Phase 2, residues: a warp aligns a chain. Each lane keeps kColumns columns of the query with their H and E in registers; the rows pass
-// from lane to lane, each lane one step after its left neighbour. A query longer than 32 * kColumns is cut into strips, a launch each; H
-// and F of a strip's last column wait in device memory for the next strip. Warps take chains from a common counter, the longest first, and
-// skip those that phase 1 forbids. Blocks are independent; a block has one barrier, after copying the tables.
+// Phase 2, residues: a warp aligns a chain. Each lane holds kColumns columns of the query with their H and E in registers. Rows pass from
+// lane to lane, each lane one step after its left neighbour. A query longer than 32 * kColumns is divided into strips, one launch each; H
+// and F of a strip's last column are stored in device memory for the next strip. Warps take chains from a common counter, longest first,
+// and skip those excluded by phase 1. Blocks are independent; a block has one barrier, after copying the tables.
 //
-// A reward is a sum of whole numbers from tables in shared memory: for each alphabet one by the two codes, five bits of a word each, and,
-// with kCompares, one by the difference of lengths and one by that of angles.
+// A reward is a sum of integers from tables in shared memory: one table per alphabet, indexed by both codes (five bits of a word each),
+// and, with kCompares, one table indexed by the difference of lengths and one by that of angles.
 
-// Macros of a launch, set by kernels/cuda/structure_alignment.py. The values here are those of one of its forms.
+// Macros of a launch, set by kernels/cuda/structure_alignment.py. The values here are those of one of its variants.
 #ifndef COLUMNS
 #define COLUMNS 8
 #define SHIFTS 0, 5
@@ -27,20 +27,20 @@
 
 using Word = unsigned int;
 
-constexpr int kColumns = COLUMNS;                               // of a lane
-constexpr bool kCompares = COMPARES;                            // lengths and angles as they are
-constexpr int kShifts[] = {SHIFTS};                             // where the code of each alphabet begins in a word
+constexpr int kColumns = COLUMNS;                               // columns per lane
+constexpr bool kCompares = COMPARES;                            // true if lengths and angles are compared directly
+constexpr int kShifts[] = {SHIFTS};                             // first bit of the code of each alphabet in a word
 constexpr int kAlphabets = sizeof(kShifts) / sizeof(kShifts[0]);
 constexpr int kCodes = 32, kTable = kCodes * kCodes;
 constexpr int kLengthSteps = 2049, kAngleSteps = 8192;
 constexpr int kTables = kAlphabets * kTable + (kCompares ? kLengthSteps + kAngleSteps : 0);
 constexpr Word kPadding = 0xffffffffu, kEveryLane = 0xffffffffu;
-constexpr int kUnits = 1 << 16;  // to a reward of one in phase 1
+constexpr int kUnits = 1 << 16;  // units of a reward of one in phase 1
 
 __device__ __forceinline__ int greatest(int a, int b) { return a < b ? b : a; }
 __device__ __forceinline__ int apart(int a, int b) { return a < b ? b - a : a - b; }
 
-// Reward of two elements, rounded half up: 1, 1/2 (one of them is coil) or 0, times 2 min(a, b) / (a + b).
+// Return the reward of two elements, rounded half up: 1, 1/2 (one of them is coil) or 0, times 2 min(a, b) / (a + b).
 __device__ __forceinline__ int element_reward(int type_a, int length_a, int type_b, int length_b) {
     const int halves = type_a == 0 || type_b == 0 ? 1 : type_a == type_b ? 2 : 0;
     const unsigned long long whole = static_cast<unsigned long long>(length_a) + length_b;
@@ -49,7 +49,7 @@ __device__ __forceinline__ int element_reward(int type_a, int length_a, int type
 }
 
 // Chains of the database that are on the device. Offsets count from the first chain of the whole database; `residues_before` and
-// `elements_before` are those of the chains that come before these.
+// `elements_before` are the numbers of residues and elements in previous chains.
 struct Chains {
     const long long* offsets;
     const Word* state;
@@ -78,8 +78,8 @@ struct Query {
     int element_gap_next;
 };
 
-// Results by chain, -1 at first: `scores` of phase 2, `element_scores` of phase 1; and intermediate values: H and F on the
-// right of a strip, by residue; two numbers for each element of the query and thread of phase 1; a counter of chains, zero at first.
+// Results by chain, initially -1: `scores` of phase 2, `element_scores` of phase 1. Workspace: H and F at the right edge of a strip, by
+// residue; two numbers per element of the query and thread of phase 1; a counter of chains, initially zero.
 struct Results {
     int* scores;
     int* element_scores;
@@ -88,7 +88,7 @@ struct Results {
     Word* next_chain;
 };
 
-// Phase 1 of the chains first:last.
+// Phase 1 for the chains first:last.
 extern "C" __global__ void align_elements(Chains chains, Query query, Results results, int first, int last) {
     const int threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x, m = query.n_elements;
     int* const h_row = results.rows + thread;
@@ -118,7 +118,7 @@ extern "C" __global__ void align_elements(Chains chains, Query query, Results re
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// A residue, of a column or a row: its codes, and, where they are compared, the length of its Cα vector and the angle to the next.
+// A residue of a column or a row: its codes and, if compared, the length of its Cα vector and the angle to the next vector.
 struct Residue {
     Word codes;
     int length, angle;
@@ -145,8 +145,8 @@ __device__ __forceinline__ int reward_of(const int* tables, const Residue& mine,
     return reward;
 }
 
-// Phase 2 of the chains first:last, for the strip of the query that begins at column `begin`. A chain whose elements score less than
-// `least` is skipped. A strip raises the score of a chain where it has a better one.
+// Phase 2 for the chains first:last and the strip of the query that begins at column `begin`. Chains whose element score is below `least`
+// are skipped. A strip replaces the score of a chain if its score is higher.
 extern "C" __global__ void __launch_bounds__(256)
     align_residues(Chains chains, Query query, Results results, int first, int last, int least, int begin) {
     int* const tables = reinterpret_cast<int*>(dynamic_shared);

@@ -1,21 +1,21 @@
-// Ions looked up for all queries of a tile side by side.
+// Look-up of ions for all queries of a tile in parallel.
 #pragma once
 
 #include "peaks.cuh"
 #include "tiles.cuh"
 #include "windows.cuh"
 
-constexpr int kIonsTogether = 4;         // of each end, looked up side by side
+constexpr int kIonsTogether = 4;         // ions per terminus that are looked up together
 
 // Values of a lane for looking up ions for its query.
 struct Column {
-    const char* table;             // as bytes, so that a place in it is one addition
+    const char* table;             // as bytes, so that a position in it is one addition
     const Edge* edges;
-    const Long* weights;           // of the tile: packed, by entries
+    const Long* weights;           // weights of the tile: packed, by entry
     int maximum_charges;
-    const double* bins_of_charge;  // bins in a thomson, divided by each charge
+    const double* bins_of_charge;  // bins per thomson, divided by each charge
     Long close;
-    Word (*bins)[kLongest];        // of N-terminal and of C-terminal ions, as bytes of the table, and where in the bin they lie
+    Word (*bins)[kLongest];        // of N-terminal and C-terminal ions: bins, as byte offsets in the table, and positions within the bin
     Word (*places)[kLongest];
 };
 
@@ -29,7 +29,7 @@ __device__ void lay_down(const Column& column, bool is_c, int number, bool is_th
 
 __device__ int entry_at(const Column& column, Word bin) { return *reinterpret_cast<const unsigned short*>(column.table + bin); }
 
-// Entry of the peak that an ion matches which lies in a bin with edges. `is_close` is set where rounding decides.
+// Return the entry of the peak that an ion in a bin with edges matches. `is_close` is set if rounding decides.
 __device__ int entry_at_edge(const Column& column, bool is_c, int number, bool& is_close) {
     const Word bin = column.bins[is_c][number];
     const Long position = static_cast<Long>(bin / kBytesOfBin) << 32 | column.places[is_c][number];
@@ -47,9 +47,9 @@ __device__ int entry_at_edge(const Column& column, bool is_c, int number, bool& 
     return entry;
 }
 
-// Matches the ions of all series and charges up to `charges` (none for 0) of a stretch of a peptide. Lane j knows the sums of masses from
-// the N-terminus to the j-th of the `n` places of the stretch, and to the one 32 further on. Returns the packed sum of all ions; where bit
-// j of `stops` is set, the sum up to place j is also added to one of `sums`, one after another.
+// Match the ions of all series and charges up to `charges` (0: none) of a section of a peptide. Lane j has the cumulative masses from the
+// N-terminus to the j-th of the `n` residues of the section, and to the one 32 further on. Returns the packed sum of all ions; if bit j of
+// `stops` is set, the sum up to residue j is also added to the next element of `sums`.
 __device__ __forceinline__ Long match_ions(const Settings& settings, const Column& column, double prefix, double prefix_beyond,
                                            double total, int n, Long stops, Long* sums, int charges, bool& is_close) {
     const int lane = threadIdx.x & 31;
@@ -80,7 +80,7 @@ __device__ __forceinline__ Long match_ions(const Settings& settings, const Colum
                     entry[1][j] = entry_at(column, column.bins[1][begun + j]);
                     all |= entry[0][j] | entry[1][j];
                 }
-                Long sums_here[kIonsTogether];  // of the ion only, for now
+                Long sums_here[kIonsTogether];  // sums of the current ion only
 #pragma unroll
                 for (int j = 0; j < kIonsTogether; ++j) sums_here[j] = 0;
                 if (all >= kFirstEdge) {
@@ -121,8 +121,8 @@ __device__ __forceinline__ Long match_ions(const Settings& settings, const Colum
     return whole;
 }
 
-// The same for one arrangement of a peptide and one query, in the CPU's arithmetic. It is rare, and not inlined because its registers
-// would be missed elsewhere.
+// The same for one arrangement of a peptide and one query, in the CPU's arithmetic. It is rarely needed, and not inlined, since other code
+// needs its registers.
 __device__ __noinline__ Long match_exactly(const Settings& settings, const Inputs& in, const Form& form, Long sites, int query, int charges,
                                            double units) {
     const int first_peak = in.offsets[query], n_peaks = in.offsets[query + 1] - first_peak;

@@ -1,9 +1,9 @@
-// Builds the tables of tiles.cuh: the heaviest matching peak by m/z, for tiles of queries.
+// Construction of the tables of tiles.cuh, which give the heaviest matching peak by m/z for tiles of queries.
 
 #include "tiles.cuh"
 
-// A block for each tile of queries writes its edges (2 maximum_peaks, kTile), its table (kFineBins, kTile), zero at the start, and how many
-// bins there are in a thomson: the table reaches to the last peak of the tile, and its last bin stays empty.
+// One block per tile of queries writes its edges (2 maximum_peaks, kTile), its table (kFineBins, kTile), initially zero, and the number of
+// bins per thomson: the table extends to the last peak of the tile, and its last bin is empty.
 extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs* inputs, Tiles tiles) {
     const int n_queries = tiles.n_queries, maximum_peaks = tiles.maximum_peaks;
     Edge* edges = tiles.edges;
@@ -25,18 +25,18 @@ extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs
     const auto first_bin = [&](const Edge& edge) { return static_cast<int>((max(edge.position, close) - close) >> 32); };
     const auto last_bin = [&](const Edge& edge) { return static_cast<int>((edge.position + close) >> 32); };
 
-    // Both ends of the peaks' reaches ascend; where two are equal, a low end comes first.
+    // The lower ends and the upper ends of the peaks' reaches both ascend; of equal positions, a lower end comes first.
     edges += static_cast<long long>(blockIdx.x) * 2 * maximum_peaks * kTile + lane;
     for (int i = warp; i < n; i += n_warps) {
         const Long low = low_end(i), high = high_end(i);
-        int other = -1, first = i;  // heaviest of the peaks before this one that reach its low end
+        int other = -1, first = i;  // heaviest of the previous peaks whose reach includes the lower end
         for (; first > 0 && high_end(first - 1) >= low; --first) {
             if (other < 0 || weight[first - 1] >= weight[other]) other = first - 1;
         }
         int with = other >= 0 && weight[other] >= weight[i] ? other : i;
         edges[(i + first) * kTile] = Edge{low, entry_of(other, lane), entry_of(with, lane)};
         other = -1;
-        int following = i + 1;  // the same of those after it and its high end
+        int following = i + 1;  // the same for the following peaks and the upper end
         for (; following < n && low_end(following) <= high; ++following) {
             if (other < 0 || weight[following] > weight[other]) other = following;
         }
@@ -44,7 +44,7 @@ extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs
         edges[(i + following) * kTile] = Edge{high, entry_of(with, lane), entry_of(other, lane)};
     }
     __syncthreads();
-    // Each edge fills the bins that it is the first to touch, and those up to the next edge.
+    // Each edge fills the bins in which it is the first edge, and the bins up to the next edge.
     table += static_cast<long long>(blockIdx.x) * kFineBins * kTile + lane;
     for (int e = warp; e < 2 * n; e += n_warps) {
         const Edge edge = edges[e * kTile];

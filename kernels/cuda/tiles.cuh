@@ -1,8 +1,8 @@
-// Tables of a tile for the kernel for dense mass windows: 32 queries that are neighbours in mass: the heaviest peak in reach as a function
-// of an ion's m/z, and sums of matches that are exact in any order.
+// Tables of a tile for the kernel for dense mass windows. A tile consists of 32 queries with adjacent masses; a table gives the heaviest
+// peak in reach of an ion by m/z. Sums of matches are exact in any order.
 //
-// The function is constant between the *edges*: where a peak comes within reach, or leaves it. A table over fine bins names that peak, or
-// the first edge in the bin.
+// The heaviest peak is constant between the *edges*, at which a peak comes into reach or goes out of reach. For each fine bin, a table
+// contains this peak, or the first edge in the bin.
 #pragma once
 
 #include "search.cuh"
@@ -10,7 +10,7 @@
 constexpr int kTile = 32;
 constexpr int kFineBins = 1 << 15;       // of the table of a tile
 constexpr double kClose = 1e-9;          // thomson: far above rounding
-constexpr int kFirstEdge = 1 << 15;      // entries of the table from there on: an edge, else a peak
+constexpr int kFirstEdge = 1 << 15;      // entries of the table from here on are edges, lower entries are peaks
 constexpr unsigned short kMore = 1 << 15;
 
 // Sums of an arrangement in one word: in the low bits, the dot product in units of 1 / `units`, in which every weight is an integer; then
@@ -26,14 +26,14 @@ __device__ Long as_c_terminal(Long sum) {
     return static_cast<Long>(__byte_perm(high, 0, 0x2410)) << 32 | static_cast<Word>(sum);
 }
 
-// A peak as tables name it: where its packed weight lies in the columns of a tile, or 0 for none. The first row of weights is zero.
+// A peak as stored in tables: index of its packed weight in the columns of a tile, or 0 for none. The first row of weights is zero.
 __device__ unsigned short entry_of(int peak, int lane) { return static_cast<unsigned short>(peak < 0 ? 0 : (peak + 1) * kTile + lane); }
 
-// Positions at which the heaviest peak in reach changes: from `before` to `after`. Each query has two for each peak. A position is the
-// number of a bin in the upper half of the word, and the place in the bin in the lower.
+// Positions at which the heaviest peak in reach changes, from `before` to `after`. Each query has two per peak. The upper half of a
+// position is the index of a bin, the lower half the position in the bin.
 struct __align__(8) Edge {
     Long position;
-    unsigned short before, after;  // entries; `after` has kMore where the next edge touches a bin of this one
+    unsigned short before, after;  // entries; `after` has the bit kMore if the next edge is in the same bin
 };
 
 __device__ Long position_of(double target, double bins_of_thomson) {
@@ -42,13 +42,13 @@ __device__ Long position_of(double target, double bins_of_thomson) {
 
 __device__ Long close_of(double bins_of_thomson) { return position_of(kClose, bins_of_thomson) + 2; }
 
-// Arguments of a launch of kernels for tiles. kernels/cuda/scoring.py writes it.
+// Arguments of a launch of kernels for tiles. kernels/cuda/scoring.py fills this struct.
 struct Tiles {
-    const int* first_item;    // of each query, and one beyond
+    const int* first_item;    // first item of each query, followed by the number of items
     Edge* edges;              // (tiles, 2 maximum_peaks, kTile)
-    unsigned short* table;    // (tiles, kFineBins, kTile), zero at the start
+    unsigned short* table;    // (tiles, kFineBins, kTile), initially zero
     double* bins_of_thomson;  // (tiles,)
-    int* bars;                // (queries,), zero at the start
-    double units;             // in which weights are summed
+    int* bars;                // (queries,), initially zero
+    double units;             // units of weight in sums
     int n_queries, maximum_peaks;
 };

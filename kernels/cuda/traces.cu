@@ -1,8 +1,9 @@
-// Ion traces: the most intense peak of each survey spectrum within windows of m/z and time, as kernels/cpu/traces.py cuts them.
+// Ion traces: the most intense peak of each MS1 spectrum within windows of m/z and time, as in kernels/cpu/traces.py.
 //
-// A warp takes a window. Its first peak is found by a binary search in the m/z of the block, which all lanes do alike; then the lanes take
-// neighbouring peaks, so that reads are coalesced, and raise the cells of those within the time. Intensities are positive, and positive
-// numbers of 32 bits are in the order of their bits: the maximum is taken of these, which is the same whatever order the lanes come in.
+// A warp processes a window. The first peak is found by a binary search in the m/z of the peaks, which all lanes perform identically. The
+// lanes then take neighbouring peaks, so that reads are coalesced, and update the cells of peaks within the time range. Intensities are
+// positive, and positive 32-bit floats have the order of their bits: maxima are computed from the bits, and do not depend on the order of
+// the lanes.
 
 #include "warp.cuh"
 
@@ -19,7 +20,7 @@ __device__ long long lower_bound(const double* values, long long n, double value
     return low;
 }
 
-// In ascending order of m/z.
+// Peaks in ascending order of m/z.
 struct Peaks {
     const double* mz;
     const int* intensity;  // bits of positive numbers

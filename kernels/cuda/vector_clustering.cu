@@ -1,26 +1,26 @@
-// Clusters of similar sparse vectors, compared within windows of their order: bit-identical to kernels/cpu/vector_clustering.py.
+// Clusters of similar sparse vectors, compared within windows of following vectors; bit-identical to kernels/cpu/vector_clustering.py.
 //
-// Pairs. A block takes a tile, up to 32 vectors that follow each other, one for each lane, and makes a table of their elements in shared
-// memory: a hashed list of the bins that any of them has, and for each bin a row with the weights of all lanes. The vectors after it are
-// streamed past, each warp with one vector. Each lane looks up one of its bins; for those that are found the whole warp adds one row times
-// one weight, so that an element costs one read of shared memory for 32 pairs, and one that none of the tile has costs nothing more.
-// Windows determine the pairs of a tile. A class processes them: `wants` selects pairs before the dot product is computed, and `take`
-// receives the dot product. The vectors of a tile are all vectors, or the members of groups, which are paired only within their group.
+// Pairs. A block processes a tile of up to 32 consecutive vectors, one per lane, and builds a table of their elements in shared memory: a
+// hash table of the bins that occur in them, and for each bin a row with the weights of all lanes. The following vectors are streamed past
+// the tile, one per warp. Each lane looks up one of the vector's bins; for each bin in the table, the whole warp adds one row times one
+// weight. An element thus costs one read of shared memory for 32 pairs, and nothing more if no vector of the tile has its bin. Windows
+// determine the pairs of a tile. A class processes them: `wants` selects pairs before the dot product is computed, and `take` receives the
+// dot product. The vectors of a tile are all vectors, or the members of groups, which are paired only within their group.
 //
-// Clusters. Parents of core points form trees, each hanging on a smaller one, so that a root is the smallest of its cluster; trees are
-// joined by compare-and-swap of a root. A parent that is read late is an ancestor all the same, so that reads need no order; what counts is
-// what the swap says. Blocks share nothing but these words, and the result does not depend on their order.
+// Clusters. The parents of core points form trees in which each parent is smaller, so that the root is the smallest member of its cluster;
+// trees are joined by compare-and-swap of a root. An outdated parent is still an ancestor, so that reads need no order; the result of the
+// swap decides. Blocks share only these words, and the result does not depend on their order.
 //
-// Linkage. A block merges a group along nearest-neighbour chains (Murtagh 1983), on the full symmetric matrix of its similarities in whole
-// units: `merge_group` follows `merge_nearest` of the CPU step by step.
+// Linkage. A block merges a group along nearest-neighbour chains (Murtagh 1983), using the full symmetric matrix of its similarities in
+// integer units: `merge_group` follows `merge_nearest` of the CPU step by step.
 #include "warp.cuh"
 
-constexpr int kUnits = 1 << 20;  // to a similarity of one
-constexpr int kWidth = 32;       // vectors of a tile
+constexpr int kUnits = 1 << 20;  // units of a similarity of one
+constexpr int kWidth = 32;       // vectors per tile
 constexpr int kNone = -1;
 constexpr int kMostWarps = 32;
 
-// n sparse vectors and how far each may be compared: with those up to `ends`.
+// n sparse vectors, and the end (exclusive) of the vectors with which each is compared.
 struct Vectors {
     const long long* offsets;
     const int* bins;
@@ -29,8 +29,8 @@ struct Vectors {
     int* squares;
 };
 
-// Vectors that are cut into tiles, or, where there are `members`, those of groups, one group after the other, with the end of its group for
-// each. `starts` are those of the tiles; a table has `rows` rows and 2^(32 - shift) slots.
+// Vectors that are divided into tiles; with `members`, those of groups, group by group, with the end of its group for each. `starts` are
+// the starts of the tiles; a table has `rows` rows and 2^(32 - shift) slots.
 struct Tiles {
     const int* starts;
     const int* members;
@@ -39,8 +39,8 @@ struct Tiles {
     int shift;
 };
 
-// By vector. `neighbours`: how many are similar, itself left out; none where all are core points. `highest`, the bits of the greatest
-// similarity of a border point to a core point, 0 at first, and `nearest`, the smallest such, at first greater than all.
+// By vector. `neighbours`: number of similar vectors, excluding itself; null if all vectors are core points. `highest`: bits of the maximum
+// similarity of a border point to a core point, initially 0; `nearest`: the smallest such core point, initially greater than all.
 struct Clusters {
     int* neighbours;
     int* parents;
@@ -50,8 +50,8 @@ struct Clusters {
     long long minimum_neighbours;
 };
 
-// Groups that are merged. By group: `starts`, and where its matrix begins in the cells; `least` in units. By member: the group that it is
-// in, the number of vectors it represents, the label to find, and workspace.
+// Groups to merge. By group: `starts`, and the start of its matrix in the cells; `least` in units. By member: the group, the number of
+// vectors that it represents, the resulting label, and workspace.
 struct Groups {
     const int* starts;
     const long long* begins;
@@ -87,9 +87,9 @@ extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 // The table of a tile, in dynamic shared memory.
 struct Table {
-    short* weights;          // of each row, by lane
-    int* bins;               // by slot
-    unsigned short* row_of;  // by slot
+    short* weights;          // weights of each row, by lane
+    int* bins;               // bins by slot
+    unsigned short* row_of;  // rows by slot
     int slots, shift;
 
     __device__ Table(int rows, int shift) : slots(1 << (32 - shift)), shift(shift) {
@@ -142,12 +142,12 @@ __device__ void fill_table(const Vectors& vectors, const Tiles& tiles, int first
     __syncthreads();
 }
 
-// Dot product of a vector with that of each lane.
+// Return the dot product of a vector with the vector of each lane.
 __device__ __forceinline__ int dot_with_tile(const Vectors& vectors, int j, const Table& table, int lane) {
     const long long end = vectors.offsets[j + 1];
     int dot = 0;
     for (long long e = vectors.offsets[j] + lane; e - lane < end; e += 32) {
-        int found = kNone;  // the row and the weight
+        int found = kNone;  // row and weight
         if (e < end) {
             const int row = table.row(__ldg(vectors.bins + e));
             if (row != kNone) found = row << 16 | __ldg(vectors.weights + e);
@@ -160,7 +160,8 @@ __device__ __forceinline__ int dot_with_tile(const Vectors& vectors, int j, cons
     return dot;
 }
 
-// Call `visit` with the pairs of a tile, by their places: (p, q), where p is a lane's and the smaller. All lanes come to `take` together.
+// Call `visit` for the pairs of a tile by their positions: (p, q), where p belongs to a lane and is smaller. All lanes call `take` at the
+// same time.
 template <class Visit>
 __device__ void visit_pairs(const Vectors& vectors, const Tiles& tiles, int tile, Visit visit) {
     const int first = tiles.starts[tile], last = tiles.starts[tile + 1];
@@ -188,7 +189,7 @@ __device__ void visit_pairs(const Vectors& vectors, const Tiles& tiles, int tile
     if (p < last) visit.finish(p);
 }
 
-// The square of each vector's length, and each its own parent.
+// Compute the squared length of each vector, and set each vector as its own parent.
 extern "C" __global__ void sum_squares(Vectors vectors, int* parents, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         int square = 0;
@@ -293,8 +294,8 @@ class ChooseNearest {
     bool is_core_ = false;
 };
 
-// DBSCAN in three passes over the pairs, from a tile on: how many neighbours each has; trees of core points, and how near border points are
-// to any; which that is. Where all are core points, the second is all.
+// DBSCAN in three passes over the pairs, from a given tile on: count neighbours; build trees of core points, and find the maximum
+// similarity of border points to core points; find these core points. If all vectors are core points, only the second pass is needed.
 extern "C" __global__ void count_neighbours(Vectors vectors, Tiles tiles, Clusters clusters, int first) {
     visit_pairs(vectors, tiles, first + blockIdx.x, CountNeighbours(clusters));
 }
@@ -307,7 +308,7 @@ extern "C" __global__ void choose_nearest(Vectors vectors, Tiles tiles, Clusters
     visit_pairs(vectors, tiles, first + blockIdx.x, ChooseNearest(clusters));
 }
 
-// Into `roots`, the core point that names the cluster of each vector.
+// Write the core point that names the cluster of each vector to `roots`.
 extern "C" __global__ void name_clusters(Clusters clusters, int* roots, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         const bool has_core = !is_core(clusters, i) && clusters.highest[i] > 0;
@@ -315,7 +316,7 @@ extern "C" __global__ void name_clusters(Clusters clusters, int* roots, int n) {
     }
 }
 
-// Similarities in units into the matrices of groups; those of averages times the counts of both.
+// Write similarities in units to the matrices of groups; for averages, multiplied by the counts of both members.
 template <class Cell, bool kAverages>
 class FillMatrix {
    public:
@@ -350,7 +351,7 @@ extern "C" __global__ void fill_minima(Vectors vectors, Tiles tiles, Groups grou
     visit_pairs(vectors, tiles, first + blockIdx.x, FillMatrix<int, false>(groups));
 }
 
-// A cluster, and how similar it is to another.
+// A cluster, and its similarity to another cluster.
 struct Near {
     double value;
     int cluster;
@@ -367,7 +368,7 @@ __device__ __forceinline__ Near nearest_of_warp(Near mine) {
     return mine;
 }
 
-// State of the group that a block merges. Clusters are named by their smallest member, counted from the begin of the group.
+// State of the group that a block merges. Clusters are identified by their smallest member, counted from the start of the group.
 template <class Cell, bool kAverages>
 struct Merging {
     Cell* cells;
@@ -387,8 +388,8 @@ struct Merging {
         return kAverages ? cell / static_cast<double>(static_cast<long long>(counts[a]) * counts[b]) : cell;
     }
 
-    // The cluster nearest to a, the smallest of several; in all threads. `bests` is not read any more when the one after the next is
-    // sought.
+    // Return the cluster nearest to a (of several the smallest) in all threads. `bests` is not read any more when the next but one is
+    // searched.
     __device__ Near nearest_to(int a, int n_active, Near* bests) const {
         Near mine{-1.0, static_cast<int>(n)};
         for (int k = threadIdx.x; k < n_active; k += blockDim.x) {
@@ -402,7 +403,7 @@ struct Merging {
         return nearest_of_warp(lane < warps ? bests[lane] : Near{-1.0, static_cast<int>(n)});
     }
 
-    // Similarities of a merged cluster to all others.
+    // Update the similarities of a merged cluster to all others.
     __device__ void merge(int kept, int leaving, int n_active) const {
         for (int k = threadIdx.x; k < n_active; k += blockDim.x) {
             const long long s = active[k];
@@ -412,7 +413,7 @@ struct Merging {
         }
     }
 
-    // One thread takes a cluster off the list of those that are left.
+    // One thread removes a cluster from the list of remaining clusters.
     __device__ void remove(int leaving, int n_active) const {
         const int moved = active[n_active - 1], place = places[leaving];
         active[place] = moved, places[moved] = place;
@@ -420,7 +421,7 @@ struct Merging {
     }
 };
 
-// The chain: each the nearest of the one before it. See `merge_nearest` of the CPU.
+// The chain: each cluster is the nearest of the previous one. See `merge_nearest` of the CPU.
 template <class Cell, bool kAverages>
 __device__ void merge_group(const Groups& groups, int group) {
     __shared__ Near bests[2][kMostWarps];
@@ -462,11 +463,11 @@ __device__ void merge_group(const Groups& groups, int group) {
     for (int k = threadIdx.x; k < n; k += blockDim.x) {
         int label = state.labels[k];
         while (state.labels[label] != label) label = state.labels[label];
-        state.labels[k] = label;  // who comes by later finds a shorter way
+        state.labels[k] = label;  // shortens the path for later reads
     }
 }
 
-// A block for each group from `first` on.
+// One block per group from `first` on.
 extern "C" __global__ void merge_averages(Groups groups, int first) { merge_group<long long, true>(groups, first + blockIdx.x); }
 
 extern "C" __global__ void merge_minima(Groups groups, int first) { merge_group<int, false>(groups, first + blockIdx.x); }

@@ -1,4 +1,5 @@
-// Functions of a warp for all kernels: sums over its lanes, a list of the best spread over them, and copying into shared memory.
+// Functions of a warp for all kernels: sums over its lanes, a list of the best candidates distributed over them, and copying into shared
+// memory.
 #pragma once
 
 using Word = unsigned int;
@@ -6,7 +7,7 @@ using Long = unsigned long long;
 
 constexpr Word kEveryLane = 0xffffffffu;
 
-// Innermost steps, which `proteoscope.kernels.counts` predicts. Counted only where kernels run on the CPU, in tests.
+// Innermost steps, which `proteoscope.kernels.counts` predicts. They are counted only when kernels run on the CPU, in tests.
 #ifndef COUNT_OPERATIONS
 #define COUNT_OPERATIONS(n)
 #endif

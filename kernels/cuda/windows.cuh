@@ -1,4 +1,4 @@
-// Mass windows: the range of the dictionary with the precursor mass of a query.
+// Mass windows: the range of the peptide dictionary that matches the precursor mass of a query.
 #pragma once
 
 #include "search.cuh"
@@ -22,8 +22,8 @@ struct Window {
     int low, high;
 };
 
-// Range of the dictionary that has the query's mass with a combination of modifications and an isotope error; empty where that error
-// needs a heavier query.
+// Return the range of the dictionary that matches the query mass with a combination of modifications and an isotope error; empty if that
+// error needs a heavier query.
 __device__ Window mass_window(const Settings& settings, const double* mass, double query_mass, int isotope, double combination_mass) {
     if (query_mass < settings.isotope_minimum_mass[isotope]) return Window{0, 0};
     const double observed = query_mass - settings.isotope_error[isotope] * settings.isotope_spacing;
