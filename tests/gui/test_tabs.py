@@ -1,0 +1,77 @@
+"""Tests of tabs in narrow bars."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QLabel, QTabBar, QToolButton
+from pytestqt.qtbot import QtBot
+
+from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.tabs import PageTabs
+from proteoscope.gui.window import MainWindow
+from tests.gui.result_views import settle
+
+_TITLES = ("Spectrum", "Coverage", "Scores", "Mass errors", "Chromatogram", "LC-MS map")
+
+
+@pytest.fixture
+def tabs(qtbot: QtBot) -> PageTabs:
+    """Return the tabs of an identification, with space for all titles."""
+    made = tabs_of(*((QLabel(title), title, f"The {title.lower()} of the run" if title != "Scores" else "") for title in _TITLES))
+    qtbot.addWidget(made)
+    made.resize(900, 200)
+    made.show()
+    return made
+
+
+def titles(tabs: PageTabs) -> tuple[str, ...]:
+    return tuple(tabs.tabText(index) for index in range(tabs.count()))
+
+
+def bar_of(tabs: PageTabs) -> QTabBar:
+    return tabs.tabBar()
+
+
+def has_arrows(tabs: PageTabs) -> bool:
+    return any(button.isVisible() for button in bar_of(tabs).findChildren(QToolButton))
+
+
+def test_narrow_bar_has_short_titles_until_it_is_wide_again(tabs: PageTabs, qtbot: QtBot) -> None:
+    assert titles(tabs) == _TITLES
+    full = bar_of(tabs).sizeHint().width()
+    tabs.resize(full - 60, 200)
+    qtbot.waitUntil(lambda: titles(tabs) == ("Spectrum", "Coverage", "Scores", "Errors", "Chrom.", "Map"))
+    assert not has_arrows(tabs)
+    assert tabs.tabToolTip(5) == "LC-MS map: the lc-ms map of the run" and bar_of(tabs).accessibleTabName(5) == "LC-MS map"
+    tabs.resize(900, 200)
+    qtbot.waitUntil(lambda: titles(tabs) == _TITLES)
+
+
+def test_selected_title_is_whole_in_a_bar_without_space_for_all(tabs: PageTabs, qtbot: QtBot) -> None:
+    tabs.resize(330, 200)
+    for index in range(tabs.count()):
+        tabs.setCurrentIndex(index)
+        qtbot.wait(1)
+        bar, text = bar_of(tabs), tabs.tabText(index)
+        assert bar.tabRect(index).width() > bar.fontMetrics().horizontalAdvance(text), text
+        assert not has_arrows(tabs) and bar.rect().contains(bar.tabRect(index))
+
+
+@pytest.mark.parametrize("size", [QSize(1280, 800), QSize(1024, 700)], ids=["1280", "1024"])
+def test_tabs_next_to_the_spectrum_fit_without_arrows(window: MainWindow, finished_run, size: QSize, qtbot: QtBot) -> None:
+    window.resize(size)
+    window.open_project(finished_run("identify"))
+    results: RunView = window.results
+    settle(results, qtbot)
+    tabs = results.findChildren(PageTabs)
+    assert any(bar.count() == len(_TITLES) for bar in tabs)
+    for shown in tabs:
+        for index in range(shown.count()):
+            shown.setCurrentIndex(index)
+            qtbot.wait(1)
+            place, bar = bar_of(shown).tabRect(index), bar_of(shown)
+            assert not has_arrows(shown) and bar.rect().contains(place)
+            assert place.width() > bar.fontMetrics().horizontalAdvance(shown.tabText(index))
+            assert size.width() < 1280 or shown.count() < len(_TITLES) or titles(shown) == _TITLES
