@@ -86,7 +86,9 @@ class StartPage(QWidget):
         self.new_buttons: dict[str, QPushButton] = {}
         """Buttons that open an empty form, by search kind."""
         self.sample_buttons: dict[str, QAbstractButton] = {}
-        """Buttons that fill in the form of a search with sample data, by search kind."""
+        """Buttons that fill in the form of a search with sample data, next to the button of its empty form, by search kind."""
+        self.first_sample_button: QAbstractButton | None = None
+        """Large button for the sample data with which new users start."""
         self._mark = QLabel()
         self.open_button = push_button("Open project…", self.open_requested.emit, "open")
         self.recent_title = heading("Recent projects")
@@ -148,6 +150,7 @@ class StartPage(QWidget):
             button = PrimaryButton("Use sample data")
             button.clicked.connect(partial(self.sample_requested.emit, search.kind))
             self._name_sample(button, search)
+            self.first_sample_button = button
             line.addWidget(button)
         line.addWidget(toned_label("or drop spectra, FASTA or FASTQ files or a project anywhere on this window"), 1)
         line.addWidget(self.more_button)
@@ -197,18 +200,18 @@ class StartPage(QWidget):
         return button
 
     def _sample_button(self, search: Search, text: str) -> QAbstractButton | None:
-        """Return a button for the sample data of a search, or None if it has none or its button is at the top."""
-        if search.demo is None or search.kind in self.sample_buttons:
+        """Return a button for the sample data of a search, or None if it has none."""
+        if search.demo is None:
             return None
         button = text_button(text, "", partial(self.sample_requested.emit, search.kind))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._name_sample(button, search)
+        self.sample_buttons[search.kind] = button
         return button
 
     def _name_sample(self, button: QAbstractButton, search: Search) -> None:
         button.setAccessibleName(f"Use sample data of the {search.name}")
         button.setToolTip("Fill the form with the sample files of the program; then press Run")
-        self.sample_buttons[search.kind] = button
 
     def _show_more(self, are_shown: bool) -> None:
         self._more.setVisible(are_shown)

@@ -144,7 +144,7 @@ class Assistance(QObject):
                 "Sample data",
                 "Every search comes with sample data that fill its form; then press Run. They are three measured runs of albumin, and a "
                 "simulated run of two conditions in which known proteins change. The menu Help lists them all.",
-                lambda: next(iter(window.start_page.sample_buttons.values()), None),
+                lambda: window.start_page.first_sample_button,
             ),
             Step(
                 "From spectrum to structure",

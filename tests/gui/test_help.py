@@ -44,7 +44,8 @@ def test_sample_data_button_fills_the_form_ready_to_run(window: MainWindow, home
             continue
         window.show_page(window.start_page)
         window.start_page.more_button.setChecked(True)
-        button = window.start_page.sample_buttons[search.kind]
+        button, new = window.start_page.sample_buttons[search.kind], window.start_page.new_buttons[search.kind]
+        assert abs(button.geometry().center().y() - new.geometry().center().y()) < 3 and button.x() > new.x(), "next to the empty form"
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         assert window.pages.currentWidget() is window.form and window.form.search is search
         qtbot.waitUntil(lambda: window.form.validation_error() == "")
@@ -55,6 +56,11 @@ def test_sample_data_button_fills_the_form_ready_to_run(window: MainWindow, home
         }
         assert task.project_folder == home / "proteoscope_sample"
         assert task.request.parameters == search.parameters_of(search.demo.preset)
+    first = window.start_page.first_sample_button
+    assert first is not None
+    window.show_page(window.start_page)
+    QTest.mouseClick(first, Qt.MouseButton.LeftButton)
+    assert window.pages.currentWidget() is window.searches["identify"].form
 
 
 @pytest.mark.parametrize(
