@@ -136,10 +136,11 @@ class JobDock(QWidget):
         self._show_running()
 
     def _show_running(self) -> None:
-        """Scroll to the row of the running job."""
+        """Scroll the row of the running job to the top, so that no row above it is cut."""
         for row in self.rows.values():
             if row.job.state == "running":
-                self._scroll.ensureWidgetVisible(row)
+                self._scroll.verticalScrollBar().setValue(row.y())
+                return
 
     def _show(self, job: Job) -> None:
         if job.id in self.rows:

@@ -175,10 +175,12 @@ def test_running_job_is_scrolled_into_view_among_many_jobs(dock: JobDock, queue:
     queue_end = jobs[-1]
     qtbot.waitUntil(lambda: queue_end.state == "running" and queue_end.id in dock.rows)
 
-    def is_seen() -> bool:
-        return not dock.rows[queue_end.id].visibleRegion().isEmpty()
+    row = dock.rows[queue_end.id]
 
-    qtbot.waitUntil(is_seen)
+    def is_whole_and_last() -> bool:
+        return row.visibleRegion().boundingRect() == row.rect()
+
+    qtbot.waitUntil(is_whole_and_last)
     queue.cancel(queue_end)
     qtbot.waitUntil(lambda: queue_end.is_over)
 
