@@ -160,8 +160,12 @@ class DrawingView(QWidget):
         self._draw()
 
     def changeEvent(self, event: QEvent) -> None:
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+        if event.type() == QEvent.Type.FontChange:
             self._draw()
+        elif event.type() == QEvent.Type.PaletteChange:
+            # The same shapes are painted in the new colours.
+            self._picture = None
+            self.update()
         super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:

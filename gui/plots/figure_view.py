@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from proteoscope.engine.views.drawings import Drawing, PaperFigure
@@ -91,6 +91,10 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     ) -> None:
         super().__init__(parent)
         self._panels: list[PanelItems] = []
+        self._built_form: object | None = None
+        """Layout (see `_form`) for which the panels were created."""
+        self._is_outdated = self._is_arranging = False
+        """True while, respectively, the figure must be drawn before it is used, or its panels get their places and are drawn afterwards."""
         self._highlights: tuple[Mark, ...] = ()
         self._highlighted = 0
         self._hovered: object | None = None
@@ -126,23 +130,20 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     def panel_in_sight(self, panel: int = 0) -> Panel:
         """Return a panel with its axes restricted to the visible range."""
+        self._draw_if_outdated()
         place = self._panels[panel].place
         assert place is not None
         return place.panel
 
     def show_figure(self, figure: Figure | None, text: str = "", *, retains_range: bool = False) -> None:
         """Show a figure or a text. `retains_range`: retain the visible range as far as the new figure contains it."""
-        is_alike = _form(figure) == _form(self._figure)
         self._figure, self._hovered = figure, None
         self._label.setText("" if figure is not None else text)
         self._label.setVisible(figure is None)
         self.setAccessibleDescription(text if figure is None else figure.title)
-        if not is_alike:
-            self._build()
         if figure is None or not retains_range or len(self._ranges) != len(self._whole()):
             self._ranges, self._highlights = self._home(), ()
-        self._take_theme()
-        self.show_range(self._ranges)
+        self._draw_anew()
 
     def show_panel(self, panel: Panel, number: int) -> None:
         """Replace panel `number` by a panel with the same axes."""
@@ -151,6 +152,29 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             self._figure = replace(self._figure, panels=(*panels[:number], panel, *panels[number + 1 :]))
             self._draw(number)
 
+    def _draw_anew(self) -> None:
+        """Draw the figure in the colours of the theme. A hidden figure is drawn when it is shown or used, since many never are."""
+        self._is_outdated = True
+        # Without a figure, the data of the previous one are released at once.
+        if self.isVisible() or self._figure is None:
+            self._draw_if_outdated()
+        else:
+            self.show_range(self._ranges)
+
+    def _draw_if_outdated(self) -> None:
+        if not self._is_outdated:
+            return
+        self._is_arranging = True
+        try:
+            form = _form(self._figure)
+            if form != self._built_form:
+                self._build()
+                self._built_form = form
+            self._take_theme()
+        finally:
+            self._is_outdated = self._is_arranging = False
+        self.show_range(self._ranges)
+
     def dragged(self, panel: int, event: Any) -> bool:
         """Handle a drag that started in a panel (`event` is a pyqtgraph `MouseDragEvent`); return True if it must not draw a zoom box."""
         return False
@@ -158,11 +182,15 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def highlight(self, marks: Sequence[Mark], panel: int = 0) -> None:
         """Replace the marks that are drawn over a panel and are not part of its figure."""
         self._highlights, self._highlighted = tuple(marks), panel
+        if self._is_outdated:
+            return
         for at, items in enumerate(self._panels):
             items.highlight(self._highlights if at == panel else ())
 
     def mark(self, *targets: object, size: float = _RING) -> None:
         """Put rings of diameter `size` (pixels) on the marks with these targets; without targets, remove the rings."""
+        if targets:
+            self._draw_if_outdated()
         result = [
             (at, place)
             for at, items in enumerate(self._panels)
@@ -176,16 +204,19 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     def inner(self, panel: int = 0) -> QRectF:
         """Return the drawing area of a panel, in pixels of this widget."""
+        self._draw_if_outdated()
         return QRectF(self._panels[panel].area) if self._panels else QRectF()
 
     def place_of(self, x: float, y: float, panel: int = 0) -> QPointF:
         """Return the position of the values x and y of a panel's axes, in pixels of this widget."""
+        self._draw_if_outdated()
         place = self._panels[panel].place
         assert place is not None
         return QPointF(float(place.x(np.array(x))), float(place.y(np.array(y))))
 
     def values_at(self, at: QPointF) -> tuple[int, float, float] | None:
         """Return the index of the panel at a position of this widget and the values of its axes there, or None."""
+        self._draw_if_outdated()
         for number, items in enumerate(self._panels):
             if items.place is not None and items.area.contains(at):
                 return number, *items.place.values(at.x(), at.y())
@@ -239,8 +270,17 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         """Apply the colours and the font of the new theme."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and hasattr(self, "export_action"):
-            self._take_theme()
-            self.show_range(self._ranges)
+            self._draw_anew()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Draw a figure that was set while it was hidden."""
+        self._draw_if_outdated()
+        super().showEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the figure, also into a picture of a hidden widget."""
+        self._draw_if_outdated()
+        super().paintEvent(event)
 
     @property
     def _zoomed(self) -> Panel | None:
@@ -292,6 +332,8 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     def _draw(self, at: int) -> None:
         """Draw the visible part of a panel."""
+        if self._is_outdated or self._is_arranging:
+            return
         if self._figure is not None and at < len(self._figure.panels):
             items = self._panels[at]
             columns = round(items.area.width() * self.devicePixelRatioF())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.views.drawings import Axis, Label
@@ -18,7 +18,7 @@ from proteoscope.engine.views.figures import Bars, Figure, Line, Names, Panel, P
 from proteoscope.engine.views.palette import rgb_of
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.plots.figure_view import FigureView
-from proteoscope.gui.plots.panel_items import localised
+from proteoscope.gui.plots.panel_items import PanelItems, localised
 from proteoscope.gui.theme import Theme
 from tests.engine.views.test_figure_layout import every_mark
 from tests.gui.plots.pictures import extent, on_paper, on_screen, pull, wheel
@@ -223,3 +223,29 @@ def test_numbers_in_figures_have_separators_of_the_locale(monkeypatch: pytest.Mo
         assert localised("run1.2.mzML, P1.1, 1.2.3") == "run1.2.mzML, P1.1, 1.2.3"
     finally:
         QLocale.setDefault(default)
+
+
+def test_hidden_figure_is_drawn_once_when_it_is_shown(qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    real = PanelItems.draw
+    monkeypatch.setattr(PanelItems, "draw", lambda items, panel: (drawn.append("x"), real(items, panel)))
+    tabs, view = QTabWidget(), FigureView("Peaks")
+    tabs.addTab(QLabel("Tables"), "Tables")
+    tabs.addTab(view, "Peaks")
+    tabs.resize(600, 300)
+    qtbot.addWidget(tabs)
+    with qtbot.waitExposed(tabs):
+        tabs.show()
+    for _ in range(3):
+        show(view, FREE)
+    theme.choose("dark")
+    assert drawn == []
+    tabs.setCurrentWidget(view)
+    assert drawn == ["x"]
+    assert view.place_of(150.0, 90.0).x() > view.place_of(110.0, 90.0).x()
+    assert view.grab().toImage().pixelColor(2, 2) == qt_colour("background", palette_of(view.palette()))
+    # Hidden again, but used: the place of a mark in the new figure is known at once.
+    tabs.setCurrentIndex(0)
+    view.show_figure(Figure("peaks", "Other peaks", (replace(FREE, x=Axis(0.0, 1000.0, "m/z")),)))
+    n_drawn = len(drawn)
+    assert view.panel_in_sight().x.high == 1000.0 and len(drawn) == n_drawn + 1
