@@ -302,8 +302,9 @@ class TextEditor(Editor):
         return self._line.text().strip()
 
     def set_value(self, value: Any) -> None:
-        """Show a text."""
+        """Show a text, from its beginning if it is longer than the field."""
         self._line.setText(str(value))
+        self._line.setCursorPosition(0)
 
 
 class ListEditor(Editor):
@@ -320,8 +321,9 @@ class ListEditor(Editor):
         return tuple(split_list(self._line.text()))
 
     def set_value(self, value: Any) -> None:
-        """Show the values."""
+        """Show the values, from the first one if they are longer than the field."""
         self._line.setText(list_text(value))
+        self._line.setCursorPosition(0)
 
 
 class DescriptorWeightsEditor(Editor):

@@ -24,6 +24,8 @@ __all__ = ["IntegerBox", "NumberBox", "form_locale", "number_text", "shortest"]
 
 _LARGEST_INTEGER = 2_000_000_000
 _LARGEST = 1e15
+_LARGEST_PLAIN = 1e7
+"""Whole numbers below this are shown without an exponent."""
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _WHOLE = re.compile(r"[-+]?\d+")
 _PARTS_OF_NUMBERS = re.compile(r"[-+\d.,eE\s]*")
@@ -40,7 +42,10 @@ def number_text(value: float) -> str:
     """Return a number in the user's locale, with as few decimals as possible."""
     if isinstance(value, int):
         return form_locale().toString(value)
-    return form_locale().toString(float(value), "g", QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value)
+    number = float(value)
+    if number.is_integer() and abs(number) < _LARGEST_PLAIN:
+        return form_locale().toString(number, "f", 0)
+    return form_locale().toString(number, "g", QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value)
 
 
 def shortest(value: float) -> float:

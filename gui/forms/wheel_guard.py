@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QWidget
 
 from proteoscope.gui.labels import answer_tooltip
 
@@ -20,6 +20,8 @@ else:
 
 __all__ = ["ChoiceBox", "WheelAfterFocus"]
 
+_FIELD_MARGIN, _ICON_GAP = 1, 4
+"""Pixels that Qt leaves at each side of the text of a combo box, and between its icon and its text."""
 _BY_THE_USER = frozenset(
     {
         Qt.FocusReason.MouseFocusReason,
@@ -61,7 +63,9 @@ class WheelAfterFocus(_Widget):
 
 
 class ChoiceBox(WheelAfterFocus, QComboBox):
-    """Combo box that is protected from accidental use of the wheel. Without another tooltip, a text that is cut has itself as tooltip.
+    """Combo box that is protected from accidental use of the wheel, and elides a text without space.
+
+    Without another tooltip, the tooltip of an elided text is the whole text.
 
     Parameters
     ----------
@@ -81,10 +85,24 @@ class ChoiceBox(WheelAfterFocus, QComboBox):
         for text, value in choices:
             self.addItem(text, value)
 
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        """Elide the shown text, which Qt would cut."""
+        super().initStyleOption(option)
+        field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self)
+        icon = 0 if option.currentIcon.isNull() else option.iconSize.width() + _ICON_GAP
+        space = field.width() - 2 * _FIELD_MARGIN - icon
+        option.currentText = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, space)
+
+    @property
+    def shown_text(self) -> str:
+        """The current text as it is shown, elided if space is short."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return str(option.currentText)
+
     def event(self, event: QEvent) -> bool:
-        """Answer a request for a tooltip if the text is cut."""
+        """Answer a request for a tooltip if the text is elided."""
         if event.type() == QEvent.Type.ToolTip and not self.toolTip():
-            # The arrow and the frame take about the height of the box.
-            is_cut = self.fontMetrics().horizontalAdvance(self.currentText()) > self.width() - self.height()
-            return (is_cut and answer_tooltip(event, self, lambda _: self.currentText())) or super().event(event)
+            is_elided = self.shown_text != self.currentText()
+            return (is_elided and answer_tooltip(event, self, lambda _: self.currentText())) or super().event(event)
         return super().event(event)

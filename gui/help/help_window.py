@@ -238,7 +238,9 @@ class _ManualPage(QTextBrowser):
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, name)
         image = QImage(str(manual_folder() / QUrl(name).path()))
-        space = max(self.viewport().width() - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
+        # Long pages need the scroll bar, which appears only after the figures are loaded.
+        page = self.contentsRect().width() - self.verticalScrollBar().sizeHint().width()
+        space = max(page - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
         return image.scaledToWidth(space, Qt.TransformationMode.SmoothTransformation) if image.width() > space else image
 
 

@@ -223,7 +223,7 @@ def _section(title: str, content: str) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     lines = "".join(f"<tr>{''.join(f'<td>{_lines(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<table cellspacing="0" cellpadding="3">{lines}</table>' if lines else ""
+    return f'<table cellspacing="0" cellpadding="3" style="margin-bottom:10px">{lines}</table>' if lines else ""
 
 
 def _lines(text: str) -> str:
@@ -238,7 +238,7 @@ def _parameters(account: RunAccount) -> str:
         usual = f"<td>instead of {escape(parameter.usual)}</td>" if parameter.is_changed else "<td></td>"
         bold = (f'<b style="color:{colours().attention}">', "</b>") if parameter.is_changed else ("", "")
         lines.append(f"<tr><td>{escape(parameter.title)}</td><td>{bold[0]}{value}{bold[1]}</td>{usual}</tr>")
-    return f'<table cellspacing="0" cellpadding="3">{"".join(lines)}</table>' if lines else ""
+    return f'<table cellspacing="0" cellpadding="3" style="margin-bottom:10px">{"".join(lines)}</table>' if lines else ""
 
 
 def _sure(count: Count) -> str:

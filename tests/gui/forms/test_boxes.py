@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
+    QApplication,
     QComboBox,
     QDoubleSpinBox,
     QLineEdit,
@@ -18,13 +20,15 @@ from PySide6.QtWidgets import (
     QScrollBar,
     QSpinBox,
     QTabWidget,
+    QToolTip,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
 
 from proteoscope.gui.forms.modification_picker import ModificationPicker
-from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.forms.numbers import IntegerBox, number_text
 from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.window import MainWindow
 
 Box = QComboBox | QAbstractSpinBox | QAbstractSlider
@@ -287,3 +291,30 @@ def test_ctrl_z_undoes_reset_of_parameters_and_preset(window: MainWindow, qtbot:
     QTest.keyClick(box, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert form.presets.name == "high-resolution" and form.parameters.changed_names == []
     assert not form.presets.undo_button.isVisible()
+
+
+def test_choice_without_space_is_elided_and_its_tooltip_is_whole(qtbot: QtBot) -> None:
+    box = ChoiceBox([("BSA2_replicate_of_the_second_day.mzML.gz", 0), ("all", 1)], n_characters=8)
+    qtbot.addWidget(box)
+    box.show()
+    assert box.shown_text.startswith("BSA2") and box.shown_text.endswith("…")
+    assert box.fontMetrics().horizontalAdvance(box.shown_text) < box.width() - 16
+    at = box.rect().center()
+    QApplication.sendEvent(box, QHelpEvent(QEvent.Type.ToolTip, at, box.mapToGlobal(at)))
+    assert QToolTip.text() == box.currentText()
+    QToolTip.hideText()
+    box.setCurrentIndex(1)
+    assert box.shown_text == "all"
+
+
+def test_long_list_in_a_field_is_shown_from_its_first_value(window: MainWindow) -> None:
+    editor = window.searches["import"].form.parameters.fields["decoy_prefixes"].editor
+    line = editor.findChild(QLineEdit)
+    assert line.cursorPosition() == 0 and line.fontMetrics().horizontalAdvance(line.text()) > 60
+    editor.set_value(("DECOY_", "XXX_"))
+    assert line.cursorPosition() == 0
+
+
+@pytest.mark.parametrize(("value", "text"), [(100_000.0, "100000"), (1e9, "1e+09"), (0.5, "0.5"), (1e-4, "1e-04"), (20, "20")])
+def test_number_text_has_an_exponent_only_if_needed(value: float, text: str) -> None:
+    assert number_text(value) == text
