@@ -8,12 +8,13 @@ start
     a separate process, three times, from its first line to the window on the screen with all events processed: CPU and wall seconds, and
     number of imported modules.
 memory
-    megabytes after openings of results of every kind in turn, a row chosen in each table and each page shown: after each tenth, and
-    after the eleventh, with which each of the eleven kinds was opened once; also objects of Python and of Qt. As in the program, pages
-    are made before, in idle moments (`--unprepared`: with the first result of their kind). `own` is what the process has written
-    (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is measured; `private` has the pages of libraries' files too that no
-    other process has in use, tens of megabytes that come with each function that is used first, and go when another program loads the
-    same library. The last line has the growth against the tenth, and against the eleventh.
+    megabytes in the idle window (`all`: also pages shared with other programs), then after openings of results of every kind in turn, a
+    row chosen in each table and each page shown: after each tenth, and after the eleventh, with which each of the eleven kinds was opened
+    once; also objects of Python and of Qt. As in the program, pages are made before, in idle moments (`--unprepared`: with the first
+    result of their kind). `own` is what the process has written (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is
+    measured; `private` has the pages of libraries' files too that no other process has in use, tens of megabytes that come with each
+    function that is used first, and go when another program loads the same library. The last line has the growth against the tenth, and
+    against the eleventh.
 stalls
     the longest time between two beats of a timer of 2 ms, in each step of a journey through every form and every result: the seconds that
     the window's thread computed itself (`own`), and those that passed, other threads and programs included (`clock`). `--where-above`
@@ -254,6 +255,7 @@ def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
     journey = Journey(folder, 1e9)
     if is_prepared:
         journey.prepare()
+    emit(figure="memory idle", own=resident("Anonymous"), private=resident("Private_Dirty", "Private_Clean"), all=resident("Rss"))
     private: dict[int, float] = {}
     for n in range(1, rounds + 1):
         journey.open(KINDS[(n - 1) % len(KINDS)])
