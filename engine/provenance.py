@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from proteoscope import resources
 from proteoscope.engine.execution.devices import gpus, processor
 from proteoscope.engine.project.digests import file_digest
 
-__all__ = ["computing_packages", "file_digests", "machine", "source_commit"]
+__all__ = ["computing_packages", "file_digests", "machine", "program_commit", "source_commit"]
 
 _PACKAGES = {
     "numpy": "numpy",
@@ -38,17 +39,25 @@ _GIT_SECONDS = 10.0
 _COMMIT = re.compile(r"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
 
 
-def source_commit(folder: Path | None = None) -> str:
-    """Return the Git commit of the program's source, with ``-modified`` after it if files differ from it; '' if unknown.
+@cache
+def program_commit() -> str:
+    """Return the Git commit of this program's source as `source_commit` does.
+
+    It is read once: later changes of files do not change the program that runs.
+    """
+    return source_commit(resources.path().resolve().parent)
+
+
+def source_commit(folder: Path) -> str:
+    """Return the Git commit of a source of the program, with ``-modified`` after it if files differ from it; '' if unknown.
 
     It is known in a checkout with Git, and if pip installed the program from a repository.
 
     Parameters
     ----------
     folder
-        Root of the source; by default the folder that contains ``resources``.
+        Root of the source.
     """
-    folder = folder or resources.path().resolve().parent
     if not (folder / ".git").exists():
         return _installed_commit()
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder)]

@@ -39,7 +39,7 @@ from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.project.paths import EXPORTS, check_folder_name, check_run_name
 from proteoscope.engine.project.project import is_project
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.provenance import computing_packages, file_digests, machine, source_commit
+from proteoscope.engine.provenance import computing_packages, file_digests, machine, program_commit
 from proteoscope.engine.results.counts import warning_of_nothing
 from proteoscope.engine.resumption import check_same, record_request
 from proteoscope.engine.shared_names import distinct_names, without_folders
@@ -441,7 +441,7 @@ def search_run(
         if request.workers:
             searching.workers = stack.enter_context(_workers(request, spec.spool, recording))
         if spec.project is not None:
-            searching.commit = background.begin(lambda _: source_commit())
+            searching.commit = background.begin(lambda _: program_commit())
             chosen = request.workers or look.device(recording).name
             project = Project.create_or_open(spec.project)
             values = request.parameters.model_dump(mode="json")

@@ -19,7 +19,8 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.creation_time import EPOCH, creation_time
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.project.digests import file_digest
-from proteoscope.engine.provenance import file_digests, machine, source_commit
+from proteoscope.engine.provenance import file_digests, machine, program_commit, source_commit
+from tests.conftest import REPOSITORY
 
 QUERIES = resources.path("samples", "protein_queries.fasta")
 SECONDS = 1_234_567_890  # 2009-02-13T23:31:30Z
@@ -44,7 +45,7 @@ def test_run_record_has_its_provenance(project: Path) -> None:
     assert record["date"] == "2009-02-13T23:31:30+00:00"
     assert record["packages"]["numpy"] == np.__version__ and {"numba", "llvmlite", "pyarrow"} <= record["packages"].keys()
     assert record["machine"].keys() == {"system", "processor", "memory_bytes"}
-    assert record["commit"] == source_commit()
+    assert record["commit"] == source_commit(REPOSITORY)
 
 
 def test_run_record_has_the_digests_of_all_results(project: Path) -> None:
@@ -86,6 +87,12 @@ def test_source_commit_is_unknown_without_git(tmp_path: Path, monkeypatch: pytes
     assert source_commit(tmp_path) == "", "damaged"
     monkeypatch.setenv("PATH", str(tmp_path))
     assert source_commit(tmp_path) == ""
+
+
+def test_program_commit_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = program_commit()
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("Git was started again"))
+    assert program_commit() == commit
 
 
 def test_creation_time_is_now_or_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
