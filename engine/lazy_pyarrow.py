@@ -20,6 +20,8 @@ else:
 
         def __getattr__(self, name: str) -> Any:
             module = import_module("pyarrow")
-            return import_module(f"pyarrow.{name}") if name in ("compute", "parquet") else getattr(module, name)
+            value = import_module(f"pyarrow.{name}") if name in ("compute", "parquet") else getattr(module, name)
+            vars(self)[name] = value  # Python calls this method for unknown attributes only
+            return value
 
     pa = _LazyPyArrow()
