@@ -1,25 +1,18 @@
-"""Tests of the check for plain English, and of the words in the repository."""
+"""Tests of the check for plain English, which `installer/test.sh` runs on the repository."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from installer.language import Rules, check, findings_of_file, read_rules
-from tests.conftest import REPOSITORY
+from installer import language
+from installer.language import Rules, check, findings_of_file, main, read_rules
 
 
 def words_in(name: str, text: str) -> list[tuple[int, str]]:
     """Line and words of each finding in a text."""
     return sorted((finding.line, finding.words) for finding in findings_of_file(read_rules(), name, text))
-
-
-def test_language_check_finds_nothing_in_checked_folders() -> None:
-    done = subprocess.run([sys.executable, "installer/language.py"], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_language_check_reads_prose_but_no_code_of_markdown() -> None:
@@ -60,6 +53,18 @@ def test_language_check_rejects_a_missing_folder(tmp_path: Path) -> None:
     rules = Rules({"clean": ["absent"], "words": {}, "names": {}, "openings": {}})
     with pytest.raises(SystemExit, match="absent: no such file or folder"):
         check(rules, tmp_path, rules.clean)
+
+
+def test_language_check_ends_with_1_if_it_finds_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(language, "REPOSITORY", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("A report.\n")
+    assert (main(["page.md"]), capsys.readouterr().out) == (0, "No words to avoid.\n")
+    page.write_text("A told tale.\n")
+    assert main(["page.md"]) == 1
+    assert capsys.readouterr().out.startswith("page.md:1: 'told': use ")
 
 
 def test_exceptions_of_language_check_have_reasons() -> None:

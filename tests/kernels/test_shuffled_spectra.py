@@ -9,6 +9,7 @@ import pytest
 
 from proteoscope.kernels.cpu.shuffled_spectra import MOVED_SERIES, ShuffledPeptides, move_peaks
 from proteoscope.kernels.layouts import PeakArrays
+from tests.shim.read_only import read_only
 
 PROTON, WATER, ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378
 OVER_B_AND_Y = {"c": 17.02654910112, "z": -16.01872406889}
@@ -55,7 +56,9 @@ def test_move_peaks_equals_plain_loops(charge, absolute, relative, series):
         spectra.append(np.sort(np.concatenate((ions * (1 + random.normal(0, 1e-5, len(ions))), near, random.uniform(100, 1500, 60)))))
     mz = np.concatenate(spectra)
     peak_offsets = np.append(0, np.cumsum([len(spectrum) for spectrum in spectra]))
-    peaks = PeakArrays(peak_offsets, mz, np.arange(len(mz), dtype=np.float32))
+    intensity = np.arange(len(mz), dtype=np.float32)
+    read_only(mz, intensity)  # as in a search, for which the kernel is compiled
+    peaks = PeakArrays(peak_offsets, mz, intensity)
     peptides = ShuffledPeptides(
         offsets, masses, shuffled, ends[:, 0].copy(), ends[:, 1].copy(), np.array([[name in series for name in MOVED_SERIES]] * 4)
     )

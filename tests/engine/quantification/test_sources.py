@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -125,11 +126,12 @@ def test_experiment_q_values_equal_the_definition():
         files.setdefault(row["peptide"], set()).add(row["file"])
     best = {row["peptide"]: row["peptide_q_value"] for row in (*rows[False], *rows[True])}
 
-    def of_group(name: str) -> float:
+    @cache
+    def of_group(is_in_one_file: bool, minimum: float) -> float:
         """Return the minimum ratio of decoys to targets over all thresholds at or above that of the peptide."""
-        group = [peptide for peptide in files if (len(files[peptide]) == 1) == (len(files[name]) == 1) and best[peptide] is not None]
+        group = [peptide for peptide in files if (len(files[peptide]) == 1) == is_in_one_file and best[peptide] is not None]
         rates = []
-        for limit in {best[peptide] for peptide in group if best[peptide] >= best[name]}:
+        for limit in {best[peptide] for peptide in group if best[peptide] >= minimum}:
             n_decoys = sum(peptide[0] == "d" and best[peptide] <= limit for peptide in group)
             n_targets = sum(peptide[0] == "t" and best[peptide] <= limit for peptide in group)
             rates.append(n_decoys / max(1, n_targets))
@@ -139,7 +141,7 @@ def test_experiment_q_values_equal_the_definition():
         if name == "unknown":
             assert np.isnan(value)
         else:
-            assert value == pytest.approx(max(min(1.0, 2 * best[name]), of_group(name)))
+            assert value == pytest.approx(max(min(1.0, 2 * best[name]), of_group(len(files[name]) == 1, best[name])))
     assert set(q_values) == {peptide for peptide in files if peptide[0] in "tu"}
     alone = _experiment_q_values(pa.Table.from_pylist(rows[False]), pa.Table.from_pylist(rows[False]).slice(0, 0), 1)
     assert alone["unknown"] != alone["unknown"] and all(alone[peptide] == best[peptide] for peptide in alone if peptide != "unknown")
