@@ -33,7 +33,7 @@ def test_run_on_threads_advances_progress_by_steps_of_each_item(threads: int) ->
 
 
 def test_run_on_threads_uses_exactly_the_requested_threads() -> None:
-    running, most, lock, barrier = [0], [0], threading.Lock(), threading.Barrier(3, timeout=5)
+    running, most, lock, barrier = [0], [0], threading.Lock(), threading.Barrier(3, timeout=60)
 
     def work(_: int) -> None:
         with lock:
