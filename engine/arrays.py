@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["Texts", "batch_runs", "ranges", "read_only", "run_offsets", "take_runs"]
+__all__ = ["Scalar", "Texts", "batch_runs", "ranges", "read_only", "run_offsets", "take_runs"]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+"""Type of the values of an array."""
 
 _BATCH_VALUES = 1 << 22
 
 
-def run_offsets(lengths: NDArray) -> NDArray[np.int64]:
+def run_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the offsets (CSR) of consecutive segments with the given lengths.
 
     Parameters
@@ -48,7 +52,7 @@ def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDA
     return offsets, np.arange(offsets[-1]) + np.repeat(np.asarray(starts).astype(np.int64) - offsets[:-1], np.diff(offsets))
 
 
-def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
+def take_runs(values: NDArray[Scalar], offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray[Scalar], NDArray[np.int64]]:
     """Return the segments with the indices `order`, as values and offsets (CSR); `order` may omit or repeat segments.
 
     >>> [array.tolist() for array in take_runs(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
@@ -157,7 +161,7 @@ class Texts:
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.used)))
 
 
-def read_only(array: NDArray) -> NDArray:
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a read-only view of an array.
 
     Kernels are compiled separately for writable arrays and for read-only ones, such as memory-mapped arrays. Passing all arrays as

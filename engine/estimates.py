@@ -176,7 +176,8 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
                 _check(path, search_input)
     if search.workload_estimator is None:
         raise ParameterError(f"the time and memory of {search.kind} cannot be estimated")
-    return search.workload_estimator()(request)
+    expected: Expectation = search.workload_estimator()(request)
+    return expected
 
 
 def _check(path: Path, search_input: Input) -> None:

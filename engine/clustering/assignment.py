@@ -170,7 +170,7 @@ def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, outp
     return state | {"round_cost": kind.round_cost(workload, state)}
 
 
-def _columns(centroids: NDArray[np.float64] | VectorSums | None) -> dict[str, NDArray] | None:
+def _columns(centroids: NDArray[np.float64] | VectorSums | None) -> dict[str, NDArray[Any]] | None:
     if centroids is None:
         return None
     return centroids._asdict() if isinstance(centroids, VectorSums) else {"centroids": centroids}
@@ -293,7 +293,8 @@ class VectorsToCentroids(_Kind):
         return len(workload.sources["vectors"]["offsets"]) - 1
 
     def _operations(self, workload: Workload) -> NDArray[np.float64]:
-        return 1.0 + _COST_OF_ELEMENT * np.diff(workload.sources["vectors"]["offsets"])
+        operations: NDArray[np.float64] = 1.0 + _COST_OF_ELEMENT * np.diff(workload.sources["vectors"]["offsets"])
+        return operations
 
     def _total(self, workload: Workload) -> float:
         return self._length(workload) + _COST_OF_ELEMENT * len(workload.sources["vectors"]["bins"])

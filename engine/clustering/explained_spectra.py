@@ -156,7 +156,7 @@ class Explained:
     def __len__(self) -> int:
         return len(self.spectrum)
 
-    def take(self, rows: NDArray) -> Explained:
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Explained:
         """Return the rows selected by indices or a mask."""
         return Explained(*(getattr(self, field.name)[rows] for field in fields(self)))
 

@@ -91,7 +91,7 @@ class KMeansCheckpoint:
             self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
 
 
-def _columns(stored: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:
+def _columns(stored: Mapping[str, NDArray[Any]], name: str, is_sparse: bool) -> Any:
     """Return the stored centroids of this name in their original form."""
     columns = (stored[f"{name}_{number}"] for number in range(len(VectorSums._fields) if is_sparse else 1))
     return VectorSums(*columns) if is_sparse else next(columns)
@@ -191,7 +191,7 @@ class Points:
 
     can_move, goes_to_one_gpu = True, False
 
-    def __init__(self, values: NDArray) -> None:
+    def __init__(self, values: NDArray[np.number]) -> None:
         # The extremes also reveal values that are not finite.
         most = float(max(abs(values.min(initial=0)), abs(values.max(initial=0)))) if values.ndim == 2 else np.nan
         if not np.isfinite(most) or values.shape[1] == 0:

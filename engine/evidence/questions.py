@@ -341,10 +341,11 @@ def missed_stretches(
     )
 
 
-def _sums(values: NDArray, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray:
+def _sums(values: NDArray[np.number] | NDArray[np.bool_], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the sum of the values in each range from `first` to `last` (exclusive)."""
     sums = np.concatenate((np.zeros(1), np.cumsum(values)))
-    return sums[last] - sums[first]
+    differences: NDArray[np.float64] = sums[last] - sums[first]
+    return differences
 
 
 def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:

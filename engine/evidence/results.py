@@ -198,7 +198,7 @@ class _Columns:
                 self.nearest[chain.near.protein] = number
 
 
-def _column(mapped: Sequence[MappedChain], name: str) -> NDArray:
+def _column(mapped: Sequence[MappedChain], name: str) -> NDArray[np.int64]:
     """Return the column `name` of the chains at each mapped residue."""
     return np.concatenate([np.zeros(0, np.int64), *(getattr(similar.chains, name)[similar.near.pairs[:, 1]] for similar in mapped)]).astype(
         np.int64

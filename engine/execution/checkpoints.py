@@ -116,7 +116,7 @@ class _Waiting(NamedTuple):
     name: CheckpointName
     first: int
     end: int
-    columns: dict[str, NDArray]
+    columns: dict[str, NDArray[Any]]
     n_bytes: int
 
 
@@ -190,7 +190,7 @@ class RunCheckpoint:
         self.n_found -= len(partitions)
         return result
 
-    def read_state(self, name: CheckpointName) -> dict[str, NDArray] | None:
+    def read_state(self, name: CheckpointName) -> dict[str, NDArray[Any]] | None:
         """Return the stored state of an iteration, or None if no state is stored."""
         if not self.is_resumed or self._file is None:
             return None
@@ -277,7 +277,7 @@ class IterationCheckpoint:
     def __init__(self, run: RunCheckpoint, name: CheckpointName) -> None:
         self._run, self._name, self._stored_at = run, name, 0.0
 
-    def state(self) -> dict[str, NDArray] | None:
+    def state(self) -> dict[str, NDArray[Any]] | None:
         """Return the stored state, or None at the start."""
         return self._run.read_state(self._name)
 
@@ -286,7 +286,7 @@ class IterationCheckpoint:
         """True if the iteration should store its state now, because some seconds have passed since it was last stored."""
         return self._run.is_keeping and time.monotonic() - self._stored_at >= STATE_SECONDS
 
-    def store(self, columns: Mapping[str, NDArray]) -> None:
+    def store(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Store the state, replacing the previous state."""
         self._stored_at = time.monotonic()
         self._run.add(self._name, 0, -1, columns)

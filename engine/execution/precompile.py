@@ -143,7 +143,8 @@ def _compiler() -> Iterator[Callable[[int], str]]:
                 line = answers.readline()
                 if not line:
                     raise EOFError("".join(printed_lines(errors)[-1:]) or "the process was ended")
-                return json.loads(line)
+                problem: str = json.loads(line)
+                return problem
 
         try:
             yield compile_kernel

@@ -37,7 +37,7 @@ __all__ = [
 Columns: TypeAlias = Mapping[str, Any]
 """Arrays and numbers by name; an array may be a memory map of a file."""
 
-Rows: TypeAlias = Mapping[str, NDArray]
+Rows: TypeAlias = Mapping[str, NDArray[Any]]
 """Columns of results by name; row i of all columns belongs to the same item."""
 
 

@@ -126,8 +126,8 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
         columns = [GrowingColumn(np.uint8, spool) for _ in range(3)]
         places = [GrowingColumn(np.int64) for _ in range(2)]
         ends, n_escaped = [0, 0], 0
-        for column in places:
-            column.append(np.zeros(1, np.int64))
+        for offsets_column in places:
+            offsets_column.append(np.zeros(1, np.int64))
         for part in read_blocks(source, progress):
             n_escaped += part.n_escaped
             for column, values in zip(columns, (part.bases, part.qualities, part.names.characters), strict=True):

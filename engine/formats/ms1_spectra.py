@@ -66,7 +66,8 @@ class Ms1Spectra:
         """Return True for each spectrum that was measured at a FAIMS voltage, (n,); NaN selects spectra without a voltage."""
         if not len(self.voltage):
             return np.full(len(self), np.isnan(voltage))
-        return (self.voltage == voltage) | (np.isnan(self.voltage) & np.isnan(voltage))
+        is_measured: NDArray[np.bool_] = (self.voltage == voltage) | (np.isnan(self.voltage) & np.isnan(voltage))
+        return is_measured
 
     def voltage_of(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the FAIMS voltage of the last MS1 spectrum at or before each time (seconds), (k,).
@@ -106,10 +107,10 @@ def read_ms1_spectra(path: str | Path, *, progress: Progress | None = None, spoo
     """
     progress, path = progress or Progress(), Path(path)
     mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
-    times: list[NDArray] = []
-    scans: list[NDArray] = []
-    counts: list[NDArray] = []
-    voltages: list[NDArray] = []
+    times: list[NDArray[np.float64]] = []
+    scans: list[NDArray[np.int64]] = []
+    counts: list[NDArray[np.int64]] = []
+    voltages: list[NDArray[np.float64]] = []
     n_profiles = 0
     for parsed in level_blocks(path, 1, progress, "Reading MS1 spectra"):
         mz.append(parsed.mz)
@@ -121,8 +122,9 @@ def read_ms1_spectra(path: str | Path, *, progress: Progress | None = None, spoo
         n_profiles += parsed.n_profiles
     if not times:
         raise InputError(path, "is empty", remedy="Copy or convert it again")
-    time, scan, count, voltage = (np.concatenate(parts) for parts in (times, scans, counts, voltages))
+    voltage = np.concatenate(voltages)
     _check_voltages(path, voltage)
+    time, scan, count = np.concatenate(times), np.concatenate(scans), np.concatenate(counts)
     spectra = _in_order(time, scan, count, mz.finish(), intensity.finish(), voltage)
     if not len(spectra):
         raise InputError(path, "has no MS1 spectra with retention times", remedy="Convert the run again with its MS1 spectra")

@@ -230,7 +230,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
             table.note(spectrum[chosen[broken]], IssueCode.NUMBER)
         return values
 
-    def fill(column: NDArray, chosen: NDArray[np.int64], values: NDArray) -> None:
+    def fill(column: NDArray[np.number], chosen: NDArray[np.int64], values: NDArray[np.number]) -> None:
         """Set the values of a column; if a spectrum has several values, the first is used."""
         column[spectrum[chosen[::-1]]] = values[::-1]
 

@@ -114,7 +114,8 @@ class _Lines:
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the first position without a blank from each position in `at` on, at most `stop`."""
-        return kernels.cpu.text.after_blanks(self.text, at, stop)
+        after: NDArray[np.int64] = kernels.cpu.text.after_blanks(self.text, at, stop)
+        return after
 
     def contain(self, lines: NDArray[np.int64], character: bytes) -> NDArray[np.bool_]:
         """Return True for each line in `lines` that contains a character."""
@@ -396,7 +397,8 @@ class _MgfRecords:
     def _whole(self, words: bytes) -> NDArray[np.int64]:
         """Return the indices of the lines that consist exactly of the given words."""
         at = self._lines.beginning_with(words)
-        return at[self._lines.stop[at] - self._lines.start[at] == len(words)]
+        lines: NDArray[np.int64] = at[self._lines.stop[at] - self._lines.start[at] == len(words)]
+        return lines
 
     def read(self) -> _Read:
         """Read the headers of all spectra."""

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import Scalar
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_names, warn_escaped_names
 from proteoscope.engine.formats.numbers import COMMA_WARNING
@@ -484,7 +485,7 @@ def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64
     ends = np.cumsum([0] + [int(block.offsets[-1]) for block in parsed])
     starts = [block.offsets[:-1] + start for block, start in zip(parsed, ends.tolist(), strict=False)]
 
-    def join(name: str, dtype: type) -> NDArray:
+    def join(name: str, dtype: type[Scalar]) -> NDArray[Scalar]:
         return np.concatenate([getattr(block, name) for block in parsed]).astype(dtype, copy=False)
 
     return Spectra(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +92,7 @@ def read_reporter_regions(path: str | Path, low: float, high: float, progress: P
     Cancelled
         If the user cancels.
     """
-    path, parts = Path(path), list[tuple[NDArray, ...]]()
+    path, parts = Path(path), list[tuple[NDArray[Any], ...]]()
     identifier, origins = list[str](), list[Origin]()
     n_profiles, n_deeper = 0, 0
     for parsed in level_blocks(path, level, progress or Progress(), "Reading reporter ions", with_noise=True):

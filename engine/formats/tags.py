@@ -131,11 +131,13 @@ class TagTable:
 
     def named(self, element: str) -> NDArray[np.bool_]:
         """Return True for each tag of an element, whatever its `TagKind`, (n,)."""
-        return self.rows[:, 0] == self.names.elements[element]
+        is_named: NDArray[np.bool_] = self.rows[:, 0] == self.names.elements[element]
+        return is_named
 
     def opening(self, element: str) -> NDArray[np.bool_]:
         """Return True for each tag that starts an element, also for empty elements, (n,)."""
-        return self.named(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
+        is_opening: NDArray[np.bool_] = self.named(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
+        return is_opening
 
     def depth(self, element: str) -> NDArray[np.int64]:
         """Return the number of elements of a name that are open after each tag, (n,)."""

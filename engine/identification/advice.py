@@ -55,10 +55,11 @@ def advice_level(request: SearchRequest) -> AdviceLevel:
         If the value is not an advice level.
     """
     value = request.options.get("advice") or "brief"
-    for level in get_args(AdviceLevel):
+    levels: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
+    for level in levels:
         if value == level:
             return level
-    raise ParameterError(f"advice is {value!r}; expected {', '.join(get_args(AdviceLevel))}")
+    raise ParameterError(f"advice is {value!r}; expected {', '.join(levels)}")
 
 
 def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: float, resources: Resources) -> None:

@@ -48,7 +48,7 @@ _NUMBERS = {
 _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-125\d|latin-?\d")
 
 
-class _Queries(PepXML):
+class _Queries(PepXML):  # type: ignore[misc] # Pyteomics has no types
     """Reader of the spectrum queries of a pepXML file as Pyteomics' dictionaries.
 
     Each query has its ``run``, and each hit has the ``problem`` of its numbers. All values are texts except those that Pyteomics converts

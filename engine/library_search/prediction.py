@@ -230,6 +230,6 @@ class PredictedLibrary:
         joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), PROTEIN_SEPARATOR)
         return joined.take(pa.array(index_of))
 
-    def _on_threads(self, costs: NDArray, work: Callable[[Partition], None]) -> None:
+    def _on_threads(self, costs: NDArray[np.number], work: Callable[[Partition], None]) -> None:
         threads, progress = self._resources.threads, self._resources.progress
         run_on_threads(work, equal_partitions(costs, threads), threads, progress, steps=lambda _: 0)

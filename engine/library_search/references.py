@@ -14,12 +14,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets, take_runs
+from proteoscope.engine.arrays import Scalar, Texts, run_offsets, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources
@@ -70,7 +70,7 @@ class Entries(NamedTuple):
     """
 
     texts: dict[str, pa.StringArray]
-    numbers: dict[str, NDArray]
+    numbers: dict[str, NDArray[Any]]
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
@@ -319,7 +319,7 @@ def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
     return np.flatnonzero(~(is_again & is_decoy))
 
 
-def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
+def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray[Any]]:
     """Return a text column as characters, offsets and flags of non-null values."""
     texts_of_all = Texts.from_arrow(texts.fill_null(""))
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
@@ -338,10 +338,10 @@ def load_references(folder: Path) -> References:
     numbers = read_numbers(folder / "numbers.json", ("left_out",), ("decoys",))
     require(numbers["decoys"] in ("existing", "shuffle", "none"), "numbers.json holds other decoys than there are")
 
-    def column(name: str, kind: type) -> NDArray:
+    def column(name: str, kind: type[Scalar]) -> NDArray[Scalar]:
         return open_column(folder / f"{name}.npy", kind)
 
-    of_entries = {name: column(name, kind) for name, kind in _NUMBERS}
+    of_entries: dict[str, NDArray[Any]] = {name: column(name, kind) for name, kind in _NUMBERS}
     offsets, mz, intensity = column("offsets", np.int64), column("mz", np.float64), column("intensity", np.float32)
     n = len(of_entries["charge"])
     require(
@@ -390,7 +390,8 @@ def _with_decoys(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidof
     is_peptide = peptidoform.is_valid().to_numpy(zero_copy_only=False)[entry]
     if not (is_decoy & is_peptide).any():  # decoys in a library need not be peptides
         return np.full(len(entry), is_decoy.any())
-    return is_peptide | (is_decoy & ~is_peptide).any()
+    has_decoys: NDArray[np.bool_] = is_peptide | (is_decoy & ~is_peptide).any()
+    return has_decoys
 
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:

@@ -59,7 +59,7 @@ class Matches:
     def __len__(self) -> int:
         return len(self.spectrum)
 
-    def take(self, rows: NDArray) -> Self:
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
         """Return the matches selected by indices or a mask."""
         return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
@@ -151,7 +151,11 @@ class _Computation:
         self._pools, self._matching = Pools(**workload.sources["pools"]), Matching(**workload.settings)
         self._search = backend_module(device, "library_search").LibrarySearch(device, PeakLists(**references), mass)
         n = len(self._mass)
-        self._rows: dict[str, NDArray] = {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
+        self._rows: dict[str, NDArray[Any]] = {
+            "found": np.full(n, -1, np.int64),
+            "similarity": np.zeros(n),
+            "matched": np.zeros(n, np.int32),
+        }
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Prepare the search of all queries."""

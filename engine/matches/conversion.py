@@ -132,4 +132,5 @@ def _select_spectra(spectra: Spectra, request: ConversionRequest, progress: Prog
         if result is None:
             raise InputError(file, f"was not read by run '{run}' of {requested.project}", remedy="Give the files that were identified")
         is_identified |= (spectra.file == number) & np.isin(spectra.index, result)
-    return rows[is_identified[rows] == requested.is_wanted]
+    wanted: NDArray[np.int64] = rows[is_identified[rows] == requested.is_wanted]
+    return wanted

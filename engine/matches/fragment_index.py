@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +155,7 @@ class FragmentIndexSearch:
             finish, equal_partitions(np.ones(n), self._threads, maximum_cost=4096), self._threads, self._progress, steps=lambda _: 0
         )
 
-    def _search(self, low: int, high: int, so_far: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
+    def _search(self, low: int, high: int, so_far: dict[str, NDArray[Any]], width: float, part: str) -> dict[str, NDArray[Any]]:
         """Return the results `so_far`, updated with the peptidoforms in the mass buckets `low:high`."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list_forms(low, high, f"Indexing fragments{part}")
@@ -217,7 +218,8 @@ class FragmentIndexSearch:
     def _forms_of_queries(self, counted: _Peptidoforms) -> NDArray[np.int64]:
         """Return the number of peptidoforms in the precursor windows of each query, with windows rounded up to whole buckets, (q,)."""
         windows = self._windows(np.arange(len(counted.forms) - 1) * _BUCKET_WIDTH)
-        return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
+        n_forms: NDArray[np.int64] = (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
+        return n_forms
 
     def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
         """Return the number of different fragment charges of each query, (q,)."""

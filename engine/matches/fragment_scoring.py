@@ -143,7 +143,7 @@ class _Computation:
         self._number: NDArray[np.int64] = sources["forms"]["number"]
         self._forms_at_once = workload.settings["forms_at_once"] if device.is_processor else len(self._mass)
         self._tables: ScoreTables = score_tables(self._spectra, self._settings)
-        self._state: dict[str, NDArray] = {}
+        self._state: dict[str, NDArray[Any]] = {}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Start a round with the best candidates found so far."""

@@ -5,7 +5,8 @@ The parameter model of a search takes the parameters that it needs from here, in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
@@ -68,6 +69,8 @@ __all__ = [
     "ScoreName",
     "SpectrumSearchParameters",
 ]
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     ScoreName: TypeAlias = str
@@ -401,7 +404,7 @@ class SpectrumSearchParameters(SearchParameters):
         return self
 
 
-def _for_pydantic(parse):  # type: ignore[no-untyped-def]
+def _for_pydantic(parse: Callable[[], T]) -> T:
     """Call a parser of parameter values, and convert errors of the program to those of pydantic."""
     try:
         return parse()

@@ -320,4 +320,5 @@ def _have_better_partner(
         group, rival = group_of_protein[member], group_of_protein[partner[member]]
         np.maximum.at(best_rival, group[rival >= 0], score[rival[rival >= 0]])
     # Of equal scores the decoy wins, which is conservative.
-    return (best_rival > score) | ((best_rival == score) & ~is_decoy)
+    is_beaten: NDArray[np.bool_] = (best_rival > score) | ((best_rival == score) & ~is_decoy)
+    return is_beaten

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,7 +287,8 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
     if not enzyme.is_unspecific:
         number[cutting] = 0
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(number[residues - 65])))  # modulo 2^64, which differences cancel
-    return (sums[offsets[1:]] - sums[offsets[:-1]]).view(np.int64)
+    signatures: NDArray[np.int64] = (sums[offsets[1:]] - sums[offsets[:-1]]).view(np.int64)
+    return signatures
 
 
 def joined_psms(first: Psms, second: Psms) -> Psms:
@@ -323,7 +324,8 @@ def search_score(psms: Psms) -> NDArray[np.float64]:
     `Psms.expectation` is the count.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
-    return -(2.0 * psms.expectation + by_counts) / 3.0
+    scores: NDArray[np.float64] = -(2.0 * psms.expectation + by_counts) / 3.0
+    return scores
 
 
 class SystematicErrors(NamedTuple):
@@ -395,6 +397,8 @@ def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, ND
     }
 
 
-def _take_lists(offsets: NDArray[np.int64], rows: NDArray[np.int64], *values: NDArray) -> tuple[NDArray[np.int64], tuple[NDArray, ...]]:
+def _take_lists(
+    offsets: NDArray[np.int64], rows: NDArray[np.int64], *values: NDArray[Any]
+) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]:
     new, index = ranges(offsets[:-1][rows], offsets[1:][rows])
     return new, tuple(column[index] for column in values)

@@ -292,7 +292,8 @@ def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floa
 
 def _scores(table: Floats, weights: Floats) -> Floats:
     """Return the weighted sum of each row's columns; unlike with a matrix product, equal rows always give equal sums."""
-    return np.einsum("ij,j->i", table, weights)
+    sums: Floats = np.einsum("ij,j->i", table, weights)
+    return sums
 
 
 def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[float, float]:

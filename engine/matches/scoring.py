@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -342,7 +343,7 @@ def plan_by_series(
     return ScoringBySeries(passes, n_candidates)
 
 
-def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray]:
+def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray[Any]]:
     """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores."""
     queries = index.queries
     kind = score_kind(parameters.score)[1]
@@ -422,4 +423,6 @@ def _expectation(
     prior = 50.0 * hits.histogram_width**exponent
     slope = np.minimum((spread_xy + common * prior) / (spread_x + prior), 0.2 * common)
     reached = np.maximum(score, 0.0) ** exponent
-    return np.where(sum_w > 0, mean_y + slope * (reached - mean_x), np.log(total + 1.0) + common * reached) / np.log(10.0)
+    logarithm = np.where(sum_w > 0, mean_y + slope * (reached - mean_x), np.log(total + 1.0) + common * reached)
+    tail: NDArray[np.float64] = logarithm / np.log(10.0)
+    return tail

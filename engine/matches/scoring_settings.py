@@ -113,7 +113,8 @@ def _isotope_minimum_mass(error: int) -> float:
     """
     if error <= 0:
         return 0.0
-    return _MASS_OF_AN_ISOTOPE * (_MINIMUM_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
+    mass: float = _MASS_OF_AN_ISOTOPE * (_MINIMUM_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
+    return mass
 
 
 def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:

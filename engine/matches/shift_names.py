@@ -119,12 +119,14 @@ class ShiftPlaces(NamedTuple):
     def is_protein_start(self) -> NDArray[np.bool_]:
         """True if the peptide starts at the first residue of the protein, or at the second after an initial methionine, (n,)."""
         lost = (self.position == self.begin + 1) & (self.residues[self.begin] == ord("M"))
-        return (self.position == self.begin) | lost
+        is_start: NDArray[np.bool_] = (self.position == self.begin) | lost
+        return is_start
 
     @property
     def is_protein_end(self) -> NDArray[np.bool_]:
         """True if the peptide ends at the last residue of the protein, (n,)."""
-        return self.position + self.length == self.end
+        is_end: NDArray[np.bool_] = self.position + self.length == self.end
+        return is_end
 
 
 @dataclass(frozen=True)
@@ -338,7 +340,8 @@ def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
 
 def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Return each row of booleans as a bit mask, (n,) uint64; bit p is column p."""
-    return (truths.astype(np.uint64) << np.arange(truths.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    masks: NDArray[np.uint64] = (truths.astype(np.uint64) << np.arange(truths.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    return masks
 
 
 def _residue_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:

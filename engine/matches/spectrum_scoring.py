@@ -98,7 +98,7 @@ class SpectraAgainstPeptides(PredictableWorkloadType):
         return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(workload, n)
 
 
-def _no_hits(workload: Workload, n: int) -> dict[str, NDArray]:
+def _no_hits(workload: Workload, n: int) -> dict[str, NDArray[Any]]:
     n_hits, slots = workload.settings["hits_per_query"], workload.settings["slots"]
     return {
         "score": np.full((n, n_hits), -np.inf, np.float32),

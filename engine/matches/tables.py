@@ -262,7 +262,7 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
     all matches compete in one list. Separate lists would have few decoys, and accepting targets down to the first decoy would not mean 1 %:
     9 % of the second-pass matches accepted this way were false in small runs.
     """
-    score, features = search_score(second), dict[str, NDArray]()
+    score, features = search_score(second), dict[str, NDArray[np.float64]]()
     if first.learnt is not None:
         features, _ = first.learnt.features(second, resources)
         if first.learnt.rescoring is not None:

@@ -185,7 +185,8 @@ def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list
     size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
     n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
     inner = np.searchsorted(size, np.arange(1, n_parts) * (size[-1] / n_parts)) if n_parts > 1 else []
-    return np.unique([0, *inner, len(peptides.mass)]).tolist()
+    cuts: list[int] = np.unique([0, *inner, len(peptides.mass)]).tolist()
+    return cuts
 
 
 def _merge_candidates(first: Candidates, second: Candidates) -> Candidates:
@@ -207,7 +208,8 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
         masses, per_dalton = workload.sources["queries"]["mass"], workload.settings["per_dalton"]
         precursors = workload.sources["candidates"]["precursors"]
         ends = [np.searchsorted(precursors, (masses - workload.settings[name]) * per_dalton) for name in ("high", "low")]
-        return 1.0 + (ends[1] - ends[0])
+        costs: NDArray[np.float64] = 1.0 + (ends[1] - ends[0])
+        return costs
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the estimated number of masses that queries and candidates share by chance, plus the number of listed masses."""
@@ -227,7 +229,7 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
         return _no_rows(workload, n)
 
 
-def _no_rows(workload: Workload, n: int) -> dict[str, NDArray]:
+def _no_rows(workload: Workload, n: int) -> dict[str, NDArray[Any]]:
     n_candidates = workload.settings["n_candidates"]
     return {"candidate": np.full((n, n_candidates), -1, np.int64), "score": np.zeros((n, n_candidates), np.int32)}
 

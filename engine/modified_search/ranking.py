@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -282,7 +282,8 @@ def _count_at_least_as_close(
     mass = masses[:, None]
     distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidate])
     above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
-    return np.clip(above - below, n_plain[:, None], n_all[:, None])
+    counts: NDArray[np.int64] = np.clip(above - below, n_plain[:, None], n_all[:, None])
+    return counts
 
 
 def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
@@ -341,7 +342,7 @@ class _Tail(NamedTuple):
         return logarithm * (self.theta[:, None] * _LN_10)
 
 
-def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray]:
+def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray[Any]]:
     """Return the best `top` forms of each spectrum over its charges by `key` (q, 2 k); -inf excludes a form.
 
     The results are the first five columns of `_Peptidoforms`.

@@ -35,7 +35,7 @@ class ArrayFile:
         self._file.write(bytes(_HEADER_BYTES))
         self.length = 0
 
-    def append(self, values: NDArray) -> None:
+    def append(self, values: NDArray[np.generic]) -> None:
         """Append values to the array in the file."""
         np.ascontiguousarray(values, self._dtype).tofile(self._file)
         self.length += len(values)

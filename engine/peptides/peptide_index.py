@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,7 +243,7 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
         def is_valid(k: int) -> bool:
             (first, first_place), (last, last_place) = bounds[k], bounds[k + 1]
-            return peptides_are_valid(
+            are_valid: bool = peptides_are_valid(
                 dictionary,
                 len(proteins.proteins.residues),
                 digestion.minimum_length,
@@ -252,6 +253,7 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
                 first_place,
                 last_place,
             )
+            return are_valid
 
         with ThreadPoolExecutor(available_threads()) as pool:
             require(all(pool.map(is_valid, range(n_chunks))), f"{folder}: a number of the peptides is out of bounds")
@@ -287,7 +289,8 @@ def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.
     change = np.zeros(n_buckets + 1, np.int64)
     np.add.at(change, first, 1)
     np.add.at(change, last + 1, -1)
-    return np.cumsum(change[:-1]) == 0
+    is_outside: NDArray[np.bool_] = np.cumsum(change[:-1]) == 0
+    return is_outside
 
 
 class _Digest:
@@ -355,9 +358,10 @@ class _Digest:
 
     def _counted(self) -> NDArray[np.int64]:
         self._counts[:, self._is_left_out] = 0
-        return self._counts.sum(axis=0)
+        totals: NDArray[np.int64] = self._counts.sum(axis=0)
+        return totals
 
-    def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray]]:
+    def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the dictionary and the inverted lists of each run, sorted by mass; pointers are relative to the run's first occurrence.
 
         `count` must be called before.
@@ -377,7 +381,7 @@ class _Digest:
         run_on_threads(fill, range(len(self._shares)), self._threads, self._progress, steps=lambda _: 0)
         sizes = np.diff(run_offsets).tolist()
 
-        def merge(run: int) -> dict[str, NDArray]:
+        def merge(run: int) -> dict[str, NDArray[Any]]:
             return _merged(self._residues, self._first_decoy, self._counting(entries.part(run_offsets[run], run_offsets[run + 1])))
 
         # Batches reuse the memory of the previous batch, which is faster than new memory from the system.
@@ -392,11 +396,11 @@ class _Digest:
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1
         start = entries.position - self._offsets[protein]
         counts = (start < self._peptide_bounds[protein, 1]) & (start + entries.length > self._peptide_bounds[protein, 0])
-        columns: list[NDArray] = [column[counts] for column in entries]
+        columns: list[NDArray[Any]] = [column[counts] for column in entries]
         return PeptideEntries(*columns)
 
 
-def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntries) -> dict[str, NDArray]:
+def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntries) -> dict[str, NDArray[Any]]:
     """Return the dictionary and the inverted lists of a run (mass range)."""
     mass, signature, dictionary = entries.mass, entries.signature, PeptideDictionary.empty(len(entries.mass))
     # A mass up to 17,000 Da takes 44 bits; with 20 bits of the signature below it, one sort resolves most ties.

@@ -117,7 +117,8 @@ class ProteinIndex:
         if self.replaced is None:
             return lengths
         protein, first, stop = self.replaced.T.astype(np.int64)
-        return lengths + lengths[protein] - (stop - first)
+        whole: NDArray[np.int64] = lengths + lengths[protein] - (stop - first)
+        return whole
 
     def whole_sequence(self, protein: ProteinRow) -> str:
         """Return the residues of a protein; for a variant, the residues of the whole changed protein."""

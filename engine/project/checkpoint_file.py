@@ -183,7 +183,7 @@ class CheckpointFile:
         """Return True if a record with arrays of `n_bytes` stays within the maximum size."""
         return self._n_records < _MAXIMUM_RECORDS and self._used_bytes() + n_bytes + _SPARE_BYTES < self._limit
 
-    def append(self, name: str, start: int, stop: int, columns: Mapping[str, NDArray]) -> None:
+    def append(self, name: str, start: int, stop: int, columns: Mapping[str, NDArray[Any]]) -> None:
         """Store the rows of the items ``start:stop`` of a round; rows are safe from a kill of the process only after `flush`.
 
         Raises
@@ -201,7 +201,7 @@ class CheckpointFile:
         )
         self._n_records += 1
 
-    def store_state(self, name: str, columns: Mapping[str, NDArray]) -> None:
+    def store_state(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
         """Store the state of an iteration, which replaces the previous state.
 
         Raises
@@ -227,11 +227,11 @@ class CheckpointFile:
             if self._connection.in_transaction:
                 self._connection.execute("COMMIT")
 
-    def rows(self, partition: Partition) -> dict[str, NDArray] | None:
+    def rows(self, partition: Partition) -> dict[str, NDArray[Any]] | None:
         """Return the columns of a stored partition by name; None if they are damaged."""
         return self._read("SELECT columns, crc32, payload FROM partitions WHERE id = ?", partition.id, partition[1:])
 
-    def state(self, name: str) -> dict[str, NDArray] | None:
+    def state(self, name: str) -> dict[str, NDArray[Any]] | None:
         """Return the stored state of an iteration as columns by name; None if it is missing or damaged."""
         return self._read("SELECT columns, crc32, payload FROM states WHERE name = ?", name, (name,))
 
@@ -245,7 +245,7 @@ class CheckpointFile:
                 self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute(statement, values)
 
-    def _read(self, statement: str, key: int | str, labels: tuple[Any, ...]) -> dict[str, NDArray] | None:
+    def _read(self, statement: str, key: int | str, labels: tuple[Any, ...]) -> dict[str, NDArray[Any]] | None:
         try:
             row = self._connection.execute(statement, (key,)).fetchone()
         except sqlite3.Error:
@@ -283,7 +283,7 @@ def _checksum(text: str, labels: tuple[Any, ...] = (), payload: bytes = b"") -> 
     return zlib.crc32(payload, zlib.crc32(f"{labels}{text}".encode()))
 
 
-def _packed(labels: tuple[Any, ...], columns: Mapping[str, NDArray]) -> tuple[str, int, bytes]:
+def _packed(labels: tuple[Any, ...], columns: Mapping[str, NDArray[Any]]) -> tuple[str, int, bytes]:
     """Return the description, checksum and bytes of arrays for one record; raise TypeError if an array does not hold numbers."""
     arrays = {name: np.ascontiguousarray(column) for name, column in columns.items()}
     if any(array.dtype.kind not in _NUMBERS for array in arrays.values()):
@@ -293,11 +293,11 @@ def _packed(labels: tuple[Any, ...], columns: Mapping[str, NDArray]) -> tuple[st
     return described, _checksum(described, labels, payload), payload
 
 
-def _unpacked(labels: tuple[Any, ...], described: object, crc32: object, payload: object) -> dict[str, NDArray] | None:
+def _unpacked(labels: tuple[Any, ...], described: object, crc32: object, payload: object) -> dict[str, NDArray[Any]] | None:
     """Return copies of the arrays of a record, or None if the record is damaged."""
     if not isinstance(described, str) or not isinstance(payload, bytes) or _checksum(described, labels, payload) != crc32:
         return None
-    columns, start = dict[str, NDArray](), 0
+    columns, start = dict[str, NDArray[Any]](), 0
     for name, dtype_name, shape in json.loads(described):
         dtype = np.dtype(dtype_name)
         columns[name] = np.frombuffer(payload, dtype, math.prod(shape), start).reshape(shape).copy()

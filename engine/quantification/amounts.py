@@ -445,7 +445,8 @@ def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float
     is_largest = has_any & (size == size.max(axis=1, keepdims=True))
     abundance = np.where(is_largest, (same * total[:, None, :]).sum(axis=2), -1.0)
     chosen = abundance.argmax(axis=1)
-    return has_any & (same[np.arange(len(same)), chosen] > 0)
+    is_chosen: NDArray[np.bool_] = has_any & (same[np.arange(len(same)), chosen] > 0)
+    return is_chosen
 
 
 def _components(edges: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -292,7 +292,7 @@ def _imputed(
     return result, imputed, spread
 
 
-def _test_proteins(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
+def _test_proteins(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray[Any], ...]:
     """Return the confidence interval of the log2 fold change, t, p-value, q-value and outcome of each protein."""
     from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
     from scipy.stats import t as students  # slow to import: loaded after the files are read

@@ -458,7 +458,8 @@ def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
         if int(file.max(initial=-1)) + 1 != len(numbers):
             raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
-    return np.array(numbers, np.int64)[file]
+    numbered: NDArray[np.int64] = np.array(numbers, np.int64)[file]
+    return numbered
 
 
 def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:

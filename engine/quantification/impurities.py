@@ -93,7 +93,8 @@ def _targets(path: Path, header: str, label: Label) -> list[int]:
     else:
         raise InputError(path, f"'{shortened(header)}' is neither a shift nor a channel of {label.name}", place="line 1", remedy=_REMEDY)
     apart = np.abs(label.mz[None, :] - (label.mz[:, None] + shift))
-    return np.where(apart.min(axis=1) < _NEAR, apart.argmin(axis=1), -1).tolist()
+    nearest: list[int] = np.where(apart.min(axis=1) < _NEAR, apart.argmin(axis=1), -1).tolist()
+    return nearest
 
 
 def _percent(path: Path, text: str, place: str) -> float:

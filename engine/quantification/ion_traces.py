@@ -162,7 +162,8 @@ def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectr
     some = np.unique(np.linspace(0, len(ms1_spectra) - 1, _SAMPLED_SPECTRA).astype(np.int64)).tolist()
     seen = np.concatenate([ms1_spectra.intensity[ms1_spectra.offsets[i] : ms1_spectra.offsets[i + 1]] for i in some])
     lowest = float(np.percentile(seen, _LOWEST_PERCENT)) if len(seen) else 0.0
-    return values[:, APEX] * pattern.max(axis=1) / pattern.sum(axis=1) < _ABOVE_LOWEST * lowest
+    is_low: NDArray[np.bool_] = values[:, APEX] * pattern.max(axis=1) / pattern.sum(axis=1) < _ABOVE_LOWEST * lowest
+    return is_low
 
 
 def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -418,7 +418,8 @@ def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the m/z shift of each ion's decoy, Th: a random number of mass steps, up or down, that avoids related ions."""
     rng = np.random.default_rng(0)
     steps = rng.integers(_FEWEST_STEPS, _MOST_STEPS + 1, len(rows)) * rng.choice([-1, 1], len(rows))
-    return steps * _DECOY_STEP / ions.charge[rows]
+    shifts: NDArray[np.float64] = steps * _DECOY_STEP / ions.charge[rows]
+    return shifts
 
 
 def _traced(
@@ -462,7 +463,8 @@ def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: 
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nan_to_num(np.nanmean(np.array(scaled), axis=0))
+        means: NDArray[np.float64] = np.nan_to_num(np.nanmean(np.array(scaled), axis=0))
+        return means
 
 
 def _scores(

@@ -133,7 +133,8 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return True for times that differ from the time in the file `file` (one index per ion)."""
         own_times, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
-        return np.abs(common - own_times[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
+        apart: NDArray[np.bool_] = np.abs(common - own_times[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
+        return apart
 
     for column in range(len(files)):
         # The proximity of spectra only decides between equal numbers of files.

@@ -93,7 +93,10 @@ def are_at_different_positions(
         Indices of the candidates to compare; both are of the same read.
     """
     is_near = np.abs(ends[first] - ends[other]) * 2 < lengths[places.read[first]]
-    return (places.text[first] != places.text[other]) | (places.is_reverse[first] != places.is_reverse[other]) | ~is_near
+    are_apart: NDArray[np.bool_] = (
+        (places.text[first] != places.text[other]) | (places.is_reverse[first] != places.is_reverse[other]) | ~is_near
+    )
+    return are_apart
 
 
 def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:

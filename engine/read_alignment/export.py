@@ -125,7 +125,8 @@ def _read_aligned(project: Project, run: str, spool: Path) -> Aligned:
                 texts = _texts(patterns[name])
                 column.append(texts.used)
                 length.append(np.diff(texts.offsets))
-        (symbols, qualities), (n_bases, n_qualities) = ([column.finish() for column in some] for some in (columns, lengths))
+        symbols, qualities = (column.finish() for column in columns)
+        n_bases, n_qualities = (length.finish() for length in lengths)
         has_qualities = len(qualities) > 0
         if has_qualities and not np.array_equal(n_bases, n_qualities):
             raise source.damaged("contains reads whose numbers of bases and qualities differ")

@@ -89,7 +89,8 @@ def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_leng
 
 def _are_tags(numbers: NDArray[np.int64], kind: int) -> NDArray[np.bool_]:
     """Return True for each tag that has a slash or belongs to the given pair of tags."""
-    return (numbers >= 0) & ((numbers < _WITH_SLASH) | (numbers >> 1 == kind))
+    are_tags: NDArray[np.bool_] = (numbers >= 0) & ((numbers < _WITH_SLASH) | (numbers >> 1 == kind))
+    return are_tags
 
 
 def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[np.bool_]:

@@ -359,7 +359,8 @@ def _mate_flags(table: pa.Table, is_missing: NDArray[np.bool_], is_reverse: NDAr
     is_proper = np.asarray(pa.compute.fill_null(table["is_proper_pair"], False).to_numpy(), np.bool_)
     first = _numbers(table, "mate") == 1
     flags = _IS_PAIRED + _IS_PROPER * is_proper + _MATE_IS_UNPLACED * is_missing[other] + _MATE_IS_REVERSE * is_reverse[other]
-    return flags + np.where(first, _IS_FIRST, _IS_SECOND)
+    all_flags: NDArray[np.int64] = flags + np.where(first, _IS_FIRST, _IS_SECOND)
+    return all_flags
 
 
 def _fill_mates(

@@ -75,7 +75,10 @@ def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRul
     """
     if rules.mode != PREFIX or not rules.gap_extend:
         return texts
-    return np.minimum(texts, patterns + (patterns * rules.maximum_gain + rules.maximum_loss(patterns)) // rules.gap_extend)
+    reached: NDArray[np.int64] = np.minimum(
+        texts, patterns + (patterns * rules.maximum_gain + rules.maximum_loss(patterns)) // rules.gap_extend
+    )
+    return reached
 
 
 def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:

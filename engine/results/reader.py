@@ -230,7 +230,8 @@ class TableFile:
         metadata = self._file.metadata
         # Use totals, since Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-        return max(1, min(CHECKED_ROWS, _BATCH_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
+        n_rows: int = max(1, min(CHECKED_ROWS, _BATCH_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
+        return n_rows
 
     def _with_absent(self, table: pa.Table, names: Sequence[str]) -> pa.Table:
         """Return the named columns in this order; missing optional columns are null."""

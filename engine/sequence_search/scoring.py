@@ -137,7 +137,8 @@ class SequencesAgainstSequences(PredictableWorkloadType):
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return the number of matrix cells of each subject, summed over the queries."""
-        return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
+        cells: NDArray[np.float64] = np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
+        return cells
 
     def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the number of operations (see `PredictableWorkloadType`): matrix cells on the CPU, cycles of the plan on a GPU."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,7 +173,7 @@ def _traced(
     codes, best = query.astype(np.int64), np.array([0, -1, -1], np.int64)
     step = max(1, _CELLS_BETWEEN_CHECKS // max(n, 1))
     directions = np.empty((rows, width), np.uint8)
-    stored_rows: dict[int, tuple[NDArray, NDArray]] = {}
+    stored_rows: dict[int, tuple[NDArray[np.integer], NDArray[np.integer]]] = {}
 
     def compute(first: int, last: int, stores_directions: bool) -> None:
         for start in range(first, last, step):
@@ -320,7 +320,7 @@ def align_pairs(
     query_lengths, subject_lengths = pairs.lengths
     tasks = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=_CELLS_OF_A_TASK)
 
-    def work(task: int) -> tuple[NDArray, ...]:
+    def work(task: int) -> tuple[NDArray[Any], ...]:
         return _drawn(pairs.part(tasks[task].first, tasks[task].last), scheme, progress, stored_cells)
 
     drawn = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first)
@@ -462,7 +462,7 @@ def _ends(
     return ends[: len(group)]
 
 
-def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray, ...]:
+def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray[Any], ...]:
     """Return starts, counts, CIGARs and lines of the alignments of pairs (see `proteoscope.kernels.cpu.traceback.draw_pairs`)."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = run_offsets(query_lengths + subject_lengths)

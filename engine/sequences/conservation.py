@@ -74,7 +74,8 @@ def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     column = counted / counted.sum(0)
     mean = (column + background) / 2
     divergence = (column * np.log2(column / mean) + background * np.log2(background / mean)).sum(0) / 2
-    return np.clip(divergence * shares.sum(0), 0.0, 1.0)
+    conservation: NDArray[np.float64] = np.clip(divergence * shares.sum(0), 0.0, 1.0)
+    return conservation
 
 
 def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -62,7 +62,8 @@ class AlignedSubjects:
         """End index (exclusive) of the aligned residues of each subject, shape (n,)."""
         residues = np.concatenate(([0], np.cumsum(self.subject.used != _GAP)))
         places = self.subject.offsets - self.subject.offsets[0]
-        return self.subject_start + np.diff(residues[places])
+        ends: NDArray[np.int64] = self.subject_start + np.diff(residues[places])
+        return ends
 
 
 @dataclass(frozen=True)

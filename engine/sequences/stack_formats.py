@@ -106,7 +106,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
 def _stacked_class() -> type[Alignment]:
     """Return a subclass of Bio.Align's class that has given rows, since computing each row from all coordinates takes minutes."""
 
-    class StackedAlignment(Alignment):
+    class StackedAlignment(Alignment):  # type: ignore[misc] # Biopython has no types
         rows: Sequence[str] = ()
 
         def __iter__(self) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +162,7 @@ def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibra
         File that the library names as its source.
     """
 
-    def joined(name: str) -> NDArray:
+    def joined(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(part, name) for part in parts])
 
     n = sum(map(len, parts))

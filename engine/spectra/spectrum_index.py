@@ -194,17 +194,19 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
         _TRANSFORMS.index(settings.intensity_transform),
         settings.minimum_fragment_mz,
     )
-    counts, columns = [], (GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32))
+    counts = []
+    mz, weight, correlation = GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32)
     # Process batches, since buffers have the size of all peaks of a batch.
     for batch in batch_runs(spectra.offsets[:-1]):
         count, peaks = _preprocessed(spectra, reduced_charge, batch, rules, settings.minimum_peaks, resources)
         counts.append(count)
-        for column, values in zip(columns, peaks, strict=True):
-            column.append(values)
-        for values in (spectra.mz, spectra.intensity):
-            release_pages(values)
+        mz.append(peaks[0])
+        weight.append(peaks[1])
+        correlation.append(peaks[2])
+        release_pages(spectra.mz)
+        release_pages(spectra.intensity)
     count = np.concatenate([np.zeros(0, np.int64), *counts])
-    arrays = SpectrumArrays(run_offsets(count), *(column.finish() for column in columns))
+    arrays = SpectrumArrays(run_offsets(count), mz.finish(), weight.finish(), correlation.finish())
     spectrum, charge = np.nonzero(charges & (count > 0)[:, None] & np.isfinite(spectra.precursor_mz)[:, None])
     mass = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
     others = spectra.others
@@ -243,7 +245,7 @@ def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: 
 
 def _preprocessed(
     spectra: Spectra, reduced_charge: NDArray[np.int64], batch: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
-) -> tuple[NDArray[np.int64], tuple[NDArray, NDArray, NDArray]]:
+) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float32]]]:
     """Preprocess a batch of spectra; return the number of peaks of each spectrum (0 if too few), and the columns of `SpectrumArrays`."""
     first, last, _ = batch.indices(len(spectra))
     offsets = spectra.offsets[first : last + 1]

@@ -10,11 +10,12 @@ import mmap
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import Scalar
 from proteoscope.engine.files import storage_errors
 
 __all__ = ["GrowingColumn", "iterate_chunks", "release_pages"]
@@ -26,7 +27,7 @@ _MAXIMUM_LISTED_BYTES = 1 << 25
 """Maximum size in bytes of a column that is a list of arrays; larger arrays grow in place, since the system can move their pages."""
 
 
-class GrowingColumn:
+class GrowingColumn(Generic[Scalar]):
     """One-dimensional array that grows at its end.
 
     A small column is a list of arrays in memory. A larger one grows in place if the system can move pages, so that little is stored twice.
@@ -40,13 +41,13 @@ class GrowingColumn:
         Folder of the temporary file; None to stay in memory.
     """
 
-    def __init__(self, dtype: type, folder: Path | None = None) -> None:
-        self._values: NDArray = np.empty(0, dtype=dtype)
-        self._listed: list[NDArray] | None = []
+    def __init__(self, dtype: type[Scalar], folder: Path | None = None) -> None:
+        self._values: NDArray[Scalar] = np.empty(0, dtype=dtype)
+        self._listed: list[NDArray[Scalar]] | None = []
         self._length, self._folder = 0, folder
         self._file: IO[bytes] | None = None
 
-    def append(self, values: NDArray) -> None:
+    def append(self, values: NDArray[np.generic]) -> None:
         """Append values; the array `values` must not be changed afterwards.
 
         Raises
@@ -54,12 +55,12 @@ class GrowingColumn:
         StorageError
             If the disk is full or cannot be written.
         """
-        values = np.ascontiguousarray(values, self._values.dtype)
-        stop = self._length + len(values)
+        added = np.ascontiguousarray(values, self._values.dtype)
+        stop = self._length + len(added)
         if self._listed is not None:
             if stop * self._values.itemsize <= min(_MAXIMUM_LISTED_BYTES, _MAXIMUM_BYTES):
                 # A view would retain the whole underlying array in memory.
-                self._listed.append(values if values.base is None else values.copy())
+                self._listed.append(added if added.base is None else added.copy())
                 self._length = stop
                 return
             self._join()
@@ -71,11 +72,11 @@ class GrowingColumn:
         if self._file is not None:
             assert self._folder is not None
             with storage_errors(self._folder):
-                self._file.write(values.data)
+                self._file.write(added.data)
         else:
             if stop > len(self._values):
                 self._values.resize(stop + stop // 8, refcheck=False)
-            self._values[self._length : stop] = values
+            self._values[self._length : stop] = added
         self._length = stop
 
     def _join(self) -> None:
@@ -83,7 +84,7 @@ class GrowingColumn:
         self._values = np.concatenate([self._values, *(self._listed or [])])
         self._listed = None
 
-    def finish(self) -> NDArray:
+    def finish(self) -> NDArray[Scalar]:
         """Return the complete array; values cannot be appended afterwards. Changes of an array mapped from a file do not reach the file."""
         if self._listed is not None:
             self._join()
@@ -98,7 +99,7 @@ class GrowingColumn:
         return np.frombuffer(pages, self._values.dtype, self._length)
 
 
-def release_pages(values: NDArray) -> None:
+def release_pages(values: NDArray[np.generic]) -> None:
     """Free the memory of a column that is mapped from a file until it is next used, and discard changes; do nothing for other columns."""
     base: object = values
     while isinstance(base, np.ndarray):
@@ -109,7 +110,7 @@ def release_pages(values: NDArray) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def iterate_chunks(values: NDArray) -> Iterator[NDArray]:
+def iterate_chunks(values: NDArray[Scalar]) -> Iterator[NDArray[Scalar]]:
     """Yield the values of a column in chunks, and free the memory of a mapped column after each chunk."""
     for first in range(0, len(values), _CHUNK_VALUES):
         yield values[first : first + _CHUNK_VALUES]

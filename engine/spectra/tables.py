@@ -252,10 +252,11 @@ def _read_other_precursors(table: pa.Table) -> OtherPrecursors:
 def _activations(names: pa.DictionaryArray) -> NDArray[np.uint8]:
     """Return the activation of each spectrum from its name."""
     codes = np.append(parse_activation_names(names.dictionary.to_pylist()), np.uint8(Activation.UNKNOWN))
-    return codes[names.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    activations: NDArray[np.uint8] = codes[names.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    return activations
 
 
-def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:
+def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return the offsets of the lists in a column, and the values of all lists."""
     column = table[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):

@@ -76,4 +76,5 @@ def _solve_batch(normal: NDArray[np.float64], right: NDArray[np.float64]) -> NDA
         systems = np.where(free[:, :, None] & free[:, None, :], normal, np.eye(k))
         solution[rows] = np.linalg.solve(systems, np.where(free, right[rows], 0.0)[..., None])[..., 0]
         gradient[rows] = solution[rows] @ normal - right[rows]
-    return np.maximum(solution, 0.0) * scale[:, None]
+    scaled: NDArray[np.float64] = np.maximum(solution, 0.0) * scale[:, None]
+    return scaled

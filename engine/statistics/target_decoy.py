@@ -292,4 +292,5 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
         return np.arange(len(group))
     order = np.lexsort((-score, group))
     ranked = group[order]
-    return order[np.append(True, ranked[1:] != ranked[:-1])]
+    firsts: NDArray[np.int64] = order[np.append(True, ranked[1:] != ranked[:-1])]
+    return firsts

@@ -81,7 +81,8 @@ class StructureAgainstStructures(PredictableWorkloadType):
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return the number of matrix cells of each chain with the query."""
-        return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
+        cells: NDArray[np.float64] = np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
+        return cells
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

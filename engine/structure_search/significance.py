@@ -46,4 +46,5 @@ def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], is_fitt
         near = left < _FAR * deviation
         if near.sum() < _FEWEST:
             break
-    return (np.asarray(scores, np.float64) - line[0] - line[1] * logarithms) / deviation
+    standardised: NDArray[np.float64] = (np.asarray(scores, np.float64) - line[0] - line[1] * logarithms) / deviation
+    return standardised

@@ -436,7 +436,7 @@ def _by_state(scene: ColouredScene) -> Coloured:
     return Coloured(colours, Legend("Secondary structure", tuple(_STATES.values())))
 
 
-def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
+def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray[np.floating]], nothing: float) -> list[NDArray[np.float64]]:
     """Return a value per residue of each chain: for a hit from its aligned pairs, for the query from those of the selected hit.
 
     Residues without an aligned pair have the value `nothing`.
@@ -474,7 +474,7 @@ def _are_similar() -> NDArray[np.bool_]:
 def _by_identity(scene: ColouredScene) -> Coloured:
     query = scene.query.chains.residue
 
-    def kinds(chain: ShownChain) -> NDArray:
+    def kinds(chain: ShownChain) -> NDArray[np.float64]:
         a, b = query[chain.pairs[:, 0]], chain.chains.residue[chain.pairs[:, 1]]
         is_known = (a != _X) & (b != _X)
         return np.where((a == b) & is_known, 1.0, np.where(_are_similar()[a, b] & is_known, 2.0, 3.0))

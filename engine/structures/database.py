@@ -234,7 +234,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     require(result["models"] in get_args(Models), "it names no models that files are read by")
     least = result["least_confidence"]
     require(isinstance(least, float) and 0.0 <= least <= 100.0, "its minimum pLDDT is not between 0 and 100")
-    return result
+    described: dict[str, Any] = result
+    return described
 
 
 def open_collection(folder: Path) -> Collection:

@@ -133,7 +133,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     atoms = read_atom_columns(structure)
     sizes = np.array([len(residue) for part in structure[0] for residue in part], np.int64)
     of_residue = np.repeat(np.arange(len(sizes)), sizes)
-    symbols: NDArray = np.ascontiguousarray(atoms.atom_names)
+    symbols: NDArray[np.generic] = np.ascontiguousarray(atoms.atom_names)
     table, numbers = np.unique(symbols.view("S8").reshape(-1), return_inverse=True)
     names = [name.decode("latin-1") for name in table.tolist()]
     is_alpha = np.array([name == "CA" for name in names])[numbers]
@@ -164,7 +164,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     return result
 
 
-def _as_keys(position: NDArray[np.float32]) -> NDArray:
+def _as_keys(position: NDArray[np.float32]) -> NDArray[np.void]:
     """Return coordinates as values that can be sorted and compared."""
     return np.ascontiguousarray(position + np.float32(0)).view([("x", "<u4"), ("y", "<u4"), ("z", "<u4")]).reshape(-1)
 

@@ -183,11 +183,13 @@ class PdbAtoms:
     def _alpha(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         atom = self._cells[rows, 12:16]
         is_alpha = (atom == np.frombuffer(b" CA ", np.uint8)).all(axis=1)
-        return rows[is_alpha & ~((self._cells[rows, _NAME] == np.frombuffer(b" CA", np.uint8)).all(axis=1))]
+        alphas: NDArray[np.int64] = rows[is_alpha & ~((self._cells[rows, _NAME] == np.frombuffer(b" CA", np.uint8)).all(axis=1))]
+        return alphas
 
     def _places(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each atom an integer that encodes residue number and insertion code."""
-        return numbers[rows] << 8 | self._cells[rows, _INSERTION]
+        places: NDArray[np.int64] = numbers[rows] << 8 | self._cells[rows, _INSERTION]
+        return places
 
     def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
         """Return the chains in which a residue's Cα occurs again in another segment, or which continue in another model.
@@ -281,7 +283,8 @@ class PdbAtoms:
         names = self._cells[:, 17:20].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
         result, inverse = np.unique(names, return_inverse=True)
         table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in result.tolist()], np.bool_)
-        return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
+        is_residue: NDArray[np.bool_] = table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
+        return is_residue
 
     def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
         """Return the rewritten records by line number; the function `record` returns the present text of a line."""

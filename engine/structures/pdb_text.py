@@ -113,7 +113,7 @@ class _Rewriting:
 
     def _columns(self, lines: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
         """Return the first `width` columns of the given lines, (n, width), padded with blanks."""
-        result = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
+        result: NDArray[np.uint8] = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
         lengths = self._stops[lines] - self._starts[lines]
         short = np.flatnonzero(lengths < width)
         if len(short):

@@ -148,7 +148,7 @@ def _shaded(
     lamp = np.array(LIGHT) / np.linalg.norm(LIGHT)
     light = mesh.normals @ (np.asarray(camera.rotation).T @ lamp).astype(np.float32)
     light = AMBIENT + (1.0 - AMBIENT) * np.maximum(light, 0.0)
-    shaded = colours.astype(np.float32)[mesh.residue] * light[:, None]
+    shaded: NDArray[np.float32] = colours.astype(np.float32)[mesh.residue] * light[:, None]
     low, high = float(depth.min()), float(depth.max())
     if fog > 0.0 and high > low:
         part = ((high - depth) * np.float32(fog / (high - low)))[:, None]

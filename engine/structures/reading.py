@@ -562,7 +562,9 @@ class _StructureReader:
         )
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
-    def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
+    def _kinds(
+        self, residue_names: NDArray[np.generic], first: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the code of each residue, and True for amino acids and for nucleotides.
 
         `residue_names` is the name of each atom's residue, and `first` is the index of the first atom of each residue.
@@ -579,7 +581,11 @@ class _StructureReader:
 
     @staticmethod
     def _is_first_of_place(
-        chain: NDArray, number: NDArray, insertion: NDArray, is_residue: NDArray[np.bool_], occupancy: NDArray[np.float32]
+        chain: NDArray[np.integer],
+        number: NDArray[np.integer],
+        insertion: NDArray[np.integer],
+        is_residue: NDArray[np.bool_],
+        occupancy: NDArray[np.float32],
     ) -> NDArray[np.bool_]:
         """Return False for residues at the same position as a residue with a higher occupancy, or with an equal one but earlier."""
         retained = np.ones(len(chain), np.bool_)
@@ -751,7 +757,7 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     return states
 
 
-def _as_numbers(digits: NDArray) -> NDArray[np.int64]:
+def _as_numbers(digits: NDArray[np.generic]) -> NDArray[np.int64]:
     """Return names of 8 characters, (n, 8), encoded as one integer each."""
     return np.ascontiguousarray(digits).view(np.int64).reshape(-1)
 

@@ -255,7 +255,9 @@ def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, 
     )
 
 
-def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pair_offsets: NDArray) -> None:
+def _check(
+    n_query: int, position: NDArray[np.floating], offsets: NDArray[np.int64], pairs: NDArray[np.integer], pair_offsets: NDArray[np.int64]
+) -> None:
     """Raise `ValueError` for input with which the kernel would read out of bounds or compute with invalid numbers."""
     lengths, counts = np.diff(offsets), np.diff(pair_offsets)
     if not n_query or (lengths < 1).any() or len(lengths) != len(counts) or (counts < 0).any():

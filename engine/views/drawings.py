@@ -235,7 +235,8 @@ class Cells(Box):
         back, low, high = (np.array((*rgb_of(Shade(part), palette), 255), np.float64) for part in (0.0, -1.0, 1.0))
         mixed = np.where(share < 0, back + (low - back) * -share, back + (high - back) * share)
         mixed[~np.isfinite(self.values)] = colours[1]
-        return np.rint(mixed).astype(np.uint8, order="C")
+        cells: NDArray[np.uint8] = np.rint(mixed).astype(np.uint8, order="C")
+        return cells
 
     def image(self) -> Image:
         """Return the cells as an image on a white page, with `scale` by `scale` pixels per cell."""

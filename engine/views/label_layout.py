@@ -225,7 +225,8 @@ def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Value
     first, last = np.minimum(foot, tip_x), np.maximum(foot, tip_x)
     between = _highest(lines_y, np.searchsorted(lines_x, first, side="right"), np.searchsorted(lines_x, last))
     lines_y[lines] = retained
-    return (below <= boxes[:, 3]) | (between < tip_y)
+    crosses: NDArray[np.bool_] = (below <= boxes[:, 3]) | (between < tip_y)
+    return crosses
 
 
 def _highest(y: Values, first: NDArray[np.int64], last: NDArray[np.int64]) -> Values:

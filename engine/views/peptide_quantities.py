@@ -99,7 +99,8 @@ def _quantities(run: str, peptides: Samples, comparisons: tuple[str, ...]) -> Pe
         """Return the mean log2 quantity of each sequence over the selected samples, shape (sequences,)."""
         total = np.bincount(group, np.nansum(peptides.log2[:, samples], axis=1), len(sequences))
         count = np.bincount(group, peptides.has[:, samples].sum(axis=1), len(sequences))
-        return np.divide(total, count, out=np.full(len(sequences), np.nan), where=count > 0)
+        average: NDArray[np.float64] = np.divide(total, count, out=np.full(len(sequences), np.nan), where=count > 0)
+        return average
 
     conditions = np.array(peptides.conditions, object)
     pairs = permutations(dict.fromkeys(peptides.conditions), 2)

@@ -190,7 +190,8 @@ def find_differences(
         of = row[run]
         at = read_before[run] + within
         symbols = reads.characters[reads.offsets[of] + np.where(is_reverse[of], read_end[of] - at, read_start[of] + at)]
-        return np.where(is_reverse[of], complement[symbols], symbols)
+        forward: NDArray[np.uint8] = np.where(is_reverse[of], complement[symbols], symbols)
+        return forward
 
     parts = []
     for kind in _DIFFERENT:
@@ -260,7 +261,8 @@ def _reference_line(row: dict[str, Any], bases: str) -> NDArray[np.uint8]:
     except (ValueError, TypeError) as error:
         raise ProteoscopeError(f"{row['pattern']}: its alignment cannot be drawn. Do the search again.") from error
     line = np.frombuffer(subject.encode("ascii", "replace"), np.uint8)
-    return line[line != _DASH]
+    reference: NDArray[np.uint8] = line[line != _DASH]
+    return reference
 
 
 def _lanes(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

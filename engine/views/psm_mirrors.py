@@ -10,9 +10,10 @@ import numpy as np
 
 from proteoscope.engine import matches
 from proteoscope.engine.chemistry.fragments import SERIES, annotate, fragment_ions
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, spectrum_ion_series
+from proteoscope.engine.spectra.ion_series import spectrum_ion_series
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import psm_name, read_psm_row

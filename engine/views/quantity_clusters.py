@@ -92,4 +92,5 @@ def pairwise_distances(values: NDArray[np.float64]) -> NDArray[np.float64]:
     distance = np.sqrt(np.divide(total, n_shared, out=np.zeros_like(total), where=n_shared > 0))
     distance = np.where(n_shared > 0, distance, distance.max(initial=0.0))
     np.fill_diagonal(distance, 0.0)
-    return (distance + distance.T) / 2
+    symmetric: NDArray[np.float64] = (distance + distance.T) / 2
+    return symmetric

@@ -105,7 +105,8 @@ class IonTrace:
         if not len(self.pattern):
             return result
         seen = (self.intensity > 0) @ self.pattern
-        return result * self.pattern.sum() / np.where(seen > 0, seen, 1.0)
+        whole: NDArray[np.float64] = result * self.pattern.sum() / np.where(seen > 0, seen, 1.0)
+        return whole
 
     @property
     def is_manual(self) -> bool:

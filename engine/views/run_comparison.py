@@ -270,7 +270,8 @@ class RunComparison:
 
     def counts(self, level: str, threshold: float) -> NDArray[np.int64]:
         """Return the number of items that each run accepts, shape (runs,)."""
-        return (self.accepted_from(level) <= threshold).sum(0)
+        n_accepted: NDArray[np.int64] = (self.accepted_from(level) <= threshold).sum(0)
+        return n_accepted
 
     def intersections(self, level: str, threshold: float) -> tuple[Intersection, ...]:
         """Return the sets of runs that accept items of a level, with the numbers of items, largest number first."""

@@ -220,7 +220,8 @@ def _by_identity(stack: Stack) -> Colours:
     of_column = np.zeros((2, stack.n_columns, 4), np.uint8)
     for least, colour in reversed(_SAME):
         of_column[1, share >= least] = _rgba(colour)
-    return of_column[is_same.astype(np.int8), np.arange(stack.n_columns)]
+    colours: NDArray[np.uint8] = of_column[is_same.astype(np.int8), np.arange(stack.n_columns)]
+    return colours
 
 
 def _by_clustal(stack: Stack) -> Colours:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -249,7 +249,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
     result: list[ChainInFile | None] = [None, None]
     missing = []
-    reads = (
+    reads: tuple[Callable[[], ChainInFile], ...] = (
         lambda: chains.query(hit["query"], hit["query_sequence"]),
         lambda: chains.target(hit["target"], hit["target_sequence"], hit["target_index"]),
     )

@@ -209,7 +209,8 @@ class TableSource:
             key = f"CASE WHEN isfinite({column}) THEN {column} END" if self.types[name] in ("DOUBLE", "FLOAT") else column
             keys.append(f"{key} {'DESC' if descends else 'ASC'} NULLS LAST")
         by = f" ORDER BY {', '.join([*keys, _ROW])}" + ("" if most is None else f" LIMIT {int(most)}")
-        return self.query(f"SELECT {_ROW} FROM {self._table}{where}{by}", parameters)[_ROW].to_numpy()
+        rows: NDArray[np.int64] = self.query(f"SELECT {_ROW} FROM {self._table}{where}{by}", parameters)[_ROW].to_numpy()
+        return rows
 
     def values(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """Return the values of the given rows, in the order of `rows`."""

@@ -92,7 +92,7 @@ class NamedColumns:
         self._folder = folder
         self.files: dict[str, ColumnFile] = {}
 
-    def name(self, array: NDArray) -> Mapping[str, Any] | None:
+    def name(self, array: NDArray[Any]) -> Mapping[str, Any] | None:
         """Return a reference to an array, or None for a small array, which is sent as a value."""
         if array.nbytes < _LEAST_BYTES or array.dtype.hasobject:
             return None
@@ -108,7 +108,7 @@ class NamedColumns:
             "is_writable": bool(array.flags.writeable),
         }
 
-    def _write(self, array: NDArray) -> Path:
+    def _write(self, array: NDArray[Any]) -> Path:
         path = self._folder / f"{uuid4().hex}.column"
         with storage_errors(path), path.open("wb") as file:
             file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -121,7 +121,7 @@ class NamedColumns:
                 path.unlink(missing_ok=True)
 
 
-def _mapped_file(array: NDArray) -> tuple[Path, int] | None:
+def _mapped_file(array: NDArray[Any]) -> tuple[Path, int] | None:
     """Return the file that an array maps and the array's offset in it; None for an array in memory."""
     if not array.flags.c_contiguous:
         return None
@@ -134,7 +134,7 @@ def _mapped_file(array: NDArray) -> tuple[Path, int] | None:
     return Path(root.filename), root.offset + array.ctypes.data - root.ctypes.data
 
 
-def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, str]) -> NDArray:
+def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, str]) -> NDArray[Any]:
     """Memory-map an array, given its reference.
 
     Parameters

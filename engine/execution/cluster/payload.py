@@ -18,7 +18,7 @@ __all__ = ["pack", "unpack"]
 _ARRAY, _TUPLE, _NAMED, _READ_ONLY = 1, 2, 3, 4
 
 
-def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lambda array: None) -> bytes:
+def pack(value: Any, named: Callable[[NDArray[Any]], Mapping[str, Any] | None] = lambda array: None) -> bytes:
     """Convert plain data to bytes.
 
     Parameters
@@ -52,10 +52,11 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
             return dict(item)
         raise TypeError(f"{type(item).__name__} cannot go to another process")
 
-    return msgpack.packb(value, default=other, strict_types=True)
+    packed: bytes = msgpack.packb(value, default=other, strict_types=True)
+    return packed
 
 
-def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray] | None = None) -> Any:
+def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray[Any]] | None = None) -> Any:
     """Convert the result of `pack` back to data; arrays are read-only, and named tuples become plain tuples.
 
     Parameters

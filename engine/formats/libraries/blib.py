@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import Scalar, run_offsets
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, parse_peptide
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
@@ -237,7 +237,7 @@ def _take_peptide(entry: Entry, sequence: str, noted: str, modifications: list[N
     return ""
 
 
-def _unpacked(packed: object, n: int, dtype: type) -> NDArray | None:
+def _unpacked(packed: object, n: int, dtype: type[Scalar]) -> NDArray[Scalar] | None:
     """Return the `n` numbers in a binary value; None if it does not contain exactly `n` numbers."""
     if not isinstance(packed, bytes):
         return None

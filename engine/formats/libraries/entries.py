@@ -120,7 +120,7 @@ class LibraryCollector:
         self._sources = tuple(sources)
         self._namer = Namer()
         self._texts: dict[str, list[Any]] = {name: [] for name in _TEXTS}
-        self._blocks: list[tuple[NDArray, ...]] = []
+        self._blocks: list[tuple[NDArray[Any], ...]] = []
         self._parts: dict[str, list[Any]] = {name: [] for name in _TEXTS}
         self._mz, self._intensity = GrowingColumn(np.float64), GrowingColumn(np.float32)
         self._skipped: list[SkippedEntry] = []

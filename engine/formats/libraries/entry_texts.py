@@ -19,7 +19,7 @@ _ERROR_DECIMALS = 4
 _CHARGES, _NUMBERS = 64, 256
 
 
-def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
+def number_texts(values: NDArray[np.number], decimals: int | None = None) -> pa.Array:
     """Format numbers with as many digits as are needed to read the same numbers back.
 
     Parameters

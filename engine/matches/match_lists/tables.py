@@ -258,7 +258,8 @@ def _decoy_proteins(matches: ListedMatches, ranked: RankedMatches) -> NDArray[np
     n = len(matches.places.accessions)
     targets = np.bincount(matches.protein[~of_match], minlength=n)
     decoys = np.bincount(matches.protein[of_match], minlength=n)
-    return (targets == 0) & (decoys > 0)
+    is_decoy: NDArray[np.bool_] = (targets == 0) & (decoys > 0)
+    return is_decoy
 
 
 def _partners(accessions: tuple[str, ...], is_decoy: NDArray[np.bool_], prefixes: tuple[str, ...]) -> Integers:
