@@ -399,7 +399,7 @@ class SearchRequest:
     run_name
         Id of the new run in the project; '' for the next id of its kind.
     overwrite
-        True to replace a finished run with the name `run_name`, which is removed when the new run starts.
+        True to replace a finished run with the name `run_name` when the new one is done; a failing run leaves it as it is.
     waits
         True to wait while another process writes the project; otherwise this is an error.
     """
@@ -628,16 +628,18 @@ class Search:
         """True if worker processes can compute the workloads of the search."""
         return bool(self.workload_types)
 
-    def check_workers(self, workers: str) -> None:
-        """Raise an error if workers are requested for a search that cannot use them.
+    def check_workers(self, workers: str, certificates: str | Path | None = None) -> None:
+        """Raise an error if workers are requested for a search that cannot use them, or certificates without workers.
 
         Raises
         ------
         ParameterError
-            If workers are requested and the search cannot use them.
+            If workers are requested and the search cannot use them, or there are no workers that need the certificates.
         """
         if workers and not self.takes_workers:
             raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
+        if certificates is not None and not workers:
+            raise ParameterError(f"the certificates in {certificates} are for workers at an address: name the workers, too")
 
     @property
     def model(self) -> type[SearchParameters]:

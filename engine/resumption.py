@@ -39,6 +39,8 @@ def record_request(request: SearchRequest, kind: str, inputs: Sequence[RunInput]
         "options": dict(request.options),
         "device": request.device,
         "threads": request.threads,
+        "run_name": request.run_name,
+        "overwrite": request.overwrite,
     }
     # Scripts may pass Path objects.
     described: dict[str, Any] = json.loads(json.dumps(record, default=str))
@@ -201,6 +203,8 @@ class StoppedRun:
             device or record["device"],
             threads or record["threads"],
             resume=self.id,
+            run_name=record.get("run_name", ""),
+            overwrite=record.get("overwrite", False),
         )
 
 

@@ -36,7 +36,7 @@ from proteoscope.engine.project import Project, RunInput
 from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader
 from proteoscope.engine.project.digests import canonical_json, copied_files, copy_text, file_digest
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
-from proteoscope.engine.project.paths import EXPORTS, check_folder_name, check_run_name
+from proteoscope.engine.project.paths import EXPORTS, RESULTS, check_folder_name, check_run_name
 from proteoscope.engine.project.project import is_project
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.provenance import computing_packages, file_digests, machine, program_commit
@@ -120,13 +120,16 @@ class RunSpec:
 
 
 def _refuse_existing(spec: RunSpec, inputs: Sequence[RunInput]) -> None:
-    """Raise RunExistsError if the project has a finished run with the requested name, which must not be replaced."""
+    """Raise an error if the project has a finished run with the requested name that must not be replaced, or whose results are read."""
     request = spec.request
     if not request.run_name or request.resume:
         return
     check_run_name(request.run_name)
     if spec.project is None:
         raise ParameterError(f"the name {request.run_name} is of a run in a project: name the folder of a project, too")
+    own_results = (spec.project / RESULTS / request.run_name).absolute()
+    if any(Path(file.path).absolute().is_relative_to(own_results) for file in inputs):
+        raise ParameterError(f"{request.run_name} is the name of the run whose results are read; choose another name for the new run")
     if request.overwrite or not is_project(spec.project):
         return
     project = Project.open(spec.project)
@@ -505,18 +508,18 @@ def project_run(
 
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
     """Return the checkpoint that stores the results of a run; if the run is resumed, the checkpoint also provides the earlier results."""
-    key, resumed = project.checkpoint_key(run.id), None
+    key, resumed = project.checkpoint_key(run.number), None
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
         resumed = CheckpointFile.open(checkpoint.path)
         n = 0 if resumed is None else len(resumed.partitions)
-        progress.message(f"{run.id} is resumed: its checkpoint holds {n:,} finished {'partition' if n == 1 else 'partitions'}")
+        progress.message(f"{run.number} is resumed: its checkpoint holds {n:,} finished {'partition' if n == 1 else 'partitions'}")
 
     def warn(text: str) -> None:
         with suppress(StorageError):  # without a checkpoint, for example because the disk is full, the run continues
             progress.message(text, "warning")
 
     def create() -> CheckpointFile:
-        header = CheckpointHeader(key.real_folder, run.id, record_request(spec.request, spec.kind, inputs))
+        header = CheckpointHeader(key.real_folder, run.number, record_request(spec.request, spec.kind, inputs))
         return CheckpointFile.create(key.prepare(), header)
 
     return RunCheckpoint(create, warn, resumed)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import is_packed_name
+from proteoscope.engine.project.paths import DATABASE, OWN_NAMES
 
-__all__ = ["check_distinct", "check_folder_of_outputs", "check_outputs", "is_on_another_share", "refuse_packed"]
-
-_PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
-_PROJECT_FOLDERS = ("results", "index")
-_OWN_FOLDERS = (*_PROJECT_FOLDERS, "exports")
+__all__ = [
+    "check_distinct",
+    "check_folder_of_outputs",
+    "check_new_project",
+    "check_outputs",
+    "is_on_another_share",
+    "refuse_packed",
+]
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
@@ -22,7 +26,7 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
     Parameters
     ----------
     outputs
-        Files that will be written.
+        Files, or folders of files, that will be written.
     inputs
         Files that are read.
     project
@@ -39,12 +43,11 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
             raise ParameterError(f"{out} is read and would be written over; choose another name for the results")
         if any(_is_one_file(out, other) for other in outputs[:k]):
             raise ParameterError(f"{out} would be written twice; choose another name")
-        real = Path(os.path.realpath(out))
-        for folder in real.parents:
-            if _is_there(folder / _PROJECT_FILES[0]) or (project is not None and str(folder) == os.path.realpath(project)):
-                inside = real.relative_to(folder)
-                if inside.parts[0] in _PROJECT_FOLDERS or str(inside) in _PROJECT_FILES:
-                    raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
+        for folder, inside in _projects_around(out, project):
+            if not inside.parts:
+                raise ParameterError(f"{out} is the folder of a project; choose another name for the results")
+            if inside.parts[0] in OWN_NAMES:
+                raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
 
 
 def refuse_packed(path: Path, format: str) -> None:
@@ -67,13 +70,31 @@ def check_folder_of_outputs(folder: Path) -> None:
     ParameterError
         If the folder is rejected; the message names it and suggests another. A new folder inside a project is accepted.
     """
-    real = Path(os.path.realpath(folder))
-    for place in (real, *real.parents):
-        if _is_there(place / _PROJECT_FILES[0]):
-            inside = real.relative_to(place)
-            if not inside.parts or inside.parts[0] in _OWN_FOLDERS:
-                reason = "is a project" if not inside.parts else f"belongs to the project {place}"
-                raise ParameterError(f"{folder} {reason}, whose files these are not; choose another folder, as {place / 'comparison'}")
+    for place, inside in _projects_around(folder):
+        if not inside.parts or inside.parts[0] in OWN_NAMES:
+            reason = "is a project" if not inside.parts else f"belongs to the project {place}"
+            raise ParameterError(f"{folder} {reason}, whose files these are not; choose another folder, as {place / 'comparison'}")
+
+
+def check_new_project(folder: Path) -> None:
+    """Raise ParameterError if a new project would be among the files of another project.
+
+    Raises
+    ------
+    ParameterError
+        If the folder is rejected; the message names it.
+    """
+    for place, inside in _projects_around(folder):
+        if inside.parts and inside.parts[0] in OWN_NAMES:
+            raise ParameterError(f"{folder} belongs to the project {place}; choose another folder for the new project")
+
+
+def _projects_around(path: Path, project: Path | None = None) -> Iterator[tuple[Path, Path]]:
+    """Yield each project that contains a path, and the path relative to its folder; `project` may not exist yet."""
+    real = Path(os.path.realpath(path))
+    for folder in (real, *real.parents):
+        if _is_there(folder / DATABASE) or (project is not None and str(folder) == os.path.realpath(project)):
+            yield folder, real.relative_to(folder)
 
 
 def check_distinct(inputs: Sequence[Path]) -> None:

@@ -39,6 +39,7 @@ from proteoscope.engine.project.database import Database, gone_error
 from proteoscope.engine.project.digests import canonical_json, content_bytes, file_digest
 from proteoscope.engine.project.identity import read_project_id
 from proteoscope.engine.project.locks import FileLock, ProcessIdentity
+from proteoscope.engine.project.outputs import check_new_project
 from proteoscope.engine.project.paths import (
     DATABASE,
     EXPORTS,
@@ -65,6 +66,7 @@ from proteoscope.engine.project.records import (
     result_record,
     run_record,
 )
+from proteoscope.engine.project.replacement import interrupted_replacements, remove_old, rename_run, restore, swap_folders
 from proteoscope.engine.project.row_corrections import row_corrections, set_row_correction
 from proteoscope.engine.project.row_marks import RowMark, row_marks, set_row_mark
 from proteoscope.engine.project.run import Run
@@ -117,6 +119,8 @@ class Project:
         ------
         InputError
             If `path` is a file, a folder with other files, a project of another version, or not valid UTF-8.
+        ParameterError
+            If `path` is among the files of another project.
         StorageError
             If the folder is not writable, or the project is damaged or contains links.
         """
@@ -125,6 +129,7 @@ class Project:
         if not (folder / DATABASE).exists():
             if folder.exists() and not folder.is_dir():
                 raise InputError(path, "is a file, not a folder", remedy="Choose another place for the project")
+            check_new_project(folder)
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 others = sorted(
@@ -225,9 +230,9 @@ class Project:
         resume
             Id of an unfinished run to restart under this id; its record is replaced according to the other arguments.
         name
-            Id of the run; '' for the next id of its kind. An unfinished run of this name is replaced.
+            Id of the run; '' for the next id of its kind. An unfinished run of this name is removed.
         overwrite
-            True to remove a finished run of this name when the new one starts.
+            True to replace a finished run of this name when the new one is done. Until then, the new run has a number.
 
         Raises
         ------
@@ -246,7 +251,7 @@ class Project:
         described = canonical_json(parameters)
         run_id = resume or self._queue(kind, described, version, device)
         lock = FileLock(self.folder / LOCK)
-        run = self._new_run(run_id, device)
+        run = self._new_run(run_id, name, device)
         try:
             # A process that opens the project holds the lock for a moment only: wait for it in any case.
             if not lock.acquire(f"run {name or run_id}", _OPENING_SECONDS, progress):
@@ -256,9 +261,8 @@ class Project:
                     self._forget(run_id)
                     raise _busy(self.folder, lock)
             self._sweep(but="" if resume else run_id)
-            if name and not resume:
-                self._rename_queued(run_id, name, overwrite=overwrite)
-                run_id, run = name, self._new_run(name, device)
+            if name and not resume and not self._replaces(run_id, name, overwrite=overwrite):
+                run_id, run = name, self._new_run(name, name, device)
             folder = run.folder
             if resume:
                 self._begin_again(run_id, kind, described, version, device)
@@ -269,29 +273,31 @@ class Project:
             with storage_errors(folder):
                 make_folder(folder.parent)
                 with pinned_folder(folder.parent) as results:
-                    if name and not resume:
+                    if run_id == name and not resume:
                         with contextlib.suppress(FileNotFoundError):
                             (results / run_id).rmdir()
                     (results / run_id).mkdir(exist_ok=bool(resume))
             yield run
-            self._register(run)
+            self._register(run, run_id)
         except BaseException as error:
             wanted = isinstance(error, Cancelled | KeyboardInterrupt | GeneratorExit)
             self._abandon(
-                run,
+                run_id,
                 "cancelled" if wanted else "failed",
                 "stopped by the user" if wanted else _sentence(error),
                 is_resumable=wanted or isinstance(error, StorageError),
             )
-            if self._is_resumable(run.id):
-                error.add_note(f"to resume run '{run.id}': proteoscope resume {shlex.quote(str(self.folder))} --run {run.id}")
+            if self._is_resumable(run_id):
+                error.add_note(f"to resume run '{run_id}': proteoscope resume {shlex.quote(str(self.folder))} --run {run_id}")
             if not wanted and not is_project(self.folder):
                 raise gone_error(self.folder) from error
             raise
         else:
             # The run is already registered: if this fails, the next opening of the project does it.
             self._remove_checkpoint(run_id)
-            publish(self.folder, run_id)
+            if run.id != run_id:
+                self._end_replacement(run.id, run_id)
+            publish(self.folder, run.id)
         finally:
             lock.release()
 
@@ -671,11 +677,16 @@ class Project:
             connection.execute("UPDATE runs SET id = ? WHERE number = ?", (run_id, number))
         return run_id
 
-    def _new_run(self, run_id: str, device: str) -> Run:
-        return Run(run_id, self.folder / RESULTS / run_id, device, lambda level, text: self._log(run_id, level, text))
+    def _new_run(self, run_id: str, name: str, device: str) -> Run:
+        """Return a run that is computed as `run_id`, and is named `name` when it is done, if this is not ''."""
+        folder = self.folder / RESULTS / run_id
+        return Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text), name or run_id)
 
-    def _rename_queued(self, run_id: str, name: str, *, overwrite: bool) -> None:
-        """Give the queued run `run_id` its name after removing an earlier run of this name; the caller holds the lock."""
+    def _replaces(self, run_id: str, name: str, *, overwrite: bool) -> bool:
+        """Return True if the queued run `run_id` will replace a finished run `name` when it is done.
+
+        Otherwise, give it this name, and remove an unfinished run of this name. The caller holds the lock.
+        """
         with self._database.transaction() as connection:
             # Folder names on Windows and macOS ignore case.
             earlier = connection.execute(
@@ -690,12 +701,15 @@ class Project:
             if earlier["status"] == "done" and earlier["is_listed"] and not overwrite:
                 self._forget(run_id)
                 raise RunExistsError(self.folder, name)
+            if earlier["status"] == "done" and earlier["is_listed"]:
+                return True
             self._remove([name])
         elif entries(self.inside(RESULTS, name)):
             self._forget(run_id)
             raise InputError(self.folder, f"{RESULTS}/{name} holds files of no run", remedy="Move them, or choose another name")
         with self._database.transaction(write=True) as connection:
             connection.execute("UPDATE runs SET id = ? WHERE id = ? AND status = 'queued'", (name, run_id))
+        return False
 
     def _start(self, run_id: str) -> None:
         with self._database.transaction(write=True) as connection:
@@ -733,16 +747,32 @@ class Project:
                 (parameters, version, _now(), device, process.host, process.pid, process.started, run_id),
             )
 
-    def _register(self, run: Run) -> None:
+    def _register(self, run: Run, run_id: str) -> None:
+        """Register the results of a run that was computed as `run_id`, under its name."""
         with storage_errors(run.folder):
             sync_folder(run.folder)
             sync_folder(run.folder.parent)
             sync_folder(self.folder)
+        if run.id == run_id:
+            self._register_results(run, run_id)
+            return
+        self.inside(RESULTS, run.id)
+        try:
+            with storage_errors(run.folder), pinned_folder(self.folder / RESULTS) as results:
+                swap_folders(results, run.id, run_id)
+            self._register_results(run, run_id)
+        except BaseException:
+            self._end_replacements()
+            raise
+
+    def _register_results(self, run: Run, run_id: str) -> None:
         with self._database.transaction(write=True) as connection:
+            if run.id != run_id:
+                rename_run(connection, run_id, run.id)
             connection.executemany(
                 "INSERT INTO results (run, name, path, rows, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (run.id, result.name, result.path.relative_to(self.folder).as_posix(), result.rows, result.bytes, result.sha256)
+                    (run.id, result.name, f"{RESULTS}/{run.id}/{result.path.name}", result.rows, result.bytes, result.sha256)
                     for result in run.written
                 ],
             )
@@ -750,6 +780,25 @@ class Project:
                 "UPDATE runs SET status = 'done', finished = ?, message = ?, device = ? WHERE id = ?",
                 (_now(), run.message, run.device, run.id),
             )
+
+    def _end_replacement(self, name: str, number: str) -> None:
+        """Remove what is left of a run that has been replaced: its exports, if the new run has none, and its folder."""
+        with contextlib.suppress(StorageError, OSError):  # the next opening of the project does it
+            if not has_unpublished(self.folder, name):
+                unpublish(self.folder, name)
+            with pinned_folder(self.folder / RESULTS) as results:
+                remove_old(results, name, number)
+
+    def _end_replacements(self) -> None:
+        """Complete or undo replacements of runs that were interrupted by a kill."""
+        for name, number in interrupted_replacements(self.inside(RESULTS)):
+            with self._database.transaction() as connection:
+                is_undone = connection.execute("SELECT 1 FROM runs WHERE id = ?", (number,)).fetchone() is not None
+            if not is_undone:
+                self._end_replacement(name, number)
+                continue
+            with contextlib.suppress(OSError), pinned_folder(self.folder / RESULTS) as results:
+                restore(results, name, number)
 
     def _refuse_reading_only(self) -> None:
         if self.read_only:
@@ -760,21 +809,21 @@ class Project:
         with self._database.transaction(write=True) as connection:
             connection.execute("DELETE FROM runs WHERE id = ? AND status = 'queued'", (run_id,))
 
-    def _abandon(self, run: Run, status: str, message: str, *, is_resumable: bool) -> None:
+    def _abandon(self, run_id: str, status: str, message: str, *, is_resumable: bool) -> None:
         # Remove files first: on a full disk this frees space for recording the outcome.
-        self._remove_results(run.id)
+        self._remove_results(run_id)
         if not is_resumable:
-            self._remove_checkpoint(run.id)
+            self._remove_checkpoint(run_id)
         if not is_project(self.folder):
             # Writers may have recreated the folder of a project that was moved: remove it, so that the project can be moved back.
-            for folder in (run.folder.parent, self.folder):
+            for folder in (self.folder / RESULTS, self.folder):
                 with contextlib.suppress(OSError):
                     folder.rmdir()
             return
         with contextlib.suppress(StorageError), self._database.transaction(write=True) as connection:
             connection.execute(
                 "UPDATE runs SET status = ?, finished = ?, message = ? WHERE id = ? AND status IN ('queued', 'running')",
-                (status, _now(), message, run.id),
+                (status, _now(), message, run_id),
             )
 
     def _log(self, run_id: str, level: str, text: str) -> None:
@@ -783,6 +832,7 @@ class Project:
 
     def _sweep(self, but: str = "") -> None:
         """Remove files and records of killed processes, except of the run `but`. The caller holds the lock, so no other run is written."""
+        self._end_replacements()
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (but,)).fetchall()
             gone = deleted_for_good(connection)

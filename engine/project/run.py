@@ -51,9 +51,13 @@ class Run:
     Files in the run's folder become results when the block of `Project.run` succeeds.
     """
 
-    def __init__(self, run_id: str, folder: Path, device: str, log: Callable[[str, str], None]) -> None:
-        self.id = run_id
+    def __init__(self, number: str, folder: Path, device: str, log: Callable[[str, str], None], name: str) -> None:
+        self.id = name
+        """Id of the run when it is done."""
+        self.number = number
+        """Id under which it is computed, which differs if it replaces a finished run."""
         self.folder = folder
+        """Folder of the results, which has the name of the run when it is done."""
         self.message = ""
         """Sentence about the finished run, shown in the list of runs."""
         self.device = device

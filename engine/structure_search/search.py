@@ -62,7 +62,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         request,
         {"queries": "QUERY.cif", "database": "DATABASE"},
         {"queries": [source.path for source in query_sources], "database": database.paths},
-        request.outputs("complexes"),
+        request.outputs("complexes", "superpose"),
         are_distinct=False,
         kernels="structures",
     )

@@ -19,6 +19,7 @@ from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import InvalidIndexError
 from proteoscope.engine.project.locks import FileLock
+from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.database import (
     PARTS,
@@ -230,6 +231,7 @@ def _changed(
     if not 0.0 <= minimum_plddt <= 100.0:
         raise ParameterError(f"the minimum pLDDT is {minimum_plddt:g}; expected 0 to 100")
     files = [path.absolute() for path in structure_files(requested, progress)]
+    check_outputs([folder], [])
     _check_folder(folder)
     with _locked(folder):
         previous = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, settings, progress)]

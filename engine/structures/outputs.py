@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROW_COLUMNS",
+    "SUPERPOSITION_FILES",
     "AlignedChains",
     "PictureChain",
     "chain_atoms",
@@ -45,6 +46,18 @@ __all__ = [
     "write_superposition",
     "write_table",
 ]
+
+SUPERPOSITION_FILES = (
+    "superposition.tsv",
+    "alignment.fasta",
+    "superposition.pml",
+    "superposition.cxc",
+    "query.cif",
+    "query.pdb",
+    "target.cif",
+    "target.pdb",
+)
+"""Names of the files of a superposition in its folder."""
 
 ROW_COLUMNS = (
     "query",
@@ -394,10 +407,9 @@ def write_superposition(
     written = []
     for name, structure in (("query", query_atoms), ("target", target_atoms)):
         written += _write_coordinates(folder, name, structure)
-    table, fasta = folder / "superposition.tsv", folder / "alignment.fasta"
+    table, fasta, *scripts = (folder / name for name in SUPERPOSITION_FILES[:4])
     write_table(table, [superposition_row(aligned, extra)])
     _write(fasta, _alignment(aligned))
-    scripts = folder / "superposition.pml", folder / "superposition.cxc"
     for path, text in zip(scripts, (_script(aligned, "PyMOL"), _script(aligned, "ChimeraX")), strict=True):
         _write(path, text)
     return [table, *written, fasta, *scripts]

@@ -9,9 +9,10 @@ import numpy as np
 
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structures.chain_references import read_chain
-from proteoscope.engine.structures.outputs import AlignedChains, read_atoms, write_superposition
+from proteoscope.engine.structures.outputs import SUPERPOSITION_FILES, AlignedChains, read_atoms, write_superposition
 from proteoscope.engine.structures.reading import Models, StructureFile
 from proteoscope.engine.structures.superposition import superpose_many
 
@@ -41,6 +42,7 @@ class SuperposedFiles:
 
     def write(self, folder: Path) -> list[Path]:
         """Write table, coordinates, alignment and scripts into a folder, and return the files; see `write_superposition`."""
+        check_outputs([folder, *(folder / name for name in SUPERPOSITION_FILES)], [self.query.path, self.target.path])
         atoms, moved = (read_atoms(file.path, file.chain_names[0]) for file in (self.query, self.target))
         return write_superposition(folder, self.aligned, atoms, moved)
 

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError, WorkersError, shortened
 from proteoscope.engine.files import atomic_file, open_regular, storage_errors
+from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.shared_folders import make_folder
 from proteoscope.kernels.trusted_folders import is_of_this_user, untrusted_folder
 
@@ -138,6 +139,7 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     StorageError
         If writing fails, or other users can replace files in the folder.
     """
+    check_outputs([folder / CERTIFICATE], [])
     if (folder / CERTIFICATE).exists():
         raise ParameterError(f"{folder}: there are certificates in it already; give a folder that is not there yet")
     if (part := untrusted_folder(folder / CERTIFICATE)) is not None:

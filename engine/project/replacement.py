@@ -1,0 +1,67 @@
+"""Replacement of a finished run by a new run of the same name, which takes its place when it is done.
+
+The new run is computed under a number, in ``results/NUMBER``. When it is done, the folder of the old run becomes
+``results/.NAME~NUMBER``, that of the new run becomes ``results/NAME``, the database gets the new results, and the old folder is removed.
+After a kill, the next opening of the project completes the replacement if the database has it, and undoes it otherwise: as long as the
+database lists a run of this number, the old run is the finished one.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+from proteoscope.engine.files import sync_folder
+from proteoscope.engine.project.paths import entries, is_run_id
+from proteoscope.engine.project.run_notes import forget_run
+
+__all__ = ["interrupted_replacements", "remove_old", "rename_run", "restore", "swap_folders"]
+
+_OF_RUN = ("run_inputs", "log", "run_notes", "deleted_runs")
+
+
+def _old_folder(results: Path, name: str, number: str) -> Path:
+    """Return the folder of a run while the run `number` replaces it; its name is not the id of any run."""
+    return results / f".{name}~{number}"
+
+
+def interrupted_replacements(results: Path) -> list[tuple[str, str]]:
+    """Return the name and the number of each replacement that was started in the folder `results` and did not end."""
+    pairs = [folder.name[1:].rsplit("~", 1) for folder in entries(results) if folder.name.startswith(".") and "~" in folder.name]
+    return [(name, number) for name, number in pairs if is_run_id(name) and is_run_id(number)]
+
+
+def swap_folders(results: Path, name: str, number: str) -> None:
+    """Give the folder of the run `number` its final name, before the database has it."""
+    old = _old_folder(results, name, number)
+    if (results / name).exists():
+        (results / name).rename(old)
+    else:
+        old.mkdir()  # shows, after a kill, that the replacement has begun
+    (results / number).rename(results / name)
+    sync_folder(results)
+
+
+def restore(results: Path, name: str, number: str) -> None:
+    """Put the folders of an old run and of the run `number` back to where they were before a replacement that did not succeed."""
+    old = _old_folder(results, name, number)
+    if not old.is_dir():
+        return
+    if (results / name).is_dir() and not (results / number).exists():
+        (results / name).rename(results / number)
+    old.rename(results / name)
+
+
+def remove_old(results: Path, name: str, number: str) -> None:
+    """Remove the folder of a run that has been replaced."""
+    shutil.rmtree(_old_folder(results, name, number), ignore_errors=True)
+
+
+def rename_run(connection: sqlite3.Connection, number: str, name: str) -> None:
+    """Give a run its name in all tables of the database, in place of an earlier run of this name, which is forgotten."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")  # until the transaction ends, rows refer to a run that has another id
+    forget_run(connection, name)
+    for table in _OF_RUN:
+        connection.execute(f"UPDATE {table} SET run = ? WHERE run = ?", (name, number))
+    connection.execute("UPDATE runs SET id = ? WHERE id = ?", (name, number))
