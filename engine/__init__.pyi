@@ -1,6 +1,7 @@
 from . import api as api
 from . import calibration as calibration
 from . import command_line as command_line
+from . import cost_model as cost_model
 from . import estimates as estimates
 from . import files as files
 from . import parameters as parameters

@@ -56,17 +56,29 @@ class RunExistsError(InputError):
         Name of the run.
     differences : tuple of str
         Differences between the finished run and the requested one, such as the name of a parameter.
+    options : tuple of str
+        Options that replace the run and that use it, as they are written on the command line or in Python.
     """
 
-    def __init__(self, project: str | Path, run: str, differences: tuple[str, ...] = ()) -> None:
-        self.run, self.differences = run, differences
+    def __init__(
+        self,
+        project: str | Path,
+        run: str,
+        differences: tuple[str, ...] = (),
+        options: tuple[str, str] = ("--overwrite", "--skip-existing"),
+    ) -> None:
+        self.run, self.differences, self.options = run, differences, options
         others = f", which differs in {', '.join(differences)}" if differences else ""
-        keeps = "" if differences else ", --skip-existing keeps it"
-        super().__init__(project, f"holds a finished run '{run}'{others}", remedy=f"--overwrite replaces it{keeps}")
+        keeps = "" if differences else f", {options[1]} keeps it"
+        super().__init__(project, f"holds a finished run '{run}'{others}", remedy=f"{options[0]} replaces it{keeps}")
+
+    def in_python(self) -> RunExistsError:
+        """Return the error with the options as arguments in Python."""
+        return RunExistsError(self.path, self.run, self.differences, ("overwrite=True", "skip_existing=True"))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the constructor and its arguments for pickling."""
-        return (RunExistsError, (self.path, self.run, self.differences))
+        return (RunExistsError, (self.path, self.run, self.differences, self.options))
 
 
 class ParameterError(ProteoscopeError):

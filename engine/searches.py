@@ -6,7 +6,7 @@ A new search is a folder with an entry, and a line in this module; see docs/deve
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,8 +14,9 @@ from proteoscope import engine
 from proteoscope.engine import project as project_package
 from proteoscope.engine.clustering.entry import CLUSTERING, EXPLANATION
 from proteoscope.engine.entry import Search, SearchRequest
-from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.errors import ParameterError, RunExistsError
 from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.files import is_there
 from proteoscope.engine.identification.entry import IDENTIFICATION
 from proteoscope.engine.imported.entry import IMPORT
 from proteoscope.engine.jobs.progress import Progress
@@ -30,7 +31,20 @@ from proteoscope.engine.summary import Summary
 if TYPE_CHECKING:
     from proteoscope.engine.parameters import SearchParameters
 
-__all__ = ["MAXIMUM_THREADS", "SEARCHES", "Files", "check_threads", "paths_of", "resume_run", "run_search", "search_of_kind"]
+__all__ = [
+    "MAXIMUM_THREADS",
+    "SEARCHES",
+    "Files",
+    "check_preset_remains",
+    "check_run_options",
+    "check_threads",
+    "paths_of",
+    "resume_run",
+    "run_or_skip",
+    "run_search",
+    "search_of_kind",
+    "search_request",
+]
 
 Files: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, or several."""
@@ -65,7 +79,26 @@ def search_of_kind(kind: str) -> Search:
     raise ParameterError(f"there is no search '{kind:.40}'; there are {', '.join(search.kind for search in SEARCHES)}")
 
 
-def run_search(
+def run_search(kind: str, inputs: Mapping[str, Files], *, progress: Progress | None = None, **request: Any) -> Summary:
+    """Run a search from a script; the functions of `proteoscope`, such as `proteoscope.identify`, call this one.
+
+    Parameters
+    ----------
+    kind, inputs, request
+        See `search_request`.
+    progress
+        Progress, by which the search can be followed and cancelled.
+
+    Raises
+    ------
+    ProteoscopeError
+        If the parameters, the files or the disk have the reported problem.
+    """
+    progress = progress or Progress()
+    return search_of_kind(kind).run(search_request(kind, inputs, progress=progress, **request), progress)
+
+
+def search_request(
     kind: str,
     inputs: Mapping[str, Files],
     *,
@@ -79,10 +112,13 @@ def run_search(
     threads: int | None = None,
     workers: str = "",
     certificates: str | Path | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    waits: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
-) -> Summary:
-    """Run a search from a script; the functions of `proteoscope`, such as `proteoscope.identify`, call this one.
+) -> SearchRequest:
+    """Check the arguments of a search from a script, and return them as a request.
 
     Parameters
     ----------
@@ -100,27 +136,27 @@ def run_search(
         Parameters to use instead of a preset.
     parameters
         Parameter values that differ from the preset or from `chosen`, by name.
-    options, device, threads, workers, certificates
+    options, device, threads, workers, certificates, run_name, overwrite, waits
         See `proteoscope.engine.entry.SearchRequest`.
     progress
-        Progress, by which the search can be followed and cancelled.
+        Progress that reports which preset is used, if it is not the usual one.
 
     Raises
     ------
     ProteoscopeError
-        If the parameters, the files or the disk have the reported problem.
+        If the parameters or the files have the reported problem.
     """
-    search, progress = search_of_kind(kind), progress or Progress()
+    search = search_of_kind(kind)
     files = _files_of(search, inputs)
     settings = _options_of(search, options or {})
     check_threads(threads)
     for name, text in (("device", device), ("workers", workers), ("format", format)):
         if not isinstance(text, str):
             raise ParameterError(f"{name} = {text!r:.100}: expected a text")
-    search.check_workers(workers)
+    search.check_workers(workers, certificates)
     if preset is None and chosen is None:
         preset = search.usual_preset(files, settings, parameters.keys())
-        if preset != search.preset:
+        if preset != search.preset and progress is not None:
             progress.message(f"The preset '{preset}' suits these files and is used; the default is '{search.preset}'")
     if chosen is not None and not isinstance(chosen, search.model):
         raise ParameterError(f"parameters = {type(chosen).__name__}: {kind} takes {search.model.__name__}")
@@ -130,8 +166,81 @@ def run_search(
         raise ParameterError(f"{kind} writes its results into a project: name its folder")
     written = (format or search.format_of(str(file))) if file is not None and search.writes == "file" else ""
     values = (search.parameters_of(str(preset or "")) if chosen is None else chosen).changed(**parameters)
-    request = SearchRequest(files, values, folder, file, written, settings, device, threads, workers=workers, certificates=certificates)
-    return search.run(request, progress)
+    request = SearchRequest(
+        files,
+        values,
+        folder,
+        file,
+        written,
+        settings,
+        device,
+        threads,
+        workers=workers,
+        certificates=certificates,
+        run_name=run_name,
+        overwrite=overwrite,
+        waits=waits,
+    )
+    check_preset_remains(search, request, str(preset or ""))
+    return request
+
+
+def check_preset_remains(search: Search, request: SearchRequest, preset: str) -> None:
+    """Check that a search does not write over the file of its preset.
+
+    Raises
+    ------
+    ParameterError
+        If it would.
+    """
+    if preset and is_there(Path(preset)):
+        outputs = request.outputs(*(option.name for option in search.options if option.is_output))
+        project_package.outputs.check_outputs(outputs, [Path(preset)])
+
+
+def check_run_options(
+    run_name: str, *, overwrite: bool, skip_existing: bool, has_project: bool, written: Callable[[str], str] = str
+) -> None:
+    """Check the options that name a run, and that replace or use a finished one.
+
+    Parameters
+    ----------
+    has_project
+        True if the run is recorded in a project that the user has named.
+    written
+        Function that returns the name of an option as it is written on the command line or in Python.
+
+    Raises
+    ------
+    ParameterError
+        If an option needs another one.
+    """
+    if overwrite and not run_name:
+        raise ParameterError(f"{written('overwrite')} replaces a run by its name; give {written('run_name')}, too")
+    if skip_existing and has_project and not run_name:
+        raise ParameterError(f"{written('skip_existing')} finds a run of a project by its name; give {written('run_name')}, too")
+    if overwrite and skip_existing:
+        raise ParameterError(f"give either {written('overwrite')} or {written('skip_existing')}")
+
+
+def run_or_skip(search: Callable[[bool], Summary], *, overwrite: bool, skip_existing: bool, have_files: bool) -> Summary | RunExistsError:
+    """Run a search unless its results exist; return the error about the finished run if its results are used.
+
+    Parameters
+    ----------
+    search
+        Function that runs the search; it takes True to replace a finished run of the same name.
+    have_files
+        True if the files exist that the search writes in addition to its project; otherwise they are computed again.
+    """
+    try:
+        return search(overwrite)
+    except RunExistsError as error:
+        if not skip_existing or error.differences:
+            raise
+        if have_files:
+            return error
+    return search(True)
 
 
 def check_threads(threads: object) -> None:

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from proteoscope.engine import project, searches
+from proteoscope.engine import project
+from proteoscope.engine.cached_files import CHECKPOINTS, clear_cached_files, index_kinds, list_cached_files
 from proteoscope.engine.command_line.terminal import show_result
 from proteoscope.engine.results.counts import counted
 
-if TYPE_CHECKING:
-    from proteoscope.engine.project.index_store import CachedIndex
-
 __all__ = ["add_cache"]
-
-_CHECKPOINTS = "checkpoints"
 
 _EPILOG = """
 Indexes: {kinds}, up to 20 GB; the most recently used stay. A search rebuilds those it needs. Checkpoints: what
 unfinished runs have computed, up to 20 GB and 1,000 runs, those used last; without its checkpoint a run cannot be
 resumed. Checkpoints of active runs are not removed. PROTEOSCOPE_CACHE names another folder for all.
 """
-
-
-def index_kinds() -> dict[str, str]:
-    """Return the kinds of cached indexes by name, each with a description that names the searches which use such indexes."""
-    titles, keepers = dict[str, str](), dict[str, list[str]]()
-    for search in searches.SEARCHES:
-        for kind in search.keeps:
-            titles[kind.name] = kind.title
-            keepers.setdefault(kind.name, []).append(search.kind)
-    return {name: f"{title} ({name}; of {' and '.join(keepers[name])})" for name, title in titles.items()}
 
 
 def add_cache(commands: Any) -> None:
@@ -43,23 +29,17 @@ def add_cache(commands: Any) -> None:
         "--clear",
         nargs="?",
         const="all",
-        choices=("all", *kinds, _CHECKPOINTS),
+        choices=("all", *kinds, CHECKPOINTS),
         metavar="KIND",
-        help=f"clear the cache: one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
+        help=f"clear the cache: one kind ({', '.join((*kinds, CHECKPOINTS))}), or all",
     )
     parser.set_defaults(command=_cache)
 
 
 def _cache(options: argparse.Namespace) -> None:
-    store = project.cache.index_store(next(iter(index_kinds())))
     is_list = options.clear is None
-    indexes: list[CachedIndex] = []
-    checkpoints: list[CachedIndex] = []
-    if options.clear != _CHECKPOINTS:
-        indexes = store.indexes() if is_list else store.clear(None if options.clear == "all" else options.clear)
-    if options.clear in (None, "all", _CHECKPOINTS):
-        checkpoints = _checkpoints(is_cleared=not is_list)
-    listed = [*indexes, *checkpoints]
+    listed = list_cached_files() if is_list else clear_cached_files(options.clear)
+    n_checkpoints = sum(file.kind == CHECKPOINTS for file in listed)
     rows = [
         {"kind": index.kind, "bytes": index.bytes, "used": index.used.isoformat(), "made_from": index.title, "path": str(index.folder)}
         for index in listed
@@ -70,27 +50,11 @@ def _cache(options: argparse.Namespace) -> None:
         for index in (listed if is_list else ())
     ]
     done = "stored" if is_list else "removed"
-    counts = [counted(len(indexes), "index", "indexes")] if options.clear != _CHECKPOINTS else []
-    if checkpoints or not counts:
-        counts.append(counted(len(checkpoints), "checkpoint", "checkpoints"))
+    counts = [counted(len(listed) - n_checkpoints, "index", "indexes")] if options.clear != CHECKPOINTS else []
+    if n_checkpoints or not counts:
+        counts.append(counted(n_checkpoints, "checkpoint", "checkpoints"))
     lines.append(f"{', '.join(counts)}, {_size(total)}, {done}: {project.cache.cache_folder()}")
     show_result(options, {"folder": str(project.cache.cache_folder()), "kept" if is_list else "removed": rows}, lines)
-
-
-def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:
-    """Return the checkpoints in the cache as entries of the same type as cached indexes.
-
-    If `is_cleared`, remove them and return the removed ones.
-    """
-    lines = []
-    for checkpoint in project.checkpoint_store.list_checkpoints():
-        if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):
-            continue
-        used = project.index_store.used_time(checkpoint.used)
-        lines.append(
-            project.index_store.CachedIndex(_CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title)
-        )
-    return lines
 
 
 def _size(n_bytes: int) -> str:

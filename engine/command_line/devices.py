@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine, kernels
-from proteoscope.engine import execution, views
+from proteoscope.engine import execution
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
 from proteoscope.engine.command_line.terminal import command_progress, say, show_result
 from proteoscope.engine.errors import ParameterError
@@ -26,8 +26,6 @@ _COMPILING = """
 The first search of each kind compiles its kernels for this machine's CPU and GPUs, which takes up to a minute.
 This compiles for all searches, in several processes. Compiled kernels are not compiled again.
 """
-_SIZES = tuple(1_000_000 * number for number in range(1, 11))
-_SIDES = (64, 128, 256, 384, 512, 768, 1024)
 _COMPARISON = """
 Vector addition, matrix multiplication, reduction and prefix scan run in several sizes on a GPU, or on the CPU if none is
 usable, and their times are compared with the predictions of the ATGPU cost function. Devices without a calibration are measured first.
@@ -111,31 +109,11 @@ def add_cost_model(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    threads, notes, is_printed = execution.threads.available_threads(), list[str](), options.out == STANDARD_OUTPUT
-    if not (folder := Path(options.out).parent).is_dir():
-        raise ParameterError(f"--out {options.out}: there is no folder {folder}")
+    is_printed = options.out == STANDARD_OUTPUT
     if is_printed:
         check_printed(options)
-    with command_progress(options) as progress:
-        device = execution.devices.resolve_device(options.device, progress)
-        gpus = execution.device_lookup.open_gpus(device, progress)
-        if not gpus:
-            device = execution.devices.processor()
-            notes.append("No GPU is used: these are CPU times, without transfers.")
-        parameters = cost.calibration_store.stored_calibration(device, threads)
-        if parameters is None:
-            parameters = (
-                cost.calibration.calibrate_gpu(device.numbers[0], device.description, (), progress)
-                if gpus
-                else cost.calibration.calibrate_processor(threads, (), progress)
-            )
-        used = gpus[0] if gpus else kernels.cpu.processor.Processor(threads)
-        progress.stage("Comparing", len(kernels.analyses_layouts.PROBLEMS))
-        result = {}
-        for problem in kernels.analyses_layouts.PROBLEMS:
-            progress.check()
-            result[problem] = cost.analyses.compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
-            progress.advance(1)
-    with output_file(options.out) as path, engine.files.atomic_file(path) as file:
-        file.write(views.predictions.report_page(parameters, result, notes).encode())
+    else:
+        engine.cost_model.check_report_path(Path(options.out))
+    with output_file(options.out) as path, command_progress(options) as progress:
+        engine.cost_model.write_cost_report(path, options.device, progress)
     show_result(options, {"out": options.out}, [] if is_printed else [f"Report: {options.out}"])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 from typing import Any
 
-from proteoscope import resources
 from proteoscope.engine.command_line.terminal import show_result
-from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.sample_data import copy_sample_files
 
 __all__ = ["add_samples"]
 
@@ -27,15 +25,6 @@ def add_samples(commands: Any) -> None:
 
 
 def _copy(options: argparse.Namespace) -> None:
-    folder: Path = options.folder
-    with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        samples = sorted(path for path in resources.path("samples").iterdir() if path.suffix in {".gz", ".fasta", ".tsv", ".md"})
-        for sample in samples:
-            with sample.open("rb") as source, atomic_file(folder / sample.name, as_is=True) as copy:
-                shutil.copyfileobj(source, copy)
-    show_result(
-        options,
-        {"folder": str(folder), "files": [str(folder / sample.name) for sample in samples]},
-        [f"{len(samples)} files in {folder}"],
-    )
+    copies = copy_sample_files(options.folder)
+    record = {"folder": str(options.folder), "files": list(map(str, copies))}
+    show_result(options, record, [f"{len(copies)} files in {options.folder}"])

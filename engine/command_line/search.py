@@ -18,7 +18,7 @@ from proteoscope.engine.command_line.terminal import command_progress, show_resu
 from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError, RunExistsError
 from proteoscope.engine.execution.clock import COMPILATION
-from proteoscope.engine.searches import MAXIMUM_THREADS
+from proteoscope.engine.searches import MAXIMUM_THREADS, check_preset_remains, check_run_options, run_or_skip
 from proteoscope.engine.summary import Summary
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "--run-name", default="", metavar="NAME", help="name of the run, whose tables are in PROJECT/results/NAME (default: KIND-NUMBER)"
     )
     existing = parser.add_mutually_exclusive_group()
-    existing.add_argument("--overwrite", action="store_true", help="replace a finished run of this name, which is removed first")
+    existing.add_argument("--overwrite", action="store_true", help="replace a finished run of this name when the new one is done")
     existing.add_argument(
         "--skip-existing",
         action="store_true",
@@ -268,27 +268,29 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary | None:
     if list(written.values()).count(STANDARD_OUTPUT) > 1 or (is_printed and options.json):
         raise ParameterError("standard output takes only one file of results; give other files a name, and leave out --json with -")
     project = _project(search, options)
-    if options.overwrite and not options.run_name:
-        raise ParameterError("--overwrite replaces a run by its name; give --run-name, too")
-    if options.skip_existing and project is not None and not options.run_name:
-        raise ParameterError("--skip-existing finds a run of a project by its name; give --run-name, too")
+    check_run_options(
+        options.run_name,
+        overwrite=options.overwrite,
+        skip_existing=options.skip_existing,
+        has_project=project is not None,
+        written=lambda name: f"--{name.replace('_', '-')}",
+    )
     have_files = all(Path(path).exists() for path in written.values() if path != STANDARD_OUTPUT) and not is_printed
     if options.skip_existing and project is None and have_files:
         _show_skipped(options, None, written)
         return None
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
-    with read_standard_input(options, *_read_files(search)) as given:
-        try:
-            with project_package.removed_if_unused(project):
-                summary = _run_once(search, given, written)
-        except RunExistsError as error:
-            if not options.skip_existing or error.differences:
-                raise
-            if have_files:
-                _show_skipped(options, error, written)
-                return None
-            summary = _run_once(search, argparse.Namespace(**{**vars(given), "overwrite": True}), written)
+    with read_standard_input(options, *_read_files(search)) as given, project_package.removed_if_unused(project):
+        summary = run_or_skip(
+            lambda overwrite: _run_once(search, argparse.Namespace(**{**vars(given), "overwrite": overwrite}), written),
+            overwrite=options.overwrite,
+            skip_existing=options.skip_existing,
+            have_files=have_files,
+        )
+    if isinstance(summary, RunExistsError):
+        _show_skipped(options, summary, written)
+        return None
     if getattr(options, "shows_result", True) or not options.json:
         show_result(options, summary.record(), () if is_printed else summary_lines(search, summary, options.out))
     return summary
@@ -299,7 +301,9 @@ def _run_once(search: Search, options: argparse.Namespace, written: Mapping[str,
         parameters, preset = _read_parameters(search, given)
         if not options.preset and preset != search.preset:
             progress.message(f"The preset '{preset}' suits these files and is used; the default is --preset {search.preset}")
-        return search.run(_request(search, given, parameters), progress)
+        request = _request(search, given, parameters)
+        check_preset_remains(search, request, preset)
+        return search.run(request, progress)
 
 
 def _show_skipped(options: argparse.Namespace, existing: RunExistsError | None, written: Mapping[str, str]) -> None:
@@ -364,7 +368,7 @@ def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[Searc
 
 
 def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters) -> SearchRequest:
-    search.check_workers(options.workers)
+    search.check_workers(options.workers, options.certificates)
     project = None if search.writes == "given project" else _project(search, options)
     return SearchRequest(
         {search_input.name: _paths(getattr(options, search_input.name)) for search_input in search.inputs},

@@ -193,8 +193,8 @@ def test_untrusted_run_record_gives_no_time_prediction(record):
 
 
 def test_cost_model_report_lists_every_benchmark(tmp_path, own_cache, capsys, monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.command_line.devices._SIZES", (1000, 100_000))
-    monkeypatch.setattr("proteoscope.engine.command_line.devices._SIDES", (16, 32))
+    monkeypatch.setattr("proteoscope.engine.cost_model._SIZES", (1000, 100_000))
+    monkeypatch.setattr("proteoscope.engine.cost_model._SIDES", (16, 32))
     path = tmp_path / "report.html"
     assert main(["cost-model", "report", "--out", str(path), "--device", "cpu", "--quiet"]) == 0
     page = path.read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from proteoscope import resources
-from proteoscope.engine.command_line.cache import index_kinds
+from proteoscope.engine.cached_files import index_kinds
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.execution.kinds import KINDS, workload_type
 from proteoscope.engine.execution.workload import Workload

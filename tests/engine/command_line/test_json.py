@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,35 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import command_parsers, main
-from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.execution.cluster.launchers import open_cluster
+from proteoscope.engine.jobs.progress import Progress
+from tests.engine.execution.cluster.processes import end, program, when
 from tests.engine.views.compared_projects import project_with_runs
 from tests.output_schema import SCHEMA, check_output
+from tests.stopped_runs import keep_at_once, stop_a_search
 
 SAMPLES = resources.path("samples")
 QUERIES, SPECTRA, PROTEINS = (str(SAMPLES / name) for name in ("protein_queries.fasta", "BSA1.mzML.gz", "albumin_proteins.fasta.gz"))
 DOMAIN, CHAIN = (str(SAMPLES / name) for name in ("albumin_domain_3.pdb.gz", "1ao6_A.pdb.gz"))
+COMET, LIBRARY = (str(SAMPLES / name) for name in ("BSA1_comet.pep.xml.gz", "bsa_library.msp.gz"))
+GENOME, READS = (str(SAMPLES / name) for name in ("lambda_phage.fasta.gz", "lambda_reads.fastq.gz"))
 CPU = ("--device", "cpu", "--threads", "2")
+ION_TRAP = ("--preset", "low-resolution", *CPU)
 
 COMMANDS = {
     "align": ("align", QUERIES, QUERIES, *CPU, "--out", "hits.tsv"),
+    "identify": ("identify", SPECTRA, "--database", PROTEINS, "--advice", "none", *ION_TRAP, "--out", "project"),
+    "import": ("import", COMET, "--spectra", SPECTRA, *ION_TRAP, "--out", "project"),
+    "modified": ("modified", SPECTRA, "--database", PROTEINS, "--mass-shift", "-2..20", *ION_TRAP, "--out", "project"),
+    "library": ("library", SPECTRA, "--library", LIBRARY, *ION_TRAP, "--out", "project"),
+    "cluster": ("cluster", SPECTRA, *ION_TRAP, "--out", "project"),
+    "explain": ("explain", "IDENTIFIED", *ION_TRAP),
+    "quantify": ("quantify", "IDENTIFIED", "--preset", "counts", *CPU),
+    "evidence": ("evidence", "IDENTIFIED", "--structures", CHAIN, *CPU),
+    "structures": ("structures", DOMAIN, "--database", CHAIN, *CPU, "--out", "hits.tsv"),
+    "reads": ("reads", GENOME, READS, *CPU, "--out", "reads.sam"),
+    "resume": ("resume", "STOPPED", *CPU),
+    "cost-model": ("cost-model", "report", "--device", "cpu", "--out", "page.html"),
     "demo": ("demo", "align", *CPU, "--out", "demo"),
     "predict": ("predict", PROTEINS, "--out", "library.msp"),
     "superpose": ("superpose", DOMAIN, CHAIN, "--out", "superposed"),
@@ -43,11 +62,6 @@ COMMANDS = {
     "workers certificates": ("workers", "certificates", "--out", "certificates"),
 }
 LASTING = {"workers scheduler", "workers start"}  # they end with a signal
-ELSEWHERE = {
-    *(search.kind for search in SEARCHES),  # tests/engine/test_samples.py checks what the demo of each search prints
-    "resume",  # the output of the resumed search
-    "cost-model",  # one file name; it measures a GPU
-}
 PARTS = {"progress", "stages", "pass", "cached", "skipped"}
 
 
@@ -67,9 +81,33 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(project.folder)
 
 
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Project with an identification of the sample."""
+    folder = tmp_path_factory.mktemp("identified") / "project"
+    assert main(["import", COMET, "--spectra", SPECTRA, "--database", PROTEINS, *ION_TRAP, "--out", str(folder), "--quiet"]) == 0
+    return str(folder)
+
+
+@pytest.fixture
+def stopped(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Project with a stopped run."""
+    folder = tmp_path_factory.mktemp("stopped")
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder / "cache"))
+    keep_at_once(monkeypatch)
+    stop_a_search(folder / "project", folder)
+    return str(folder / "project")
+
+
+@pytest.fixture(autouse=True)
+def _measure_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proteoscope.engine.cost_model._SIZES", (1000, 100_000))
+    monkeypatch.setattr("proteoscope.engine.cost_model._SIDES", (16, 32))
+
+
 def arguments_of(name: str, request: pytest.FixtureRequest) -> list[str]:
     """Return the arguments of a command, with the projects that it reads, which are made when they are first needed."""
-    fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs"}
+    fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs", "IDENTIFIED": "identified", "STOPPED": "stopped"}
     return [str(request.getfixturevalue(fixtures[argument])) if argument in fixtures else argument for argument in COMMANDS[name]]
 
 
@@ -114,7 +152,33 @@ def test_every_command_has_a_json_schema_and_output_options() -> None:
         flags = {flag for action in parser._actions for flag in action.option_strings}
         assert {"--json", "--quiet", "--progress"} <= flags, name
     assert parsers.keys() == SCHEMA["$defs"].keys() - PARTS
-    assert parsers.keys() == COMMANDS.keys() | LASTING | ELSEWHERE
+    assert parsers.keys() == COMMANDS.keys() | LASTING
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+def test_json_of_scheduler_and_workers_fits_the_schema(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra `workers` is missing")
+    certificates = tmp_path / "certificates"
+    assert main(["workers", "certificates", "--out", str(certificates), "--quiet"]) == 0
+    scheduler = program("workers", "scheduler", "tls://127.0.0.1:0", "--certificates", str(certificates), "--json")
+    try:
+        assert scheduler.stdout is not None
+        listening = json.loads("".join(iter(scheduler.stdout.readline, "}\n")) + "}")
+        check_output("workers scheduler", listening)
+        options = ("--certificates", str(certificates), "--device", "cpu", "--threads", "1", "--json", "--progress", "json")
+        workers = program("workers", "start", listening["address"], *options)
+        try:
+            with open_cluster(listening["address"], Progress(), certificates=certificates) as cluster:
+                when(cluster.devices)
+            workers.terminate()
+            out, err = workers.communicate(timeout=120)
+        finally:
+            end(workers)
+    finally:
+        end(scheduler)
+    check_output("workers start", json.loads(out))
+    for line in err.splitlines():
+        check_output("progress", json.loads(line))
 
 
 def test_json_schema_is_valid_and_rejects_other_output() -> None:

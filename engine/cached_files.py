@@ -1,0 +1,57 @@
+"""Contents of the user's cache: indexes for later searches, and checkpoints of unfinished runs."""
+
+from __future__ import annotations
+
+from proteoscope.engine import project, searches
+from proteoscope.engine.project.index_store import CachedIndex
+
+__all__ = ["CHECKPOINTS", "clear_cached_files", "index_kinds", "list_cached_files"]
+
+CHECKPOINTS = "checkpoints"
+"""Kind of the checkpoints of unfinished runs."""
+
+
+def index_kinds() -> dict[str, str]:
+    """Return the kinds of cached indexes by name, each with a description that names the searches which use such indexes."""
+    titles, keepers = dict[str, str](), dict[str, list[str]]()
+    for search in searches.SEARCHES:
+        for kind in search.keeps:
+            titles[kind.name] = kind.title
+            keepers.setdefault(kind.name, []).append(search.kind)
+    return {name: f"{title} ({name}; of {' and '.join(keepers[name])})" for name, title in titles.items()}
+
+
+def list_cached_files() -> list[CachedIndex]:
+    """Return the indexes in the cache, and the checkpoints of unfinished runs."""
+    return [*_store().indexes(), *_checkpoints(is_cleared=False)]
+
+
+def clear_cached_files(kind: str = "all") -> list[CachedIndex]:
+    """Remove files from the cache and return what was removed; checkpoints of active runs remain.
+
+    Parameters
+    ----------
+    kind : str
+        One of `index_kinds`, ``checkpoints``, or ``all``.
+    """
+    indexes = [] if kind == CHECKPOINTS else _store().clear(None if kind == "all" else kind)
+    return [*indexes, *(_checkpoints(is_cleared=True) if kind in ("all", CHECKPOINTS) else ())]
+
+
+def _store() -> project.index_store.IndexStore:
+    """Return a store of indexes; any lists those of all kinds."""
+    return project.cache.index_store(next(iter(index_kinds())))
+
+
+def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:
+    """Return the checkpoints in the cache as entries of the same type as cached indexes.
+
+    If `is_cleared`, remove them and return the removed ones.
+    """
+    result = []
+    for checkpoint in project.checkpoint_store.list_checkpoints():
+        if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):
+            continue
+        used = project.index_store.used_time(checkpoint.used)
+        result.append(CachedIndex(CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title))
+    return result
