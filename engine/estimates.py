@@ -153,6 +153,10 @@ class Estimate:
         whole = self.transfer + self.kernel + self.synchronisation + self.host or 1.0
         return {name: getattr(self, name) / whole for name in ("transfer", "kernel", "synchronisation", "host")}
 
+    def __repr__(self) -> str:
+        seconds, memory = f"{self.seconds:.0f}" if self.seconds >= 10 else f"{self.seconds:.1f}", self.memory_bytes / 1e9
+        return f"Estimate({self.kind} on {self.device}: {seconds} s, {memory:.1f} GB of memory)"
+
     def record(self) -> dict[str, Any]:
         """Return the estimate as values for JSON."""
         return {**asdict(self), "shares": self.shares()}

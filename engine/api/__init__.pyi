@@ -1,9 +1,14 @@
 from . import alignments as alignments
 from . import comparisons as comparisons
+from . import conversions as conversions
+from . import estimating as estimating
+from . import machine as machine
 from . import plots as plots
 from . import predictions as predictions
+from . import presets as presets
 from . import proteins as proteins
 from . import results as results
+from . import search_results as search_results
 from . import searching as searching
 from . import spectra as spectra
 from . import structure_databases as structure_databases

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from proteoscope.engine.api.arguments import OnProgress, PathLike
-from proteoscope.engine.api.results import SequenceSearch
-from proteoscope.engine.api.searching import SearchArguments
+from proteoscope.engine.api.search_results import SequenceSearch
+from proteoscope.engine.api.searching import IfBusy, RunOptions, SearchArguments
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import is_there, scratch_folder
 from proteoscope.engine.searches import Files
@@ -41,6 +42,10 @@ def align(
     preset: PathLike | None = None,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> SequenceSearch:
@@ -56,7 +61,7 @@ def align(
         File for the hits, and its format; by default the extension determines it.
     project : str or Path, optional
         Project folder; by default a temporary one, as for `identify`.
-    parameters, preset, device, threads, progress, **settings
+    parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`. If the queries and the database are sequences, hits of any E-value are reported, unless a maximum is given.
 
     Returns
@@ -76,9 +81,10 @@ def align(
     >>> pair.hit["score"], round(pair.hit["identity"], 3)
     (144, 0.933)
     """
-    request = SearchArguments(project, parameters, preset, device, threads, progress, settings)
+    of_run = RunOptions(run_name, overwrite, skip_existing, if_busy)
+    request = SearchArguments(project, parameters, preset, device, threads, progress, settings, of_run)
     with ExitStack() as stack:
-        given = {"queries": queries, "database": database}
+        given = {"queries": _listed(queries), "database": _listed(database)}
         texts = {name: _sequences_of(name, value) for name, value in given.items()}
         if any(texts.values()):
             folder = stack.enter_context(scratch_folder())
@@ -100,6 +106,8 @@ def _sequences_of(name: str, given: Any) -> dict[str, str]:
         If a sequence is invalid, or sequences and files are mixed.
     """
     if isinstance(given, Mapping):
+        if not given:
+            raise ParameterError(f"{name} = {given!r:.100}: no sequence is given")
         for label, sequence in given.items():
             if not isinstance(label, str) or not _NAME.fullmatch(label):
                 raise ParameterError(f"{name} = {label!r:.100}: expected a name without blanks")
@@ -114,6 +122,11 @@ def _sequences_of(name: str, given: Any) -> dict[str, str]:
         file = several[are_sequences.index(False)]
         raise ParameterError(f"{name} has sequences, and {file!r:.100}, which is not one; give either files or sequences")
     return {f"{_NAMES[name]}_{number}": sequence for number, sequence in enumerate(several, 1)}
+
+
+def _listed(given: Sequences) -> Sequences:
+    """Return several sequences or files as a list, since they are looked at twice."""
+    return given if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Iterable) else [*given]
 
 
 def _write(path: Path, sequences: Mapping[str, str]) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Self
 from proteoscope.engine import project as project_package
 from proteoscope.engine import views
 from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, number, one_path, progress_of
-from proteoscope.engine.api.results import OpenProject, Result, open_project
+from proteoscope.engine.api.results import OpenProject, Result
+from proteoscope.engine.api.search_results import open_project
 from proteoscope.engine.api.searching import ProjectLike
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
-from proteoscope.engine import api, views
+from proteoscope.engine import views
 from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, one_path, optional_package, progress_of
 from proteoscope.engine.entry import ExportRequest, Search
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.results.reader import stored_table
@@ -24,32 +23,14 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from proteoscope.engine.api.spectra import SpectrumAnnotation
     from proteoscope.engine.parameters import SearchParameters
     from proteoscope.engine.results.columns import Column, Table
-    from proteoscope.engine.views.aligned_pair import AlignedPair
     from proteoscope.engine.views.finished_run import FinishedRun
 
-__all__ = [
-    "Clustering",
-    "Evidence",
-    "Explanation",
-    "Identification",
-    "ImportedResults",
-    "LibrarySearch",
-    "ModifiedSearch",
-    "OpenProject",
-    "Quantification",
-    "ReadAlignment",
-    "Result",
-    "SequenceSearch",
-    "StructureSearch",
-    "new_project",
-    "open_project",
-    "result_of",
-]
+__all__ = ["RESULT_CLASSES", "OpenProject", "Result"]
 
-R = TypeVar("R", bound="Result")
+RESULT_CLASSES: dict[str, type[Result]] = {}
+"""Class of the results of each search by its kind, which `proteoscope.engine.api.search_results` defines."""
 _SHOWN_ROWS = 10
 
 
@@ -76,6 +57,17 @@ class OpenProject:
         """Ids of the finished runs, such as ``identify-0001``."""
         return tuple(record.id for record in self._records())
 
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        """Id, kind, status, times, device and message of all runs, also of those that failed or were stopped."""
+        return tuple(self._project.runs())
+
+    @property
+    def resumable(self) -> tuple[str, ...]:
+        """Ids of the stopped runs that `resume` can continue."""
+        runs = self._project.resumable()
+        return tuple(record.id for record in self.records if record.id in runs)
+
     def run(self, run_id: str = "") -> Result:
         """Return the result of a finished run, by default of the last.
 
@@ -88,7 +80,7 @@ class OpenProject:
         if record is None:
             missing = f"holds no finished run {run_id!r:.100}" if run_id else "holds no finished run"
             raise InputError(self.path, missing, remedy=f"It holds {', '.join(self.run_ids[-10:]) or 'none'}")
-        return _CLASSES[record.kind](self, record.id)
+        return RESULT_CLASSES[record.kind](self, record.id)
 
     def resume(self, run_id: str = "", *, device: str = "", threads: int | None = None, progress: OnProgress = None) -> Result:
         """Resume a run that was stopped, and return its result.
@@ -136,13 +128,35 @@ class OpenProject:
         return page.section(str(self.path), content)
 
     def _records(self) -> list[RunRecord]:
-        return [record for record in self._project.runs() if record.status == "done" and record.kind in _CLASSES]
+        return [record for record in self._project.runs() if record.status == "done" and record.kind in RESULT_CLASSES]
 
     @cached_property
     def _project(self) -> Project:
         if self.is_temporary and not self._finalizer.alive:
             raise InputError(self.path, "the temporary project was removed", remedy="Search again, and name a folder to keep the results")
         return Project.open(self.path)
+
+    def forget(self, run_id: str) -> None:
+        """Close the tables of a run, which may have been replaced."""
+        run = self._opened.pop(run_id, None)
+        if run is not None:
+            run.close()
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run that has ended from the project for good, with its results and its checkpoint.
+
+        Raises
+        ------
+        InputError
+            If there is no such run, or it has not ended.
+        StorageError
+            If writing fails.
+        """
+        if not isinstance(run_id, str):
+            raise ParameterError(f"run_id = {run_id!r:.100}: expected the id of a run")
+        self.forget(run_id)
+        self._project.delete_run(run_id)
+        self._project.remove_deleted([run_id])
 
     def _finished(self, run_id: str) -> FinishedRun:
         if run_id not in self._opened:
@@ -160,45 +174,6 @@ def _close(opened: dict[str, FinishedRun], stack: ExitStack | None, process: int
             stack.close()
 
 
-def new_project(path: Path | None) -> OpenProject:
-    """Return a project that may not exist yet, or a temporary one by default."""
-    if path is not None:
-        return OpenProject(path)
-    stack = ExitStack()
-    return OpenProject(stack.enter_context(scratch_folder()) / "project", stack)
-
-
-def open_project(project: PathLike) -> OpenProject:
-    """Open the folder of a project.
-
-    Parameters
-    ----------
-    project : str or Path
-        Folder, made by a search with `out`, by the window or by the command line.
-
-    Returns
-    -------
-    OpenProject
-        The project with its finished runs.
-
-    Raises
-    ------
-    InputError
-        If the folder is not a project, or is damaged.
-
-    Examples
-    --------
-    >>> import proteoscope
-    >>> proteoscope.open_project("no_such_folder")
-    Traceback (most recent call last):
-    ...
-    proteoscope.engine.errors.InputError: no_such_folder: does not exist. Give the folder of a project.
-    """
-    opened = OpenProject(one_path("project", project))
-    opened._records()  # raises an error if there is no project
-    return opened
-
-
 class Result:
     """Result of a finished run of a search.
 
@@ -212,6 +187,12 @@ class Result:
 
     kind: ClassVar[str]
     """Kind of the search, which is its command."""
+    main_table: ClassVar[str] = ""
+    """Name of its main table; '' for the last one."""
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            RESULT_CLASSES[cls.kind] = cls
 
     def __init__(self, project: OpenProject, run_id: str) -> None:
         self.project, self.run_id = project, run_id
@@ -408,7 +389,7 @@ class Result:
         """
         if self.project.is_temporary:
             raise ParameterError(f"{self.run_id} is in a temporary project, which other processes cannot use: name a folder with out=")
-        return (result_of, (self.path, self.run_id))
+        return (_reopened, (type(self), self.path, self.run_id))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.run_id}: {self.message})"
@@ -427,7 +408,7 @@ class Result:
 
     def _described(self, name: str) -> Table:
         names = self.tables
-        wanted = name or _MAIN_TABLES.get(self.kind, self.search.result_tables[-1].name)
+        wanted = name or self.main_table or self.search.result_tables[-1].name
         if wanted not in names:
             raise ParameterError(f"{self.run_id} has no table {name!r:.100}; it has {', '.join(names)}")
         return next(table for table in self.search.all_tables if table.name == wanted)
@@ -463,225 +444,6 @@ def _meaning(column: Column) -> str:
     return f"{column.meaning or column.title}{f' ({column.unit})' if column.unit else ''}"
 
 
-class _SpectrumSearchResult(Result):
-    """Result of a search that matches spectra with peptides."""
-
-    @property
-    def psms(self) -> pa.Table:
-        """Accepted peptide-spectrum matches; see `table` for all."""
-        return self.table("psms")
-
-    @property
-    def peptides(self) -> pa.Table:
-        """Accepted peptides."""
-        return self.table("peptides")
-
-    @property
-    def proteins(self) -> pa.Table:
-        """Accepted protein groups."""
-        return self.table("proteins")
-
-    def annotate(self, psm: int = 0) -> SpectrumAnnotation:
-        """Return the spectrum of a match with the ions that the search looked for, neutral losses and the precursor.
-
-        Parameters
-        ----------
-        psm : int
-            Row of `psms`, from 0.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such row.
-        """
-        rows = self._accepted_rows(self._described("psms"))
-        if isinstance(psm, bool) or not isinstance(psm, int) or not 0 <= psm < len(rows):
-            raise ParameterError(f"psm = {psm!r:.100}: expected a row of psms, from 0 to {len(rows) - 1}")
-        source = self.finished.tables.source("psms")
-        return api.spectra.SpectrumAnnotation(views.identification.annotated_psm(source, rows[psm], self.finished))
-
-
-class Identification(_SpectrumSearchResult):
-    """Result of `identify`: PSMs, peptides and protein groups."""
-
-    kind = "identify"
-
-
-class ImportedResults(_SpectrumSearchResult):
-    """Result of `import_results`: PSMs, peptides and protein groups of another search engine."""
-
-    kind = "import"
-
-
-class ModifiedSearch(_SpectrumSearchResult):
-    """Result of `modified`: PSMs with mass shifts, the modifications that explain them, peptides and protein groups."""
-
-    kind = "modified"
-
-    @property
-    def modifications(self) -> pa.Table:
-        """Modifications and mass shifts, with numbers of matches."""
-        return self.table("modifications")
-
-
-class LibrarySearch(_SpectrumSearchResult):
-    """Result of `library`: matches of spectra and library entries, and the peptides and protein groups among them."""
-
-    kind = "library"
-
-    @property
-    def matches(self) -> pa.Table:
-        """Accepted matches of all entries, including those without a peptide."""
-        return self.table("matches")
-
-
-class Clustering(Result):
-    """Result of `cluster`: clusters and their members."""
-
-    kind = "cluster"
-
-    @property
-    def clusters(self) -> pa.Table:
-        """Clusters of two and more spectra."""
-        return self.table("clusters")
-
-    @property
-    def members(self) -> pa.Table:
-        """Spectra with their cluster."""
-        return self.table("members")
-
-
-class Explanation(Result):
-    """Result of `explain`: unidentified spectra that resemble identified ones."""
-
-    kind = "explain"
-
-    @property
-    def explained(self) -> pa.Table:
-        """Accepted explanations of spectra."""
-        return self.table("explained")
-
-
-class Quantification(Result):
-    """Result of `quantify`: quantities of proteins and peptides by sample, and changes between conditions."""
-
-    kind = "quantify"
-
-    @property
-    def proteins(self) -> pa.Table:
-        """Quantities of protein groups, one row for each sample."""
-        return self.table("protein_quantities")
-
-    @property
-    def peptides(self) -> pa.Table:
-        """Quantities of peptides, one row for each sample."""
-        return self.table("peptide_quantities")
-
-    @property
-    def changes(self) -> pa.Table:
-        """Changes of protein groups between conditions."""
-        return self.table("protein_changes")
-
-    @property
-    def samples(self) -> pa.Table:
-        """Samples with their files and conditions."""
-        return self.table("quantified_samples")
-
-
-class Evidence(Result):
-    """Result of `evidence`: proteins, the structures nearest to them, and their peptides and modified residues on these."""
-
-    kind = "evidence"
-
-    @property
-    def proteins(self) -> pa.Table:
-        """Proteins with their coverage."""
-        return self.table("proteins")
-
-    @property
-    def chains(self) -> pa.Table:
-        """Chains of structures that proteins are aligned with."""
-        return self.table("chains")
-
-    @property
-    def sites(self) -> pa.Table:
-        """Modified residues, with their exposure."""
-        return self.table("sites")
-
-
-class SequenceSearch(Result):
-    """Result of `align`: hits of each query."""
-
-    kind = "align"
-
-    @property
-    def hits(self) -> pa.Table:
-        """Hits of all queries, the best of each query first."""
-        return self.table("hits")
-
-    def alignment(self, hit: int = 0) -> AlignedPair:
-        """Return a hit, a row of `hits`, as two aligned sequences; its `text()` shows them below each other.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such hit.
-        """
-        _check_row("hit", hit, self.hits.num_rows)
-        source = self.finished.tables.source("hits")
-        return views.hits.aligned_pair(source, hit)
-
-    def __str__(self) -> str:
-        return self.alignment().text() if self.hits.num_rows else repr(self)
-
-
-class StructureSearch(Result):
-    """Result of `structures`: hits of each query structure."""
-
-    kind = "structures"
-
-    @property
-    def hits(self) -> pa.Table:
-        """Hits of all queries, the best of each query first."""
-        return self.table("hits")
-
-
-class ReadAlignment(Result):
-    """Result of `reads`: alignments of reads with references."""
-
-    kind = "reads"
-
-    @property
-    def alignments(self) -> pa.Table:
-        """Alignments, in the order of the reads."""
-        return self.table("alignments")
-
-
-def _check_row(name: str, row: object, n_rows: int) -> None:
-    if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n_rows:
-        raise ParameterError(f"{name} = {row!r:.100}: expected a row, from 0 to {n_rows - 1}" if n_rows else "there are no hits")
-
-
-_CLASSES: dict[str, type[Result]] = {
-    result.kind: result
-    for result in (
-        Identification,
-        ImportedResults,
-        ModifiedSearch,
-        LibrarySearch,
-        Clustering,
-        Explanation,
-        Quantification,
-        Evidence,
-        SequenceSearch,
-        StructureSearch,
-        ReadAlignment,
-    )
-}
-_MAIN_TABLES = {"modified": "psms", "cluster": "clusters", "quantify": "protein_quantities", "evidence": "proteins", "library": "matches"}
-"""Main tables of the searches for which it is not the last one."""
-
-
-def result_of(project: Path, run_id: str) -> Result:
-    """Return the result of a run of a project."""
-    return open_project(project).run(run_id)
+def _reopened(result: type[Result], project: Path, run_id: str) -> Result:
+    """Return a result that another process has pickled; unpickling its class has loaded the classes of all results."""
+    return result(OpenProject(project), run_id)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
-from proteoscope.engine.api.arguments import OnProgress, PathLike, one_path, progress_of
-from proteoscope.engine.api.results import (
+from proteoscope.engine import estimates
+from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, one_path, progress_of
+from proteoscope.engine.api.results import OpenProject, Result
+from proteoscope.engine.api.search_results import (
     Clustering,
     Evidence,
     Explanation,
@@ -16,19 +20,21 @@ from proteoscope.engine.api.results import (
     ImportedResults,
     LibrarySearch,
     ModifiedSearch,
-    OpenProject,
     Quantification,
     ReadAlignment,
-    Result,
     StructureSearch,
     new_project,
     open_project,
 )
-from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.searches import Files, run_search, search_of_kind
+from proteoscope.engine.errors import ParameterError, RunExistsError
+from proteoscope.engine.files import is_there
+from proteoscope.engine.project import removed_if_unused
+from proteoscope.engine.searches import Files, check_run_options, run_or_skip, search_of_kind, search_request
+from proteoscope.engine.summary import Summary
 
 if TYPE_CHECKING:
     from proteoscope.engine.clustering.parameters import ClusteringParameters, ExplanationParameters
+    from proteoscope.engine.estimates import Estimate
     from proteoscope.engine.evidence.parameters import EvidenceParameters
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.imported.parameters import ImportParameters
@@ -40,13 +46,17 @@ if TYPE_CHECKING:
     from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 
 __all__ = [
+    "EstimateMade",
+    "IfBusy",
     "ProjectLike",
+    "RunOptions",
     "SearchArguments",
     "cluster",
     "evidence",
     "explain",
     "identify",
     "import_results",
+    "is_estimating",
     "library",
     "modified",
     "project_and_run",
@@ -58,6 +68,8 @@ __all__ = [
 R = TypeVar("R", bound=Result)
 ProjectLike: TypeAlias = PathLike | OpenProject | Result
 """A project: its folder, `open_project` of it, or the result of a search in it."""
+IfBusy: TypeAlias = Literal["refuse", "wait"]
+"""What a search does while another process writes its project."""
 
 
 def identify(
@@ -71,6 +83,10 @@ def identify(
     advice: Literal["brief", "full", "none"] = "brief",
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> Identification:
@@ -97,6 +113,15 @@ def identify(
         ``auto`` (all usable GPUs, or else the CPU), ``cpu``, ``cuda``, ``cuda:N``, or ``all`` (GPUs and CPU together).
     threads : int, optional
         Number of CPU threads; by default all.
+    run_name : str
+        Name of the run, whose tables are in ``results/NAME`` of the project; by default the kind of the search and a number.
+    overwrite : bool
+        True to replace a finished run of this name when the new one is done.
+    skip_existing : bool
+        True to return a finished run of this name, if its parameters and the content of its files are the same, and the files that the
+        search writes in addition to the project exist.
+    if_busy : str
+        While another process writes the project: ``refuse`` to run, or ``wait``.
     progress : callable or Progress, optional
         Function that receives each `ProgressEvent`, or a `Progress`, whose `cancel` stops the search.
     **settings
@@ -133,7 +158,9 @@ def identify(
     proteoscope.engine.errors.ParameterError: missed_cleavages = -1: input should be greater than or equal to 0
     """
     options = {"strict": strict, "advice": advice}
-    request = SearchArguments(out, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        out, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     return request.run(Identification, {"spectra": spectra, "database": database}, options)
 
 
@@ -149,6 +176,10 @@ def modified(
     strict: bool = False,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> ModifiedSearch:
@@ -162,7 +193,7 @@ def modified(
         Project of an identification, or its result: the spectra that it left unidentified are searched in the proteins that it found.
     run : str
         Id of this identification; by default that of a result, or the last of the project.
-    out, parameters, preset, strict, device, threads, progress, **settings
+    out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -178,7 +209,9 @@ def modified(
     >>> proteoscope.modified(spectra, proteins, preset="low-resolution", mass_shift="-20..100").kind
     'modified'
     """
-    request = SearchArguments(out, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        out, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     options: dict[str, Any] = {"strict": strict}
     if from_project is not None:
         folder, run = project_and_run(from_project, run, "from_project")
@@ -199,6 +232,10 @@ def library(
     strict: bool = False,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> LibrarySearch:
@@ -210,7 +247,7 @@ def library(
         Spectrum files, and spectral libraries.
     database : str, Path or iterable of these
         Protein sequences in which peptides are placed; may be omitted.
-    out, parameters, preset, strict, device, threads, progress, **settings
+    out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -226,7 +263,9 @@ def library(
     >>> proteoscope.library(spectra, entries, preset="low-resolution").matches.num_rows > 10
     True
     """
-    request = SearchArguments(out, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        out, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     return request.run(LibrarySearch, {"spectra": spectra, "library": library, "database": database}, {"strict": strict})
 
 
@@ -241,6 +280,10 @@ def import_results(
     strict: bool = False,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> ImportedResults:
@@ -252,7 +295,7 @@ def import_results(
         Files of results, and the spectrum files that were searched.
     database : str, Path or iterable of these
         Protein sequences in which peptides are placed; may be omitted.
-    out, parameters, preset, strict, device, threads, progress, **settings
+    out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -268,7 +311,9 @@ def import_results(
     >>> proteoscope.import_results(results, spectra, preset="low-resolution").record["program"]
     'Comet'
     """
-    request = SearchArguments(out, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        out, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     return request.run(ImportedResults, {"results": results, "spectra": spectra, "database": database}, {"strict": strict})
 
 
@@ -283,6 +328,10 @@ def cluster(
     strict: bool = False,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> Clustering:
@@ -296,7 +345,7 @@ def cluster(
         MGF file for the consensus spectra of clusters of two and more.
     labels : str or Path, optional
         Table of known labels, with which the clusters are compared.
-    out, parameters, preset, strict, device, threads, progress, **settings
+    out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -311,7 +360,9 @@ def cluster(
     >>> proteoscope.cluster(path("samples", "BSA1.mzML.gz"), preset="low-resolution").clusters.num_rows
     28
     """
-    request = SearchArguments(out, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        out, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     return request.run(Clustering, {"spectra": spectra}, {"strict": strict, "consensus": consensus, "labels": labels})
 
 
@@ -324,6 +375,10 @@ def explain(
     preset: PathLike | None = None,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> Explanation:
@@ -337,7 +392,7 @@ def explain(
         Id of the identification; by default that of a result, or the last of the project.
     out : str or Path, optional
         File for the table of explained spectra.
-    parameters, preset, device, threads, progress, **settings
+    parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -354,7 +409,9 @@ def explain(
     >>> proteoscope.explain(imported, preset="low-resolution").project.run_ids
     ('import-0001', 'explain-0002')
     """
-    request = SearchArguments(None, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        None, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     return request.run_in(Explanation, project, run, {}, {}, out)
 
 
@@ -370,6 +427,10 @@ def quantify(
     preset: PathLike | None = None,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> Quantification:
@@ -389,7 +450,7 @@ def quantify(
         Folder for tables and pages.
     out : str or Path, optional
         File for the table of proteins.
-    parameters, preset, device, threads, progress, **settings
+    parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -407,7 +468,9 @@ def quantify(
     >>> proteoscope.quantify(imported, preset="counts").samples["sample"].to_pylist()
     ['BSA1']
     """
-    request = SearchArguments(None, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        None, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     return request.run_in(Quantification, project, run, {}, {"design": design, "impurities": impurities, "report": report}, out)
 
 
@@ -423,6 +486,10 @@ def evidence(
     preset: PathLike | None = None,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> Evidence:
@@ -442,7 +509,7 @@ def evidence(
         Folder for a page of each protein.
     out : str or Path, optional
         File for the table of proteins.
-    parameters, preset, device, threads, progress, **settings
+    parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -460,7 +527,9 @@ def evidence(
     >>> proteoscope.evidence(imported, structures).chains.num_rows > 0
     True
     """
-    request = SearchArguments(None, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        None, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     return request.run_in(Evidence, project, run, {"structures": structures, "homologues": homologues}, {"report": report}, out)
 
 
@@ -477,6 +546,10 @@ def structures(
     preset: PathLike | None = None,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> StructureSearch:
@@ -496,7 +569,7 @@ def structures(
         File for the hits, and its format; by default the extension determines it.
     project : str or Path, optional
         Project folder; by default a temporary one, as for `identify`.
-    parameters, preset, device, threads, progress, **settings
+    parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
     Returns
@@ -512,7 +585,9 @@ def structures(
     >>> [f"{score:.2f}" for score in result.hits["tm_score_query"].to_pylist()[:3]]
     ['1.00', '0.70', '0.67']
     """
-    request = SearchArguments(project, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        project, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     options = {"superpose": superpose, "complexes": complexes}
     return request.run(StructureSearch, {"queries": queries, "database": database}, options, out, format)
 
@@ -531,6 +606,10 @@ def reads(
     preset: PathLike | None = None,
     device: str = "auto",
     threads: int | None = None,
+    run_name: str = "",
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    if_busy: IfBusy = "refuse",
     progress: OnProgress = None,
     **settings: Any,
 ) -> ReadAlignment:
@@ -550,7 +629,7 @@ def reads(
         File for the alignments, and its format; by default the extension determines it.
     project : str or Path, optional
         Project folder; by default a temporary one, as for `identify`.
-    parameters, preset, device, threads, progress, **settings
+    parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`. By default, the preset that suits the files is used.
 
     Returns
@@ -566,14 +645,57 @@ def reads(
     >>> proteoscope.reads(genome, fragments).alignments.num_rows > 100
     True
     """
-    request = SearchArguments(project, parameters, preset, device, threads, progress, settings)
+    request = SearchArguments(
+        project, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
+    )
     options = {"mates": mates, "pairs": pairs, "sorted": sorted}
     inputs = {"texts": one_path("references", references), "patterns": one_path("reads", reads)}
     return request.run(ReadAlignment, inputs, options, out, format)
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """Arguments of all searches about the run in its project: name, finished run of this name, and project in use."""
+
+    name: str
+    overwrite: bool
+    skip_existing: bool
+    if_busy: IfBusy
+
+    def check(self, *, has_project: bool) -> None:
+        """Check the arguments; `has_project` is True if the user has named the project.
+
+        Raises
+        ------
+        ParameterError
+            If one of them is wrong, or needs another one.
+        """
+        if not isinstance(self.name, str):
+            raise ParameterError(f"run_name = {self.name!r:.100}: expected a text")
+        for name, value in (("overwrite", self.overwrite), ("skip_existing", self.skip_existing)):
+            if not isinstance(value, bool):
+                raise ParameterError(f"{name} = {value!r:.100}: expected True or False")
+        choice("if_busy", self.if_busy, get_args(IfBusy))
+        if not has_project and (self.name or self.skip_existing):
+            given = f"run_name = {self.name!r:.100}" if self.name else "skip_existing"
+            raise ParameterError(f"{given} is about a run in a project: name the folder of a project, too")
+        check_run_options(self.name, overwrite=self.overwrite, skip_existing=self.skip_existing, has_project=has_project)
+
+
+is_estimating: ContextVar[bool] = ContextVar("is_estimating", default=False)
+"""True while `proteoscope.estimate` calls the function of a search, which then estimates its request instead of running it."""
+
+
+class EstimateMade(Exception):  # noqa: N818 - it is not an error, but ends the function of the search
+    """Raised in place of a search that was to be estimated."""
+
+    def __init__(self, estimate: Estimate) -> None:
+        super().__init__("estimated")
+        self.estimate = estimate
+
+
 class SearchArguments:
-    """Arguments that all searches have: project, parameters, preset, device, threads, progress, and settings by name."""
+    """Arguments that all searches have: project, parameters, preset, device, threads, progress, settings by name, and those of the run."""
 
     def __init__(
         self,
@@ -584,6 +706,7 @@ class SearchArguments:
         threads: int | None,
         progress: OnProgress,
         settings: dict[str, Any],
+        run: RunOptions,
     ) -> None:
         if parameters is not None and preset is not None:
             raise ParameterError("parameters and preset are both given; give one of them, and single parameters by name")
@@ -591,11 +714,13 @@ class SearchArguments:
         self._folder = None if project is None else one_path("project folder", project)
         self._progress, self._settings = progress_of(progress), settings
         self._common: dict[str, Any] = {"chosen": parameters, "device": device, "threads": threads}
+        self._run_options = run
 
     def run(
         self, result: type[R], inputs: Mapping[str, Files], options: Mapping[str, Any], out: PathLike | None = None, format: str = ""
     ) -> R:
         """Run a search in the chosen or a temporary project, and return its result."""
+        self._run_options.check(has_project=self._folder is not None)
         with ExitStack() as stack:
             project = new_project(self._folder)
             stack.callback(project.close)
@@ -607,6 +732,7 @@ class SearchArguments:
         self, result: type[R], project: ProjectLike, run: str, inputs: Mapping[str, Files], options: Mapping[str, Any], out: PathLike | None
     ) -> R:
         """Run a search in a given project, and return its result."""
+        self._run_options.check(has_project=True)
         opened, run = project_and_run(project, run, "project")
         if run:
             self._settings["run"] = run
@@ -625,20 +751,44 @@ class SearchArguments:
         model = search_of_kind(result.kind).model
         for name in self._settings.keys() - model.model_fields.keys() - _RARE:
             model.checked({name: ""})  # raises an error that names similar parameters
-        summary = run_search(
-            result.kind,
-            inputs,
-            project=folder,
-            out=None if out is None else Path(out),
-            format=format,
-            preset=self._preset,
-            options=options,
-            progress=self._progress,
-            **self._common,
-            **self._settings,
-        )
-        assert summary.run_id is not None  # it has a project
-        return result(project, summary.run_id)
+        if format and out is None:
+            raise ParameterError(f"format = {format!r:.100}: is that of a file; name it with out")
+        requested = self._run_options
+        file = None if out is None else one_path("out", out)
+
+        described = search_of_kind(result.kind)
+
+        def search(overwrite: bool) -> Summary:
+            request = search_request(
+                result.kind,
+                inputs,
+                progress=self._progress,
+                project=folder,
+                out=file,
+                format=format,
+                preset=self._preset,
+                options=options,
+                run_name=requested.name,
+                overwrite=overwrite,
+                waits=requested.if_busy == "wait",
+                **self._common,
+                **self._settings,
+            )
+            if is_estimating.get():
+                raise EstimateMade(estimates.estimate(described, request))
+            return described.run(request, self._progress)
+
+        files = [file, *(options.get(option.name) for option in described.options if option.is_output_file)]
+        have_files = all(is_there(Path(path)) for path in files if path is not None)
+        try:
+            with removed_if_unused(folder):
+                done = run_or_skip(search, overwrite=requested.overwrite, skip_existing=requested.skip_existing, have_files=have_files)
+        except RunExistsError as error:
+            raise error.in_python() from None
+        run_id = done.run if isinstance(done, RunExistsError) else done.run_id
+        assert run_id is not None  # it has a project
+        project.forget(run_id)
+        return result(project, run_id)
 
 
 _RARE = frozenset(("workers", "certificates"))

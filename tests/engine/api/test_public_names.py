@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import proteoscope
-from proteoscope.engine.api.results import _CLASSES
+from proteoscope.engine.api.results import RESULT_CLASSES
 from proteoscope.engine.searches import SEARCHES
 from tests.conftest import REPOSITORY
 
@@ -25,8 +25,8 @@ def test_import_loads_no_computing_modules() -> None:
 
 def test_every_search_has_a_function_that_returns_its_result() -> None:
     returned = {inspect.signature(getattr(proteoscope, name)).return_annotation for name in FUNCTIONS}
-    assert {result.__name__ for result in _CLASSES.values()} <= returned
-    assert set(_CLASSES) == {search.kind for search in SEARCHES}
+    assert {result.__name__ for result in RESULT_CLASSES.values()} <= returned
+    assert set(RESULT_CLASSES) == {search.kind for search in SEARCHES}
 
 
 def test_every_search_has_its_parameters_in_the_package() -> None:

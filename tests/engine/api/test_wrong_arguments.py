@@ -57,6 +57,63 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "tolerance": (lambda: proteoscope.annotate(PEAKS, "PEPTIDEK/2", tolerance="5"), "'5' is not a tolerance"),
     "losses": (lambda: proteoscope.annotate(PEAKS, "PEPTIDEK/2", losses=["H3O"]), "losses = "),
     "models": (lambda: proteoscope.superpose("a.pdb", "b.pdb", models="some"), "models = 'some': expected first or all"),  # type: ignore[arg-type]
+    "format without a file": (lambda: proteoscope.align("MKV", "MKV", format="tsv"), "format = 'tsv': is that of a file; name it with out"),
+    "no sequence": (lambda: proteoscope.align({}, "MKV"), "queries = {}: no sequence is given"),
+    "sequences of a generator": (
+        lambda: proteoscope.align((text for text in ("MKV", "M-K")), "MKV"),  # type: ignore[arg-type]
+        "queries has sequences, and 'M-K', which is not one",
+    ),
+    "certificates": (
+        lambda: proteoscope.identify(SPECTRA, PROTEINS, certificates="folder"),
+        "the certificates in folder are for workers at an address: name the workers, too",
+    ),
+    "run name": (lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", run_name=3), "run_name = 3: expected a text"),  # type: ignore[arg-type]
+    "run name as a path": (lambda: proteoscope.align("MKV", "MKV", project="p", run_name="a/b"), "'a/b' cannot name a run"),
+    "run name without a project": (
+        lambda: proteoscope.identify(SPECTRA, PROTEINS, run_name="a"),
+        "run_name = 'a' is about a run in a project: name the folder of a project, too",
+    ),
+    "overwrite": (
+        lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", run_name="a", overwrite="yes"),  # type: ignore[arg-type]
+        "overwrite = 'yes': expected True or False",
+    ),
+    "overwrite without a name": (
+        lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", overwrite=True),
+        "overwrite replaces a run by its name; give run_name, too",
+    ),
+    "skip without a name": (
+        lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", skip_existing=True),
+        "skip_existing finds a run of a project by its name; give run_name, too",
+    ),
+    "skip without a project": (lambda: proteoscope.align("MKV", "MKV", skip_existing=True), "skip_existing is about a run in a project"),
+    "overwrite and skip": (
+        lambda: proteoscope.align("MKV", "MKV", project="p", run_name="a", overwrite=True, skip_existing=True),
+        "give either overwrite or skip_existing",
+    ),
+    "busy": (
+        lambda: proteoscope.align("MKV", "MKV", project="p", if_busy="maybe"),  # type: ignore[arg-type]
+        "if_busy = 'maybe': expected refuse or wait",
+    ),
+    "estimate of a name": (
+        lambda: proteoscope.estimate("identify", SPECTRA, PROTEINS),  # type: ignore[arg-type]
+        "search = 'identify': expected the function of a search, such as proteoscope.identify",
+    ),
+    "estimate of a missing file": (lambda: proteoscope.estimate(proteoscope.identify, "no.mzML", PROTEINS), "no.mzML: does not exist"),
+    "charges": (lambda: proteoscope.convert(SPECTRA, "o.mgf", charges="2"), "charges = '2': expected whole numbers"),  # type: ignore[arg-type]
+    "range": (lambda: proteoscope.convert(SPECTRA, "o.mgf", precursor_mass=(5, 1)), "precursor_mass = .*: the lowest is above the highest"),
+    "one number": (
+        lambda: proteoscope.convert(SPECTRA, "o.mgf", retention_time=500),  # type: ignore[arg-type]
+        "retention_time = 500: expected two numbers",
+    ),
+    "identified or not": (lambda: proteoscope.convert(SPECTRA, "o.mgf", identified="a", unidentified="b"), "give one of them"),
+    "format of spectra": (lambda: proteoscope.convert(SPECTRA, "o.xyz"), "'o.xyz' is not a format for writing spectra"),
+    "no spectrum": (lambda: proteoscope.convert(SPECTRA, "o.mgf", precursor_mass=(1, 2)), "none of the 1,120 spectra matches"),
+    "calibrate": (lambda: proteoscope.devices(calibrate="yes"), "calibrate = 'yes': expected True or False"),  # type: ignore[arg-type]
+    "cost report": (lambda: proteoscope.cost_report("no/page.html"), "no/page.html: there is no folder no"),
+    "processes": (lambda: proteoscope.compile_kernels(processes=0), "processes = 0: expected a number from 1 to 1024"),
+    "kind of cached files": (lambda: proteoscope.clear_cache("x"), "kind = 'x': expected all, "),
+    "search of presets": (lambda: proteoscope.presets("demo"), "search = 'demo': expected identify, "),
+    "folder of samples": (lambda: proteoscope.copy_samples(3), "folder = 3: expected a path"),  # type: ignore[arg-type]
     "threshold": (lambda: proteoscope.compare("a", "b", threshold=2), "threshold = 2: expected a number from 0 to 1"),
 }
 
