@@ -31,7 +31,7 @@ def test_run_name_is_the_id_and_the_folder(folder: Path) -> None:
 def test_finished_run_is_refused_used_or_replaced(folder: Path) -> None:
     first = align(run_name="a", out="h.tsv")
     date = first.record["date"]
-    with pytest.raises(proteoscope.RunExistsError, match=r"a finished run a\. overwrite=True replaces it, skip_existing=True keeps it"):
+    with pytest.raises(proteoscope.RunExistsError, match=r"a finished run 'a'\. overwrite=True replaces it, skip_existing=True keeps it"):
         align(run_name="a")
     assert align(run_name="a", out="h.tsv", skip_existing=True).hits.equals(first.hits)
     written = (folder / "p" / "results" / "a" / "run.json").stat().st_mtime_ns
@@ -60,7 +60,7 @@ def test_replaced_run_of_an_open_project_is_read_again(folder: Path) -> None:
     n_samples = first.samples.num_rows
     second = proteoscope.quantify(imported, preset="counts", run_name="q", overwrite=True)
     assert second.samples.num_rows == n_samples and second.record["run"] == "q"
-    with pytest.raises(proteoscope.ParameterError, match="import-0001 is the name of the run whose results are read; choose another"):
+    with pytest.raises(proteoscope.ParameterError, match="'import-0001' is the name of the run whose results are read; choose another"):
         proteoscope.quantify(imported, preset="counts", run_name="import-0001", overwrite=True)
     assert imported.psms.num_rows
 
@@ -98,7 +98,7 @@ def test_failed_runs_are_listed_and_deleted(folder: Path) -> None:
     assert [(run.id, run.status) for run in project.records] == [("a", "done"), ("b", "failed")] and project.resumable == ()
     project.delete("a")
     assert [run.id for run in project.records] == ["b"] and not (folder / "p" / "results" / "a").exists()
-    with pytest.raises(proteoscope.InputError, match="holds no run a that has ended"):
+    with pytest.raises(proteoscope.InputError, match="holds no run 'a' that has ended"):
         project.delete("a")
 
 
