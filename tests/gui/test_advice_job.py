@@ -81,4 +81,4 @@ def test_advice_job_is_not_queued_for_enough_identifications(window: MainWindow,
     stub, over = Stub(folder, has_low_yield=False), ended(window)
     window.tasks.add(stub.task)
     qtbot.waitUntil(lambda: len(over) == 1)
-    assert window.queue.wait(5) and not stub.advised
+    assert window.queue.wait(60) and not stub.advised

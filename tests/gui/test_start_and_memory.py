@@ -228,7 +228,7 @@ def test_finished_job_releases_its_function_and_settings() -> None:
 
     queue = JobQueue()
     job = queue.add("one", work_with(Large()))
-    assert queue.wait(10) and job.result == "done with Large"
+    assert queue.wait(60) and job.result == "done with Large"
     gc.collect()
     assert [obj for obj in gc.get_objects() if type(obj) is Large] == []
-    assert queue.shutdown(5)
+    assert queue.shutdown(60)

@@ -216,7 +216,7 @@ def shared_window(request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_
     at_hand(window, qtbot)
     yield window
     window.close()
-    assert window.queue.shutdown(5)
+    assert window.queue.shutdown(60)
     window.deleteLater()
     QApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete.value)
 

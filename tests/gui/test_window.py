@@ -485,12 +485,12 @@ def test_closing_during_a_search_can_cancel_and_close(filled: MainWindow, qtbot:
     assert filled.closing.question is not None and "2 runs" in filled.closing.question.text()
     click(filled.closing.question.close_button)
     qtbot.waitUntil(lambda: not filled.isVisible())
-    assert filled.queue.is_idle and filled.queue.shutdown(1)
+    assert filled.queue.is_idle and filled.queue.shutdown(60)
 
 
 def test_idle_window_closes_without_a_prompt(window: MainWindow) -> None:
     assert window.close()
-    assert window.queue.shutdown(1)
+    assert window.queue.shutdown(60)
 
 
 def test_window_remembers_size_project_files_preset_and_theme(

@@ -332,7 +332,7 @@ class TestWorker:
         worker, seen = TableWorker(), []
         has_run = threading.Event()
         worker.submit("a", has_run.set, seen.append, seen.append)
-        assert has_run.wait(5)
+        assert has_run.wait(60)
         time.sleep(0.02)
         worker.close()
         assert not worker.is_busy
