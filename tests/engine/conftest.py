@@ -6,7 +6,7 @@ import base64
 import shutil
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +144,7 @@ def codes():
     return lambda text: encode(np.frombuffer(text.encode(), np.uint8))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def random_protein():
     def protein(seed: int, length: int, residues: str = AMINO_ACIDS) -> str:
         return "".join(np.random.default_rng(seed).choice(list(residues), length))
@@ -152,14 +152,15 @@ def random_protein():
     return protein
 
 
+def write_fasta(path: Path, records: Iterable[tuple[str, str]]) -> Path:
+    """Write entries, each a header and a sequence, and return the path."""
+    path.write_text("".join(f">{header}\n{sequence}\n" for header, sequence in records))
+    return path
+
+
 @pytest.fixture
 def fasta(tmp_path):
-    def write(name: str, records) -> Path:
-        path = tmp_path / name
-        path.write_text("".join(f">{header}\n{sequence}\n" for header, sequence in records))
-        return path
-
-    return write
+    return lambda name, records: write_fasta(tmp_path / name, records)
 
 
 @pytest.fixture

@@ -17,11 +17,12 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.sequence_search import SEQUENCE_SEARCH
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
+from tests.engine.conftest import write_fasta
 from tests.searching import align
 
 
-@pytest.fixture
-def files(fasta, random_protein):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, random_protein):
     """Three queries, the middle one without hits; subjects with equal names, quotes and gaps."""
     first, second = random_protein(1, 120), random_protein(2, 200)
     subjects = [
@@ -30,19 +31,27 @@ def files(fasta, random_protein):
         ("x\x01y of NCBI", second[20:150]),
         ("unrelated", random_protein(3, 90)),
     ]
-    return fasta("q.fasta", [("one The first", first), ("none", "WWW"), ("two", second[:90] + "*" + second[90:])]), fasta(
-        "d.fasta", subjects
-    )
+    queries = [("one The first", first), ("none", "WWW"), ("two", second[:90] + "*" + second[90:])]
+    folder = tmp_path_factory.mktemp("files")
+    return write_fasta(folder / "q.fasta", queries), write_fasta(folder / "d.fasta", subjects)
 
 
 def export_hits(project, run_id, format, target, progress=None):
     return SEQUENCE_SEARCH.export(project, ExportRequest(run_id, format, target), progress or Progress())
 
 
+@pytest.fixture(scope="module")
+def searched(files, tmp_path_factory):
+    """Project with the search, made once."""
+    folder = tmp_path_factory.mktemp("searched") / "P"
+    align(*([path] for path in files), None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=folder, device="cpu")
+    return folder
+
+
 @pytest.fixture
-def project(files, tmp_path):
-    align(*([path] for path in files), None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
-    return Project.open(tmp_path / "P")
+def project(searched, tmp_path):
+    """Copy of that project for a single test."""
+    return Project.open(shutil.copytree(searched, tmp_path / "P"))
 
 
 @pytest.mark.parametrize("rows", [1, 4096])
@@ -125,7 +134,7 @@ def test_export_to_dash_writes_only_the_export_to_standard_output(project, files
     export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv")
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 0
     assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
-    arguments = ["align", "q.fasta", "d.fasta", "--maximum-e-value", "1e-3", "--device", "cpu"]
+    arguments = ["align", *map(str, files), "--maximum-e-value", "1e-3", "--device", "cpu"]
     assert main([*arguments, "--out", "-"]) == 0
     assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
     assert not (tmp_path / "-").exists()
