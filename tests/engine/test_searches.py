@@ -18,6 +18,7 @@ from proteoscope.engine.results.columns import Column
 from proteoscope.engine.searches import SEARCHES, search_of_kind
 from proteoscope.engine.sequences.database import _NAME as _NAME_OF_SEQUENCES
 from proteoscope.engine.structure_search.descriptor_index import _NAME as _NAME_OF_STRUCTURES
+from tests.forked_scripts import fork_server
 
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 
@@ -91,16 +92,22 @@ def test_registered_workloads_and_cached_indexes_belong_to_searches():
     assert cached == {kind.name for search in SEARCHES for kind in search.keeps} == set(index_kinds())
 
 
+@pytest.fixture(scope="module")
+def python_with_libraries(tmp_path_factory):
+    """Processes that have imported other libraries, but nothing of the program."""
+    with fork_server(tmp_path_factory.mktemp("scripts"), "numba", "pyarrow", "pydantic", "scipy.stats") as server:
+        yield server
+
+
 @pytest.mark.parametrize(
     "folder", sorted({load.__module__.split(".")[2] for search in SEARCHES for _, load in search.workload_types} - {"matches"})
 )
-def test_search_folder_registers_its_workload_types(folder):
+def test_search_folder_registers_its_workload_types(python_with_libraries, folder):
     code = (
         f"import proteoscope.engine.{folder}.search, sys; from proteoscope.engine.execution.kinds import KINDS; "
         "print('proteoscope.engine.searches' in sys.modules, *KINDS)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
-    loaded, *others = done.stdout.split()
+    loaded, *others = python_with_libraries.run(code).split()
     allowed = {
         name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry" for name, _ in search.workload_types
     }
