@@ -39,6 +39,7 @@ LONGEST_FILES = (
     "tests/engine/identification/test_entrapment.py",
     "tests/gui/structure/test_structure_panel.py",
     "tests/gui/test_random_windows.py",
+    "tests/gui/results/test_random_use.py",
     "tests/gui/test_window.py",
     "tests/gui/results/test_one_unit.py",
     "tests/gui/test_journeys.py",
