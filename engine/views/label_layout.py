@@ -85,11 +85,13 @@ def place_labels(
         lines = np.column_stack((foot, from_y + height, np.full(len(foot), tip_x), np.full(len(foot), tip_y)))
         # At the top of the plot there may be no space above a peak; then only a label without a leader line may cover its tip.
         is_free = ~has_leader | (from_y + height <= tip_y)
-        is_free &= ~_overlap(tried, boxes[:n_boxes]).any(axis=1)
-        is_free &= ~(_cross(lines, boxes[:n_boxes]).any(axis=1) & has_leader)
-        is_free &= ~_cross(leaders[:n_leaders], tried).any(axis=0)
-        is_free &= ~(_meet(lines, leaders[:n_leaders]).any(axis=1) & has_leader)
         is_free &= ~_covers_peak(tried, lines, lines_x, lines_y)
+        is_free &= ~_overlap(tried, boxes[:n_boxes]).any(axis=1)
+        is_free &= ~_cross(leaders[:n_leaders], tried).any(axis=0)
+        # Most labels are either directly above their peak or nowhere, so that leader lines need not be compared.
+        if is_free.any() and has_leader[np.argmax(is_free)]:
+            is_free &= ~(_cross(lines, boxes[:n_boxes]).any(axis=1) & has_leader)
+            is_free &= ~(_meet(lines, leaders[:n_leaders]).any(axis=1) & has_leader)
         if not is_free.any():
             continue
         candidate = int(np.argmax(is_free))
