@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QStackedWidget
 
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.gui import results
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.settings import SettingsFile
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ class Comparisons(QObject):
         Widget to which the view is added.
     settings : SettingsFile
         Settings that store the layout of the view.
+    deferred : DeferredTasks
+        Queue for closing a view that another one has replaced.
     parent : QObject
         Owner of this object.
 
@@ -41,15 +45,17 @@ class Comparisons(QObject):
     failed = Signal(str)
     message = Signal(str)
 
-    def __init__(self, pages: QStackedWidget, settings: SettingsFile, parent: QObject) -> None:
+    def __init__(self, pages: QStackedWidget, settings: SettingsFile, deferred: DeferredTasks, parent: QObject) -> None:
         super().__init__(parent)
-        self._pages, self._settings = pages, settings
+        self._pages, self._settings, self._deferred = pages, settings, deferred
         self.view: ComparisonView | None = None
         """The open comparison view, or None."""
 
     def begin(self, project: Project, runs: Sequence[RunRecord]) -> results.comparison_view.ComparisonView:
         """Open a view that compares runs of a project, replacing the previous one."""
-        self.close()
+        if (previous := self.view) is not None:
+            self._settings.values.comparison_layout = previous.state()
+            self._deferred.add(partial(self._discard, previous))
         self.view = view = results.comparison_view.ComparisonView(project, [run.id for run in runs])
         view.failed.connect(self.failed)
         view.message.connect(self.message)
@@ -61,7 +67,10 @@ class Comparisons(QObject):
         """Close the comparison view."""
         if self.view is not None:
             self._settings.values.comparison_layout = self.view.state()
-            self.view.clear()
-            self._pages.removeWidget(self.view)
-            self.view.deleteLater()
+            self._discard(self.view)
             self.view = None
+
+    def _discard(self, view: ComparisonView) -> None:
+        view.clear()
+        self._pages.removeWidget(view)
+        view.deleteLater()

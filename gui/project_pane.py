@@ -69,6 +69,10 @@ class ProjectPane(QWidget):
     -------
     run_chosen
         Record of the run to show, with or without results.
+    runs_chosen
+        Records of the selected runs, oldest first, if the user has selected none or several.
+    refreshed
+        The runs have been read again.
     comparison_requested
         Records of the runs to compare, oldest first.
     resume_requested
@@ -81,6 +85,8 @@ class ProjectPane(QWidget):
     """Manual page of the pane."""
 
     run_chosen = Signal(RunRecord)
+    runs_chosen = Signal(list)
+    refreshed = Signal()
     comparison_requested = Signal(list)
     resume_requested = Signal(RunRecord)
     about_requested = Signal(RunRecord)
@@ -189,6 +195,7 @@ class ProjectPane(QWidget):
         else:
             read_only = "Read-only. " if self.project.read_only else ""
             self.state.setText(read_only + ("No runs yet" if not records else f"{len(records)} run{'s' if len(records) > 1 else ''}"))
+        self.refreshed.emit()
 
     def _read(self) -> str:
         """Read the runs of the project and return the error, or ''."""
@@ -316,6 +323,8 @@ class ProjectPane(QWidget):
         if len(records) > views.run_comparison.MAXIMUM_RUNS:
             return f"Up to {views.run_comparison.MAXIMUM_RUNS} runs can be compared"
         for record in records:
+            if record.status != "done":
+                return f"{record.id} has no results ({record.status})"
             try:
                 if not views.run_comparison.has_matches([result.name for result in self.project.results(record.id)]):
                     return f"{record.id} has no tables of PSMs, peptides and protein groups to compare"
@@ -328,6 +337,8 @@ class ProjectPane(QWidget):
         record = self.selected_run
         if record is not None:
             self.run_chosen.emit(record)
+        else:
+            self.runs_chosen.emit(self.selected_runs)
 
 
 class _RunDelegate(QStyledItemDelegate):

@@ -52,7 +52,7 @@ class MainWindow(WindowFrame):
         """Views that still show a run of the previous project and will be cleared by deferred tasks."""
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self.undo_stack, self)
-        self.comparisons = Comparisons(self.pages, settings, self)
+        self.comparisons = Comparisons(self.pages, settings, self.deferred, self)
         self.notifications = JobNotifications(self)
         self.window_state = WindowState(self, settings, self.searches, self.tasks)
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
@@ -105,7 +105,7 @@ class MainWindow(WindowFrame):
                 self.search.made_results.clear()
             self.run_actions.stop_reading()
             self.run_actions.show_no_results(run)
-            if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view):
+            if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view, self.selection_page):
                 # These pages would go on showing other runs.
                 self.run_actions.show_page(run)
             return
@@ -115,6 +115,29 @@ class MainWindow(WindowFrame):
         if search.results.run != run:
             search.results.show_run(project, run.id)
         self.show_page(search.results)
+
+    def show_selection(self, runs: list[RunRecord]) -> None:
+        """Show which runs are selected, if none or several are, in place of a page about other runs."""
+        of_runs = (*self.made_results(), self.run_actions.made_page, self.comparisons.view, self.selection_page)
+        if runs or self.pages.currentWidget() in of_runs:
+            self.run_actions.stop_reading()
+            self.selection_page.show_runs([self.project_pane.title_of(run) for run in runs])
+            self.show_page(self.selection_page)
+
+    def _follow_runs(self) -> None:
+        """Update a page that shows states of runs after the runs have been read again."""
+        page, shown = self.pages.currentWidget(), self.run_actions.shown_run
+        if page is self.selection_page:
+            runs = self.project_pane.selected_runs
+            if len(runs) == 1:
+                # Another one has been deleted.
+                self.show_run(runs[0])
+            else:
+                self.show_selection(runs)
+        elif page is self.run_actions.made_page and shown is not None:
+            run = next((record for record in self.project_pane.records if record.id == shown.id), shown)
+            if run.status != shown.status:
+                self.run_actions.show_page(run)
 
     def compare_runs(self, runs: list[RunRecord]) -> None:
         """Show a comparison of runs of the open project."""
@@ -140,7 +163,7 @@ class MainWindow(WindowFrame):
         for results in self.made_results():
             if results.run_id == run.id:
                 results.clear()
-        if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view):
+        if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view, self.selection_page):
             self.show_page(self.form)
         self.comparisons.close()
 
@@ -256,7 +279,7 @@ class MainWindow(WindowFrame):
             self.project_pane.mark([self.run_actions.shown_run.id])
 
     def _enable_export(self) -> None:
-        shown = self.search.made_results
+        shown = None if self.pages.currentWidget() is self.selection_page else self.search.made_results
         self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
     def open_files(self, paths: Sequence[Path]) -> None:
@@ -421,6 +444,8 @@ class MainWindow(WindowFrame):
         self.job_strip.wanted_changed.connect(self._store_wanted_jobs)
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
+        self.project_pane.runs_chosen.connect(self.show_selection)
+        self.project_pane.refreshed.connect(self._follow_runs)
         self.project_pane.comparison_requested.connect(self.compare_runs)
         self.run_actions.page_made.connect(self.pages.addWidget)
         self.run_actions.page_shown.connect(lambda: self.show_page(self.run_actions.page))

@@ -23,6 +23,7 @@ from proteoscope.gui.log_dock import LogDock
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.project_pane import ProjectPane
 from proteoscope.gui.searches import SearchPages, search_pages
+from proteoscope.gui.selection_page import SelectionPage
 from proteoscope.gui.start_page import StartPage
 from proteoscope.gui.status_bar import StatusBar
 from proteoscope.gui.task_queue import TaskQueue
@@ -82,7 +83,9 @@ class WindowFrame(QMainWindow):
         self._left_results: RunView | None = None
         """The results view shown last."""
         self.start_page = StartPage(search.search for search in self.searches.values())
+        self.selection_page = SelectionPage(self.project_pane.compare_action)
         self.pages.addWidget(self.start_page)
+        self.pages.addWidget(self.selection_page)
         self.pages.addWidget(self.device_page)
         self._lay_out()
         self.jobs.cancel_requested.connect(self.queue.cancel)

@@ -21,6 +21,7 @@ from proteoscope.gui.panes import Pane, PaneView
 from proteoscope.gui.results.comparison_view import ComparisonView
 from proteoscope.gui.results.run_page import RunPage
 from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.selection_page import SelectionPage
 from proteoscope.gui.window import MainWindow
 from tests.gui.random_use import MODIFIERS, Tables, User, check_comparison, check_view, texts_of
 from tests.gui.two_projects import StoredRun, made, projects, settle, stored_runs
@@ -200,8 +201,12 @@ def check(user: WindowUser) -> None:
     elif isinstance(page, RunPage):
         check_run_page(page, folder, stored, selected)
     elif isinstance(page, ComparisonView):
-        assert len(selected) != 1 and {*page.run_ids} <= {run.id for run in stored}, f"{page.run_ids} are compared, {selected} selected"
+        assert [*page.run_ids] == selected, f"{page.run_ids} are compared, {selected} selected"
         check_comparison(page, user.tables(min(page.run_ids)))
+    elif isinstance(page, SelectionPage):
+        assert len(selected) != 1
+        assert all(pane.title_of(run) in page.text for run in pane.selected_runs)
+        assert page.text.startswith(f"{len(selected)} runs" if selected else "No run")
     elif isinstance(page, SearchForm):
         check_form(page, folder)
 
@@ -221,7 +226,7 @@ def check_results(user: WindowUser, page: RunView, selected: list[str]) -> None:
         assert page.text
         assert all(panel.model.rowCount() == 0 for panel in page.panels.values())
         return
-    assert selected == [page.run.id] or len(selected) != 1, f"{page.run.id} is shown, {selected} selected"
+    assert selected == [page.run.id], f"{page.run.id} is shown, {selected} selected"
     assert page.header._run.text().startswith(f"{page.run.id}, ")
     check_view(page, page.run.kind, user.tables(page.run.id))
 
@@ -230,7 +235,7 @@ def check_run_page(page: RunPage, folder: Path, stored: list[StoredRun], selecte
     """Check the page with the details of a run."""
     assert page.account is not None
     run = next(run for run in stored if run.id == page.account.run.id)
-    assert selected == [run.id] or len(selected) != 1, f"details of {run.id}, selected {selected}"
+    assert selected == [run.id], f"details of {run.id}, selected {selected}"
     assert not run.title or page.title.text() == run.title
     assert page.account.run.status == run.status and page.results_button.isEnabled() == (run.status == "done")
     assert page.account.folder is None or page.account.folder.is_relative_to(folder)

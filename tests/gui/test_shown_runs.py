@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
-from proteoscope.engine.project import Project
+from proteoscope.engine.project import Project, RunNote
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.results.comparison_view import ComparisonView
 from proteoscope.gui.results.run_page import RunPage
+from proteoscope.gui.selection_page import SelectionPage
 from proteoscope.gui.window import MainWindow
 from tests.gui.two_projects import ALIGNED, FAILED, NEWEST, OLDEST, made, projects, settle, stored_runs
 
@@ -66,6 +71,16 @@ def test_opened_comparison_selects_the_compared_runs(opened: MainWindow, qtbot: 
     show_details(opened, qtbot)
     compare(opened, {OLDEST, NEWEST}, qtbot)
     assert selected_runs(opened) == [OLDEST, NEWEST]
+
+
+def test_replaced_comparison_is_closed_later_and_completely(opened: MainWindow, qtbot: QtBot) -> None:
+    replaced = compare(opened, {OLDEST, NEWEST}, qtbot)
+    opened.compare_runs([run for run in reversed(opened.project_pane.records) if run.id in (OLDEST, NEWEST)])
+    assert opened.pages.currentWidget() is opened.comparisons.view is not replaced
+    settle(opened, qtbot)
+    pages = [opened.pages.widget(index) for index in range(opened.pages.count())]
+    assert [page for page in pages if isinstance(page, ComparisonView)] == [opened.comparisons.view]
+    qtbot.waitUntil(lambda: not isValid(replaced))
 
 
 def test_details_are_not_shown_after_another_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
@@ -124,3 +139,74 @@ def test_results_of_the_previous_project_are_not_shown_by_the_menu(opened: MainW
     opened.open_project(tmp_path / "empty")
     opened.show_results()
     assert all(results.run is None for results in opened.made_results())
+
+
+def extend_selection(window: MainWindow, run: str, qtbot: QtBot) -> None:
+    """Click a run with Ctrl, which adds it to the selected runs or removes it."""
+    runs = window.project_pane.runs
+    item = next(item for item in map(runs.item, range(runs.count())) if item.data(Qt.ItemDataRole.UserRole).id == run)
+    runs.scrollToItem(item)
+    place = runs.visualItemRect(item).center()
+    qtbot.mouseClick(runs.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, place)
+    settle(window, qtbot)
+
+
+def test_several_selected_runs_are_listed_and_can_be_compared(opened: MainWindow, qtbot: QtBot) -> None:
+    extend_selection(opened, OLDEST, qtbot)
+    page = opened.pages.currentWidget()
+    assert isinstance(page, SelectionPage) and page.text.startswith("2 runs selected")
+    assert all(opened.project_pane.title_of(run) in page.text for run in opened.project_pane.selected_runs)
+    assert not opened.menus.export.isEnabled() and not opened.menus.results.isChecked()
+    qtbot.mouseClick(page.compare_button, Qt.MouseButton.LeftButton)
+    settle(opened, qtbot)
+    assert isinstance(opened.pages.currentWidget(), ComparisonView) and selected_runs(opened) == [OLDEST, NEWEST]
+
+
+def test_selected_runs_without_common_tables_cannot_be_compared(opened: MainWindow, qtbot: QtBot) -> None:
+    extend_selection(opened, ALIGNED, qtbot)
+    page = opened.pages.currentWidget()
+    assert isinstance(page, SelectionPage) and page.compare_button.isVisible() and not page.compare_button.isEnabled()
+    assert f"{ALIGNED} has no tables" in page.text
+    extend_selection(opened, NEWEST, qtbot)
+    assert selected_runs(opened) == [ALIGNED]
+    assert opened.results.run is not None and opened.pages.currentWidget() is opened.results and opened.results.run.id == ALIGNED
+
+
+def test_results_are_not_shown_after_their_run_is_deselected(opened: MainWindow, qtbot: QtBot) -> None:
+    extend_selection(opened, NEWEST, qtbot)
+    page = opened.pages.currentWidget()
+    assert selected_runs(opened) == [] and isinstance(page, SelectionPage)
+    assert page.text == "No run selected\nSelect a run to see its results." and not page.compare_button.isVisible()
+    opened.show_results()
+    assert selected_runs(opened) == [NEWEST]
+
+
+def test_form_stays_when_no_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
+    opened.new_search("identify")
+    extend_selection(opened, NEWEST, qtbot)
+    assert selected_runs(opened) == [] and opened.pages.currentWidget() is opened.form
+
+
+def test_unfinished_run_cannot_be_compared(opened: MainWindow, qtbot: QtBot) -> None:
+    extend_selection(opened, FAILED, qtbot)
+    page = opened.pages.currentWidget()
+    assert isinstance(page, SelectionPage) and page.text.endswith(f"{FAILED} has no results (failed)")
+
+
+def test_list_of_selected_runs_has_their_present_titles(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+    extend_selection(opened, OLDEST, qtbot)
+    Project.open(projects[0]).set_note(OLDEST, RunNote("heat shock", ""))
+    opened.project_pane.refresh_titles()
+    page = opened.pages.currentWidget()
+    assert isinstance(page, SelectionPage) and "heat shock" in page.text.splitlines()
+
+
+def test_details_of_a_run_follow_its_state(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+    select(opened, FAILED, qtbot)
+    page = show_details(opened, qtbot)
+    assert page.account is not None and page.account.run.status == "failed"
+    with closing(sqlite3.connect(projects[0] / "project.sqlite")) as connection, connection:
+        connection.execute("UPDATE runs SET status = 'cancelled' WHERE id = ?", (FAILED,))
+    opened.project_pane.refresh()
+    settle(opened, qtbot)
+    assert opened.pages.currentWidget() is page and page.account.run.status == "cancelled"
