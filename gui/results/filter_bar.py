@@ -21,6 +21,8 @@ from proteoscope.gui.undo import Change, forget_changes, record
 
 __all__ = ["FilterBar", "MassFilterBar", "RatedFilterBar", "q_value_box"]
 
+_TEXT_WIDTH = 140
+"""Minimum width in pixels of the text field, in which most peptides are readable."""
 _TYPING_MS = 150
 
 
@@ -46,7 +48,7 @@ class FilterBar(QWidget):
         self._later = delayed(self, self.filterChanged, _TYPING_MS)
         self._resized = delayed(self, lambda: self.updateGeometry())
         self.text = described(QLineEdit(placeholderText=searched_texts, clearButtonEnabled=True), "Filter by text", f"{text_tip} (Ctrl+F)")
-        self.text.setMinimumWidth(80)
+        self.text.setMinimumWidth(_TEXT_WIDTH)
         self.text.textChanged.connect(self._later.start)
         self.text.returnPressed.connect(self._now)
         self.reset_button = push_button("Rese&t", self.reset, tip=reset_tip)

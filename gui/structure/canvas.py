@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.scrolling_layout import scaled_pixels
 from proteoscope.gui.structure.camera import Camera, Sphere, sphere_around
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
-from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
+from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer, offscreen_surface
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
 from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, RenderingError
 from proteoscope.gui.structure.scene import Pick, Scene
@@ -464,23 +465,29 @@ class StructureCanvas(QWidget):
         self._are_kernels_ready = True
         self.refresh()
 
+    def _load_driver(self) -> None:
+        with suppress(RenderingError):
+            # The error is ignored: making the renderer raises it again.
+            offscreen_surface()
+
     def _make_renderer(self) -> None:
         _ = self.renderer
 
-    def _draw_sample(self) -> None:
-        """Draw a sample picture, since OpenGL then compiles its shaders for smooth pictures, which takes long with software rendering."""
+    def _draw_sample(self, *, is_smooth: bool) -> None:
+        """Draw a sample picture, since OpenGL then compiles its shaders for such pictures, which takes long with software rendering."""
         if self._renderer is None or (self._renderer.needs_kernels and not self._are_kernels_ready):
             return
         with suppress(RenderingError):
             # The error is ignored: the first real picture raises it again, and it is shown then.
             camera = replace(Camera(), is_perspective=self.camera.is_perspective)
-            self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.backdrop, _SMALL, is_smooth=True)
+            self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.backdrop, _SMALL, is_smooth=is_smooth)
 
     def _is_ready(self) -> bool:
         """Return True if a picture can be drawn at once; otherwise request the missing renderer or kernels and return False."""
         if self._renderer is None and not self._deferred.is_busy:
             # Separate steps, so that the first picture is not delayed further by creating the OpenGL context.
-            self._deferred.add(self._make_renderer, self._draw_sample, self.update)
+            samples = (partial(self._draw_sample, is_smooth=is_smooth) for is_smooth in (False, True))
+            self._deferred.add(self._load_driver, self._make_renderer, *samples, self.update)
         if self._deferred.is_busy:
             return False
         if not self.renderer.needs_kernels or self._are_kernels_ready:

@@ -12,11 +12,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, qAddPostRoutine
 from PySide6.QtGui import (
     QColor,
     QGuiApplication,
@@ -36,7 +37,7 @@ from proteoscope.engine.structures.projection import AMBIENT, LIGHT
 from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.rendering import FOG_SHARE, Backdrop, Body, RenderingError
 
-__all__ = ["NO_OPENGL", "OpenGLRenderer"]
+__all__ = ["NO_OPENGL", "OpenGLRenderer", "offscreen_surface"]
 
 NO_OPENGL = "PROTEOSCOPE_NO_OPENGL"
 """Environment variable that disables OpenGL, for broken drivers."""
@@ -158,14 +159,9 @@ class OpenGLRenderer:
     needs_kernels = False
 
     def __init__(self) -> None:
-        _check_platform_has_opengl()
-        wanted = QSurfaceFormat()
-        wanted.setDepthBufferSize(24)
-        self._surface = QOffscreenSurface()
-        self._surface.setFormat(wanted)
-        self._surface.create()
+        self._surface = offscreen_surface()
         self._context = QOpenGLContext()
-        self._context.setFormat(wanted)
+        self._context.setFormat(self._surface.requestedFormat())
         self._uploaded: dict[tuple[int, int], _Uploaded] = {}
         self._frames: dict[str, QOpenGLFramebufferObject] = {}
         self._last: _Last | None = None
@@ -351,6 +347,31 @@ class OpenGLRenderer:
         for at in (place, normal, colour):
             program.disableAttributeArray(at)
         program.release()
+
+
+def offscreen_surface() -> QOffscreenSurface:
+    """Return the surface of all renderers. Its creation loads the OpenGL driver, which takes longer than to make a renderer.
+
+    Raises
+    ------
+    RenderingError
+        If the platform has no OpenGL.
+    """
+    _check_platform_has_opengl()
+    return _surface()
+
+
+@cache
+def _surface() -> QOffscreenSurface:
+    wanted = QSurfaceFormat()
+    wanted.setDepthBufferSize(24)
+    surface = QOffscreenSurface()
+    surface.setFormat(wanted)
+    surface.create()
+    return surface
+
+
+qAddPostRoutine(_surface.cache_clear)
 
 
 def _small(bodies: Sequence[_Uploaded]) -> list[_Uploaded]:

@@ -68,6 +68,8 @@ def shown(project: Project, qtbot: QtBot) -> StructureView:
     settle(widget, qtbot)
     widget.structures_action.setChecked(True)
     settle(widget, qtbot)
+    # The renderer is made in steps, after which the first picture is drawn.
+    qtbot.waitUntil(lambda: not panel_of(widget).canvas._deferred.is_busy)
     return widget
 
 
@@ -134,7 +136,7 @@ def test_structure_panel_draws_the_selected_hit_and_the_query(view: StructureVie
 def test_opengl_renderer_is_prepared_in_steps_before_the_first_image(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check that context, sample and image are created in three turns, since in software each step may block for long."""
+    """Check that context, samples and image are created in separate turns, since in software each step may block for long."""
     done: list[tuple[int, str]] = []
     turn = 0
 
@@ -164,7 +166,7 @@ def test_opengl_renderer_is_prepared_in_steps_before_the_first_image(
     qtbot.waitUntil(lambda: any(name == "smooth scene" for _, name in done))
     count.stop()
     first = {name: at for at, name in reversed(done)}
-    assert first["made"] < first["smooth sample"] < first["plain scene"] < first["smooth scene"]
+    assert first["made"] < first["plain sample"] < first["smooth sample"] < first["plain scene"] < first["smooth scene"]
     assert [name for _, name in done].count("smooth sample") == [name for _, name in done].count("made")
     view.clear()
 
